@@ -1,0 +1,135 @@
+# tickwheel: `make help` lists the targets.
+#
+# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands.
+
+MODE    ?= release
+SECONDS ?= 20
+BENCH   ?=
+CFLAGS  ?=
+V       ?= 0
+
+version = $(shell sed -n 's/^\#define TW_VERSION_$(1) \([0-9]*\)$$/\1/p' include/tickwheel/version.h)
+VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
+SOVERSION := $(call version,MAJOR).$(call version,MINOR)
+
+opt_release := -O2 -DNDEBUG
+opt_debug   := -O1 -g3 -DTW_DEBUG
+opt_asan    := -O1 -g -DTW_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
+# Concurrency Kit's inline assembly is invisible to the sanitizers; its port to compiler builtins is not.
+opt_asan    += -DCK_USE_CC_BUILTINS=1
+opt_tsan    += -DCK_USE_CC_BUILTINS=1
+
+warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
+common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
+links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
+
+B    := build/$(MODE)
+Q    := $(if $(filter 1,$(V)),,@)
+say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
+
+rooms   := mpsc wheel executor
+lib_c   := $(wildcard $(addsuffix /*.c,$(rooms)))
+lib_o   := $(lib_c:%.c=$B/%.o)
+lib     := $B/libtickwheel.a
+shared  := $B/libtickwheel.so.$(SOVERSION)
+
+# An example or bench is a file, or a folder whose files make one program.
+example_bins := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c)) \
+                $(patsubst examples/%/,$B/examples/%,$(wildcard examples/*/))
+test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
+stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
+
+.PHONY: all help deps demo test stress tsan asan bench check check-includes check-format format clean
+.SECONDARY:
+.DEFAULT_GOAL := all
+
+all: deps-build ## the library, static and shared
+	$(Q)$(MAKE) --no-print-directory $(lib) $(shared) MODE=$(MODE)
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 |\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+deps-%:
+	@CC="$(CC)" CXX="$(CXX)" .ci/deps $(subst +, ,$*)
+
+# ------------------------------------------------------------------ library
+
+$B/%.o: %.c
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) $(common) $(CFLAGS) -c -o $@ $<
+
+$(lib): $(lib_o)
+	$(call say,ar)rm -f $@ && ar rcs $@ $^
+
+$(shared): $(lib_o) tickwheel.map
+	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=tickwheel.map -Wl,-z,nodelete \
+		-Wl,-z,relro,-z,now $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
+
+# ------------------------------------------------------------------ programs
+
+.SECONDEXPANSION:
+program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
+
+$B/examples/%: $$(call program_o,examples/%) $(lib)
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+$B/test/stress%: $B/test/stress%.o $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+$B/test/unit/run: $(test_o) $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
+
+bench_o := $(patsubst %.c,$B/%.o,$(wildcard bench/*.c))
+$B/bench/bench: $(bench_o) $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+# ------------------------------------------------------------------ to run
+
+demo: deps-build+demo ## a real server under load, its timeouts made with this library; ends with a verdict
+	$(Q)$(MAKE) --no-print-directory $B/examples/server $B/examples/demo
+	$(Q)$B/examples/demo $B/examples/server
+
+test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
+	$(Q)$(MAKE) --no-print-directory $(lib) $(shared) $(example_bins) $B/test/unit/run
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
+	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
+	$(Q)test/examples.sh $B/examples
+	$(Q)$B/test/unit/run --jobs 2 $(TEST)
+
+stress: deps-build ## ledger stress, SECONDS=n
+	$(Q)$(MAKE) --no-print-directory $(stress_bins)
+	$(Q)set -e; for s in $(stress_bins); do $$s $(SECONDS); done
+
+tsan: ## the stress under ThreadSanitizer
+	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
+		$(MAKE) --no-print-directory stress MODE=tsan
+
+asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(Q)$(MAKE) --no-print-directory stress MODE=asan
+	$(Q)$(MAKE) --no-print-directory deps-build+test build/asan/test/unit/run MODE=asan
+	$(Q)build/asan/test/unit/run --jobs 2
+
+bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
+	$(Q)$(MAKE) --no-print-directory $B/bench/bench
+	$(Q)mkdir -p build/bench
+	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+
+check: check-includes check-format test ## what CI runs
+
+check-includes: deps-build ## arrows between folders point one way
+	$(Q)$(MAKE) --no-print-directory $(lib_o)
+	$(Q)test/includes.sh $B
+
+check-format: deps-check ## the code is formatted
+	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: ok"
+
+format: deps-check ## formats the code
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+
+clean: ## removes build/
+	$(Q)rm -rf build
+
+-include $(shell find build -name '*.d' 2>/dev/null)

@@ -1,0 +1,79 @@
+/*
+ * tickwheel: a timer service for multithreaded programs.
+ *
+ * Any thread schedules, moves and cancels timers, without locks; one tick thread keeps a hashed hierarchical timing
+ * wheel (Varghese and Lauck, 1987); a pool of workers runs what is due.
+ *
+ *     tw_service *service;
+ *     tw_service_create(&service, NULL);
+ *     tw_timer timeout;
+ *     tw_schedule(service, 30 * TW_SECOND, on_timeout, connection, &timeout);
+ *     ...
+ *     if (tw_cancel(service, timeout) == TW_CANCELLED)
+ *             free(connection);
+ *
+ * Threads. Who may call what, and beside what:
+ *
+ *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
+ *                                      reset*     is_pending
+ *                                      stats_get  remaining
+ *   any thread                 yes     yes        yes          yes           yes           one at a   alone
+ *                                                                                          time
+ *   a callback of the service  yes     yes        yes          yes (itself:  -EDEADLK      -EBUSY     -EDEADLK
+ *                                                              TW_SELF)                    if nested
+ *   a signal handler           no      no         no           no            no            no         no
+ *
+ * All but destroy may run side by side with all, on the same timer too: the control word of each timer decides.
+ * "Alone": no other call on the service is under way or will follow.
+ *
+ * Lifetime. A service lives from create to destroy; its clock and its executor must outlive it. A timer lives from a
+ * successful schedule until it has fired, was cancelled, or was dropped at close: exactly one of these (G3). Its handle is
+ * a number and may be kept for ever. fn and arg are the library's to call until one of these answers:
+ *   tw_cancel       TW_CANCELLED: arg is yours again. TW_RUNNING: not yet. TW_GONE: nothing of it will be called again
+ *                   if you know that the callback has returned; tw_cancel_wait tells.
+ *   tw_cancel_wait  TW_CANCELLED, TW_GONE, TW_FINISHED: arg is yours again.
+ *   release         called once at the end, whatever it was; arg is yours again there.
+ *
+ * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
+ * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
+ * is ever clamped. Real time spent in suspend does not count on the monotonic clock.
+ *
+ * Guarantees.
+ *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.
+ *       (The one exception: TW_CLOSE_RUN.)
+ *   G2  Bounded lateness while the machine keeps up: 2 ticks plus dispatch for delays, 1 for deadlines.
+ *   G3  One fate: fired, cancelled or dropped, exactly once; the ledger in struct tw_stats balances.
+ *   G4  Cancel wins until a worker has claimed the run; so does a reset to later.
+ *   G5  Safe handles: a stale, foreign or random handle is harmless (taken for a live one: chance 2^-32).
+ *   G6  Order: what one thread schedules in turn with equal delays, or for one tick, is handed over in that order. A timer
+ *       that was reset, or is a series, takes its place when it is filed.
+ *   G7  Callbacks may call anything; only calls that would wait for their own caller are refused.
+ *   G8  A slow callback delays nobody as long as a worker is free or asleep (inline execution excepted).
+ *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
+ *       at most 8 per coarse bucket to move far timers nearer.
+ *   G10 Catching up after a stall costs what is due, not the ticks missed.
+ *   G11 Cancelled timers cost no memory for long: the slot is free at once, what else they leave behind is bounded.
+ *   G12 No spikes: moving far timers nearer and sweeping dead ones is spread over the ticks.
+ *   G13 Manners: the service's threads block all signals but those that report their own faults, carry names, and take
+ *       affinity, priority and stack size from the config. The tick thread never allocates.
+ *
+ * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
+ * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy.
+ *
+ * Fork. A child may not use a service of its parent.
+ */
+#ifndef TICKWHEEL_H
+#define TICKWHEEL_H
+
+#include "tickwheel/clock.h"
+#include "tickwheel/executor.h"
+#include "tickwheel/service.h"
+#include "tickwheel/stats.h"
+#include "tickwheel/version.h"
+
+/* Handy factors for nanoseconds. */
+#define TW_MICROSECOND UINT64_C(1000)
+#define TW_MILLISECOND UINT64_C(1000000)
+#define TW_SECOND UINT64_C(1000000000)
+
+#endif

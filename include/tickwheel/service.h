@@ -1,0 +1,253 @@
+/*
+ * The timer service: create, schedule, reset, cancel, close. Rules that hold for all of it stand in tickwheel.h.
+ */
+#ifndef TICKWHEEL_SERVICE_H
+#define TICKWHEEL_SERVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "executor.h"
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_service tw_service;
+
+/* A callback. It must not longjmp, throw or end its thread. */
+typedef void tw_fn(void *arg);
+
+/*
+ * Handle of a timer: a value, copied freely, kept anywhere, used from any thread, never freed. All-zero is
+ * "no timer". A stale handle is harmless (G5).
+ */
+typedef struct tw_timer {
+	uint64_t id;
+} tw_timer;
+
+/* For ever, as a timeout; no limit, as a budget. */
+#define TW_FOREVER UINT64_MAX
+#define TW_NO_LIMIT SIZE_MAX
+
+/* The longest delay, and the farthest deadline from the service's creation: 146 years. Beyond it: -ERANGE. */
+#define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
+
+/* What became of a cancel; see the functions. */
+enum tw_outcome {
+	TW_CANCELLED = 0, /* it had not been claimed and will never run (again); exactly one canceller gets this */
+	TW_GONE = 1,      /* it ran, was cancelled, was dropped, or never was */
+	TW_RUNNING = 2,   /* its callback or its release is running right now */
+	TW_FINISHED = 3,  /* tw_cancel_wait only: it was running and has returned */
+	TW_SELF = 4       /* tw_cancel_wait only: called from its own callback or release */
+};
+
+/* How a timer came to its end, told to its release. */
+enum tw_fate {
+	TW_FATE_FIRED = 0,
+	TW_FATE_CANCELLED = 1,
+	TW_FATE_DROPPED = 2 /* by close, or by a refusing executor under TW_REFUSED_DROP */
+};
+
+/* Called exactly once when the timer has come to its end: the place to free arg. See struct tw_task. */
+typedef void tw_release_fn(void *arg, enum tw_fate fate);
+
+/* ------------------------------------------------------------------ service */
+
+enum tw_drive {
+	TW_DRIVE_THREAD = 0, /* the service has a tick thread */
+	TW_DRIVE_MANUAL = 1  /* the caller drives it with tw_advance */
+};
+
+/* What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each. */
+enum tw_on_refused {
+	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
+	TW_REFUSED_INLINE = 1, /* run by the tick thread */
+	TW_REFUSED_DROP = 2    /* ended with TW_FATE_DROPPED */
+};
+
+/* All-zero is a good choice: each knob's 0 means its default. */
+struct tw_service_config {
+	size_t size;           /* sizeof(struct tw_service_config); 0 only if all else is 0 too */
+	uint64_t tick_ns;      /* resolution; 50 us .. 1 s; default 1 ms */
+	uint32_t buckets;      /* of the first wheel; power of two, 64 .. 65536; default 4096 */
+	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi; address space, touched on demand. A thread's cache of free
+	                        * slots may exceed it by up to 256 */
+	uint32_t lane_entries; /* undrained entries per scheduling thread; 1024 .. 2^30; default 1 Mi */
+	uint32_t workers;      /* threads of the service's own pool; 1 .. 1024; default: CPUs the process may use.
+	                        * Must be 0 if executor is given */
+	enum tw_drive drive;
+	enum tw_on_refused on_refused;
+	tw_clock *clock;       /* NULL: monotonic. Outlives the service */
+	tw_executor *executor; /* NULL: a pool of `workers` threads. Outlives the service */
+
+	/* For the threads that the service makes. */
+	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw". Tick thread: "tw-tick" */
+	size_t stack_size;       /* bytes; 0: the system's default */
+	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
+	size_t affinity_size;
+	int sched_policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR of the tick thread; 0 (SCHED_OTHER): default */
+	int sched_priority; /* for SCHED_FIFO and SCHED_RR */
+};
+
+/*
+ * Makes a service. cfg may be NULL. *out is written on success only.
+ * -EINVAL: out is NULL; a knob out of range; an unknown enum value; workers and executor both given.
+ * -E2BIG: cfg->size is larger than the library knows and the tail is not zero. -ENOMEM. -EAGAIN or -EPERM: a thread
+ * could not be made, or not with the wanted policy. Whatever fails, nothing is left behind.
+ */
+TW_API int tw_service_create(tw_service **out, const struct tw_service_config *cfg);
+
+enum tw_close_mode {
+	TW_CLOSE_DROP = 0, /* pending timers end as dropped; their releases are told, on the calling thread */
+	TW_CLOSE_RUN = 1,  /* each pending timer runs once, now; tw_closing() is true in it */
+	TW_CLOSE_DRAIN = 2 /* wait for the pending to fire; series end after their next run; at the timeout: drop */
+};
+
+/*
+ * Refuses new work (-ESHUTDOWN), settles the old, waits for callbacks that run, and stops the service's threads.
+ * Handles stay usable (tw_cancel: TW_GONE). A second close waits for the first and answers the same.
+ * 0: settled. -EINVAL: NULL or unknown mode. -EDEADLK: called from a callback of this service, or
+ * TW_CLOSE_DRAIN on a manual clock with timers pending, which nobody could advance.
+ * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
+ * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and running callbacks are waited
+ * for without bound.
+ */
+TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
+
+/*
+ * Closes with TW_CLOSE_DROP, waits without bound if that was not done, and frees everything. May not race with any
+ * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
+ */
+TW_API int tw_service_destroy(tw_service *service);
+
+/* The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. */
+TW_API uint64_t tw_now(const tw_service *service);
+
+/* ----------------------------------------------------------------- schedule */
+
+/*
+ * Common to all that schedule. Any thread, also from callbacks. Lock-free; no allocation but now and then to grow.
+ * fn runs once, on the executor, never inside the call itself; not before now + delay (G1), at most 2 ticks
+ * plus dispatch after it (G2). Delay 0 and deadlines in the past are due at once. *out (may be NULL) is
+ * written before the timer is published: its callback may read it. On an error nothing is scheduled and *out is "no timer"
+ * (untouched if arguments are bad).
+ * -EINVAL: service or fn NULL, a bad option. -ERANGE: beyond TW_MAX_DELAY_NS. -EAGAIN: max_timers or lane_entries
+ * reached. -ENOMEM. -ESHUTDOWN: closed.
+ */
+TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
+
+/* At an instant on tw_now()'s scale; reads no clock; at most 1 tick plus dispatch late. */
+TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
+
+enum tw_period_mode {
+	TW_FIXED_RATE = 0, /* run n is due at first + n * period, whatever the runs took */
+	TW_FIXED_DELAY = 1 /* the next run is due a period after the last has returned */
+};
+
+/*
+ * Runs of one series never overlap. A fixed-rate series whose next instant is past already skips to the next one
+ * in the future, which keeps the phase; the callback learns how many were missed from tw_overruns(). A period below the
+ * tick is allowed: what is missed is counted.
+ */
+struct tw_period {
+	size_t size;        /* sizeof(struct tw_period) */
+	uint64_t first_ns;  /* delay of the first run; 0: at once */
+	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS */
+	enum tw_period_mode mode;
+	uint64_t count; /* runs after which the series ends; 0: no end */
+};
+
+/* A series. The handle stays the same over all its runs. -EINVAL also: period NULL or zero, unknown mode. */
+TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
+
+enum tw_task_flags {
+	TW_TASK_AT = 1 /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+};
+
+/* The full form. Fields left 0 mean: not wanted. */
+struct tw_task {
+	size_t size; /* sizeof(struct tw_task) */
+	tw_fn *fn;
+	void *arg;
+	uint64_t when_ns;  /* delay, or deadline with TW_TASK_AT; must be 0 for a series without TW_TASK_AT */
+	uint32_t flags;    /* enum tw_task_flags */
+	uint32_t reserved; /* 0 */
+	const struct tw_period *period; /* a series; read during the call only. With TW_TASK_AT first_ns must be 0 */
+
+	/*
+	 * Told when the timer has come to its end: fired, cancelled or dropped. It runs after the last
+	 * callback has returned, on the thread that ended the timer: the one that ran it, the one that cancelled
+	 * it, or the caller of close.
+	 */
+	tw_release_fn *release;
+};
+
+/* -EINVAL also: task NULL or its size too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
+
+/* -------------------------------------------------------------------- reset */
+
+/*
+ * Moves an armed timer: it is due delay_ns from now, earlier or later than before; the handle stays. A reset to later
+ * costs one compare-and-swap; to earlier an entry in this thread's lane too. A reset to the tick it has already
+ * changes nothing in memory, and so orders nothing towards the callback. A reset of a fixed-rate series moves its phase.
+ * From inside its own callback it re-arms the timer (a one-shot too): no allocation, the same handle, armed when the
+ * callback has returned, the delay counted from the call.
+ * 0. -ENOENT: gone. -EBUSY: running, and this is not its callback. -ECANCELED: from its own callback, after a cancel.
+ * -ESHUTDOWN: closed. -ERANGE. -EINVAL: service NULL. -EAGAIN, -ENOMEM: no room to move it earlier; nothing changed.
+ */
+TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
+
+/* The same to an instant on tw_now()'s scale: reads no clock. For servers that keep a loop time. */
+TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
+
+/* ------------------------------------------------------------------- cancel */
+
+/*
+ * Never blocks; any thread. Wins until a worker has claimed the run, also when it has expired and waits in the
+ * pool (G4). TW_CANCELLED: the callback will never run (again), and arg is the caller's, unless the timer has a release,
+ * which has then been called on this thread. TW_RUNNING: the callback or release runs now, perhaps the caller's
+ * own; a series ends after it, a one-shot cannot be re-armed any more. TW_GONE. -EINVAL: service NULL.
+ */
+TW_API int tw_cancel(tw_service *service, tw_timer timer);
+
+/*
+ * Cancels, and waits for the callback (and release) if it is running. After any answer but TW_RUNNING (timeout_ns
+ * ran out) and TW_SELF, nothing of the timer runs any more: arg may be freed, and all that the callback wrote is visible.
+ * Two callbacks that wait for each other wait for ever.
+ */
+TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
+
+/* Hints, true when looked at: is it waiting to run? How long until it is due (0: due)? -ENOENT: not pending. */
+TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
+TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
+
+/* ------------------------------------------------- from inside a callback */
+
+/* The running callback's own timer ("no timer" outside of callbacks and releases). */
+TW_API tw_timer tw_self(void);
+
+/* How many nominal instants its series missed since the last run (0 outside, and for one-shots). */
+TW_API uint64_t tw_overruns(void);
+
+/* Whether it runs because of TW_CLOSE_RUN, perhaps before its time. */
+TW_API bool tw_closing(void);
+
+/* -------------------------------------------------------------- manual drive */
+
+/*
+ * Runs what is due on a service with TW_DRIVE_MANUAL: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor
+ * other than tw_executor_inline() it hands them over instead. The number of callbacks run or handed over.
+ * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
+ * -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed.
+ */
+TW_API int tw_advance(tw_service *service, size_t budget);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

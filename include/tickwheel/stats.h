@@ -1,0 +1,89 @@
+/*
+ * Seeing inside a service: counters, latencies, listings, a checker.
+ */
+#ifndef TICKWHEEL_STATS_H
+#define TICKWHEEL_STATS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "service.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A distribution of durations, nanoseconds; percentiles are upper bounds, at most 1/8 too high. */
+struct tw_latency {
+	uint64_t count;
+	uint64_t p50_ns, p99_ns, p999_ns, max_ns;
+};
+
+/*
+ * At every quiet moment: scheduled == fired + cancelled + dropped + pending (G3). A snapshot taken while other
+ * threads work may be out by what is in flight.
+ */
+struct tw_stats {
+	size_t size; /* in: sizeof(struct tw_stats) */
+
+	uint64_t scheduled; /* accepted timers; a periodic one counts once */
+	uint64_t fired;     /* ended by having run; a series: after its last run */
+	uint64_t cancelled;
+	uint64_t dropped; /* dropped at close, or by a refusing executor under TW_REFUSED_DROP */
+	uint64_t pending; /* counted from the timers themselves, not as the rest */
+
+	uint64_t rejected;     /* schedules answered with an error other than bad arguments */
+	uint64_t runs;         /* callbacks that have returned */
+	uint64_t overruns;     /* nominal instants that periodic timers missed */
+	uint64_t resets;       /* successful tw_reset and tw_reset_at */
+	uint64_t resets_eager; /* of these: needed an entry of their own, since they moved to earlier */
+	uint64_t refused;      /* hand-overs that an executor refused (each try counts) */
+	uint64_t wakeups;      /* times the tick thread woke up */
+	uint64_t ticks;        /* turns of the driver that drained or handed over something */
+	uint64_t tick_cpu_ns;  /* CPU time of those turns, and the longest of them */
+	uint64_t tick_cpu_max_ns;
+	uint64_t entries;       /* in the wheel, dead ones included */
+	uint64_t dead_entries;  /* estimate: entries less pending timers */
+	uint64_t retired_slots; /* slots whose generations are used up */
+	uint64_t clock_steps;   /* times the clock was seen to step back */
+	uint64_t threads;       /* threads that have used the service and still live */
+	uint64_t memory_bytes;  /* touched by slots, records, chunks and lanes (upper bound) */
+
+	struct tw_latency lateness; /* tick due to hand-over */
+	struct tw_latency wait;     /* hand-over to start of the callback */
+	struct tw_latency run;      /* duration of callbacks */
+};
+
+/*
+ * Fills *out. No lock on any hot path, any thread, any time; costs a look at each slot in use (8 bytes a timer).
+ * -EINVAL: NULL, or out->size smaller than one counter. A larger or smaller `size` than the library's is fine: what
+ * the library does not know is set to 0, what the caller does not know is left out.
+ */
+TW_API int tw_stats_get(tw_service *service, struct tw_stats *out);
+
+/* The same as a table for people. -EINVAL: NULL. */
+TW_API int tw_stats_print(const struct tw_stats *stats, FILE *out);
+
+/*
+ * Calls visit for each pending timer, in slot order, until it returns non-zero, which is then the result; else 0.
+ * Timers that come or go meanwhile may be missed or seen. remaining_ns is a hint, as tw_remaining's.
+ * visit may schedule and cancel. -EINVAL: NULL service or visit.
+ */
+typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+TW_API int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
+
+/* Lists what is pending, one line a timer: slot, generation, state, remaining time, fn, arg. -EINVAL: NULL. */
+TW_API int tw_dump(tw_service *service, FILE *out);
+
+/*
+ * Checks every invariant of a service that is quiet: no call on it, and no callback of it, is under way, or the
+ * answer means nothing (nothing breaks). The driver is held still meanwhile. 0: all hold. -EINVAL: NULL.
+ * -EFAULT: one does not; `why` (if not NULL, room for why_size bytes) says which.
+ * -EBUSY: called from a callback that the driver runs itself.
+ */
+TW_API int tw_validate(tw_service *service, char *why, size_t why_size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

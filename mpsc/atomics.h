@@ -1,0 +1,66 @@
+/*
+ * C11 atomics with the memory order in the name.
+ *
+ * Every access that two threads may make at once goes through one of these, so that a reader of any site sees the order
+ * without counting arguments. There are no standalone fences: each ordering hangs on an access, which is what
+ * ThreadSanitizer understands and what the pairing tables speak of. The idea of order-named wrappers is mimalloc's.
+ */
+#ifndef TW_MPSC_ATOMICS_H
+#define TW_MPSC_ATOMICS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TW__CACHE_LINE 64
+
+#define tw_load_relaxed(p) atomic_load_explicit((p), memory_order_relaxed)
+#define tw_load_acquire(p) atomic_load_explicit((p), memory_order_acquire)
+#define tw_load_seq_cst(p) atomic_load_explicit((p), memory_order_seq_cst)
+
+#define tw_store_relaxed(p, v) atomic_store_explicit((p), (v), memory_order_relaxed)
+#define tw_store_release(p, v) atomic_store_explicit((p), (v), memory_order_release)
+#define tw_store_seq_cst(p, v) atomic_store_explicit((p), (v), memory_order_seq_cst)
+
+#define tw_exchange_acquire(p, v) atomic_exchange_explicit((p), (v), memory_order_acquire)
+#define tw_exchange_acq_rel(p, v) atomic_exchange_explicit((p), (v), memory_order_acq_rel)
+#define tw_exchange_seq_cst(p, v) atomic_exchange_explicit((p), (v), memory_order_seq_cst)
+
+#define tw_add_relaxed(p, v) atomic_fetch_add_explicit((p), (v), memory_order_relaxed)
+#define tw_add_release(p, v) atomic_fetch_add_explicit((p), (v), memory_order_release)
+#define tw_add_acq_rel(p, v) atomic_fetch_add_explicit((p), (v), memory_order_acq_rel)
+#define tw_add_seq_cst(p, v) atomic_fetch_add_explicit((p), (v), memory_order_seq_cst)
+#define tw_sub_seq_cst(p, v) atomic_fetch_sub_explicit((p), (v), memory_order_seq_cst)
+#define tw_or_seq_cst(p, v) atomic_fetch_or_explicit((p), (v), memory_order_seq_cst)
+#define tw_and_seq_cst(p, v) atomic_fetch_and_explicit((p), (v), memory_order_seq_cst)
+
+/* Compare-and-swap: on failure *expected holds what was found (read with acquire, or relaxed where the name says). */
+#define tw_cas_acq_rel(p, expected, v) \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_acquire)
+#define tw_cas_seq_cst(p, expected, v) \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
+#define tw_cas_weak_release(p, expected, v) \
+	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed)
+
+/* Keeps the compiler, not the processor, from moving accesses across: the light half of an asymmetric barrier. */
+#define tw_compiler_barrier() atomic_signal_fence(memory_order_seq_cst)
+
+/* Adds to a counter that one thread writes and others read: no read-modify-write is needed. */
+static inline void tw_bump(_Atomic uint64_t *counter, uint64_t by)
+{
+	tw_store_relaxed(counter, tw_load_relaxed(counter) + by);
+}
+
+static inline void tw_cpu_relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+#define tw_likely(x) __builtin_expect(!!(x), 1)
+#define tw_unlikely(x) __builtin_expect(!!(x), 0)
+
+#endif

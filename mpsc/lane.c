@@ -1,0 +1,217 @@
+#include "mpsc/lane.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two drains. */
+enum { KEEP_SEGMENTS = 512, LOCK_SPINS = 4096 };
+
+static struct tw__segment *segment_new(void)
+{
+	struct tw__segment *segment = malloc(sizeof *segment);
+	if (segment)
+		segment->next = NULL;
+	return segment;
+}
+
+static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index)
+{
+	lane->last = segment;
+	lane->at = segment->entries + index;
+	lane->end = segment->entries + TW__SEGMENT_ENTRIES;
+}
+
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__dead_fn *dead, void *dead_context)
+{
+	memset(lane, 0, sizeof *lane);
+	lane->first = segment_new();
+	lane->reserve = segment_new();
+	if (!lane->first || !lane->reserve) {
+		free(lane->first);
+		free(lane->reserve);
+		return false;
+	}
+	lane->segments = 1;
+	lane->bound = bound;
+	lane->dead = dead;
+	lane->dead_context = dead_context;
+	write_to(lane, lane->first, 0);
+	tw_store_relaxed(&lane->head_segment, lane->first);
+	return true;
+}
+
+void tw__lane_fini(struct tw__lane *lane)
+{
+	for (struct tw__segment *s = lane->first, *next; s; s = next) {
+		next = s->next;
+		free(s);
+	}
+	free(lane->reserve);
+}
+
+static bool try_lock(struct tw__lane *lane)
+{
+	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0; /* P3 */
+}
+
+static void unlock(struct tw__lane *lane)
+{
+	tw_store_release(&lane->lock, 0); /* P3: pairs with try_lock */
+}
+
+static uint64_t backlog(const struct tw__lane *lane)
+{
+	return lane->written - tw_load_acquire(&lane->head); /* P4: pairs with take */
+}
+
+/* Unlinks the oldest segment, if the driver has left it. */
+static struct tw__segment *reclaim(struct tw__lane *lane)
+{
+	struct tw__segment *segment = lane->first;
+	if (segment == tw_load_acquire(&lane->head_segment)) /* P2: pairs with take */
+		return NULL;
+	lane->first = segment->next;
+	lane->segments--;
+	segment->next = NULL;
+	return segment;
+}
+
+static struct tw__segment *obtain(struct tw__lane *lane)
+{
+	struct tw__segment *segment = reclaim(lane);
+	if (!segment)
+		return segment_new();
+	if (lane->segments > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
+		free(reclaim(lane)); /* after a storm: one goes back for each one used */
+	return segment;
+}
+
+/* Positions are counted through segments, so what is left of the last one is filled with padding. */
+static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
+{
+	while (lane->at != lane->end)
+		tw__lane_put(lane, 0, 0);
+	lane->last->next = segment;
+	lane->segments++;
+	write_to(lane, segment, 0);
+}
+
+/* Reading and writing cursors of a compaction. */
+struct cursor {
+	struct tw__segment *segment;
+	unsigned index;
+};
+
+static struct tw__entry *step(struct cursor *c)
+{
+	if (c->index == TW__SEGMENT_ENTRIES) {
+		c->segment = c->segment->next;
+		c->index = 0;
+	}
+	return &c->segment->entries[c->index++];
+}
+
+/*
+ * Drops the dead among the unread entries, in place and in order. Both ends of the lane are this thread's while it holds
+ * the lock, so this is sequential code. Segments that fall empty stay in the chain, behind the one written to; they are
+ * freed.
+ */
+static void drop_dead(struct tw__lane *lane)
+{
+	uint64_t head = tw_load_relaxed(&lane->head);
+	struct cursor from = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
+	if (from.index == 0 && head != 0)
+		from.index = TW__SEGMENT_ENTRIES; /* L3 */
+	struct cursor to = from;
+	uint64_t kept = 0;
+	for (uint64_t n = lane->written - head; n > 0; n--) {
+		struct tw__entry entry = *step(&from);
+		if (entry.what == 0 || lane->dead(lane->dead_context, &entry))
+			continue;
+		*step(&to) = entry;
+		kept++;
+	}
+	for (struct tw__segment *s = to.segment->next, *next; s; s = next) {
+		next = s->next;
+		free(s);
+		lane->segments--;
+	}
+	to.segment->next = NULL;
+	write_to(lane, to.segment, to.index);
+	lane->written = head + kept;
+	tw_store_release(&lane->tail, lane->written); /* P1 */
+}
+
+static bool compact(struct tw__lane *lane)
+{
+	for (int spin = 0; spin < LOCK_SPINS; spin++, tw_cpu_relax()) {
+		if (!try_lock(lane))
+			continue;
+		drop_dead(lane);
+		unlock(lane);
+		return true;
+	}
+	return false;
+}
+
+int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
+{
+	if (backlog(lane) >= lane->bound) {
+		/* Compacting pays only if it frees a good part: else each push would walk the whole lane. */
+		if (!compact(lane) || backlog(lane) > lane->bound - lane->bound / 8)
+			return -EAGAIN;
+		if (tw__lane_has_room(lane, n))
+			return 0;
+	}
+	struct tw__segment *segment = obtain(lane);
+	if (!segment)
+		return -ENOMEM;
+	begin_segment(lane, segment);
+	*grew = true;
+	return 0;
+}
+
+void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
+{
+	if (tw__lane_has_room(lane, n))
+		return;
+	struct tw__segment *segment = reclaim(lane);
+	if (!segment) {
+		segment = lane->reserve;
+		lane->reserve = NULL;
+	}
+	while (!segment) { /* a run within a run, out of memory: the driver frees one sooner or later */
+		tw_cpu_relax();
+		segment = obtain(lane);
+	}
+	begin_segment(lane, segment);
+}
+
+bool tw__lane_refill_reserve(struct tw__lane *lane)
+{
+	if (tw_unlikely(!lane->reserve))
+		lane->reserve = obtain(lane);
+	return lane->reserve != NULL;
+}
+
+int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
+{
+	if (!tw__lane_unread(lane))
+		return 0;
+	if (!try_lock(lane))
+		return -1;
+	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_acquire(&lane->tail); /* P1 */
+	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
+	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);
+	if (index == 0 && head != 0 && head != tail)
+		segment = segment->next; /* L3; linked before an entry behind it was published (P1) */
+	uint64_t n = tail - head;
+	if (n > TW__SEGMENT_ENTRIES - index)
+		n = TW__SEGMENT_ENTRIES - index;
+	memcpy(out, segment->entries + index, n * sizeof *out);
+	tw_store_release(&lane->head_segment, segment); /* P2: pairs with reclaim */
+	tw_store_release(&lane->head, head + n);        /* P4: pairs with backlog */
+	unlock(lane);
+	return (int)n;
+}

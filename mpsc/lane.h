@@ -1,0 +1,145 @@
+/*
+ * Lane: a queue from one producing thread to the one driver, bounded, in order.
+ *
+ * A chain of fixed segments. The producer writes entries into the last one and publishes a count; the driver copies them
+ * out from the first. A push is two plain stores and one release store: wait-free. Segments that the driver has left
+ * behind are reused by the producer in place, without a word between the two (the node cache of D. Vyukov's unbounded
+ * SPSC queue). All lanes of a service together are the MPSC queue (queue.h): no two producers share a written line.
+ *
+ * Not good at: many entries from very many threads (the driver looks at each lane in every turn). Fine, since a server
+ * has tens of threads, not thousands.
+ *
+ * Progress: put and publish are wait-free. take and compact hold the lane's try-lock; neither waits for the other: a
+ * driver that finds the lock taken leaves the lane for this turn and may not park; a producer that finds it taken spins
+ * a moment and then reports the lane full.
+ *
+ * Positions count entries from the lane's birth. Invariants:
+ *   L1  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, but by
+ *       a compaction, which only the producer does, holding the lock.
+ *   L2  tail falls only in a compaction. The driver believes tail only while it holds the lock.
+ *   L3  where head is a multiple of the segment's size, head_segment is the segment that was just read out.
+ *   L4  segments from `first` up to, but not including, head_segment belong to the producer again.
+ *
+ * Pairing table
+ *   P1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the entries and the `next` links.
+ *       Without it the driver reads entries before they are written.
+ *   P2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a segment come before the
+ *       producer's new writes to it. Without it an unread entry is overwritten.
+ *   P3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
+ *       left them. Without it a compaction and a take work on the same entries.
+ *   P4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; P2 guards the memory.
+ *
+ * Rejected: a ring (its memory is touched in full even when short, and its size is its bound); taking single segments
+ * (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a compaction own the lane as a whole).
+ */
+#ifndef TW_MPSC_LANE_H
+#define TW_MPSC_LANE_H
+
+#include <stdalign.h>
+#include <stddef.h>
+
+#include "mpsc/atomics.h"
+
+enum { TW__SEGMENT_ENTRIES = 255 };
+
+/* What is queued; the meaning is the caller's, but that what == 0 is padding: skip it. */
+struct tw__entry {
+	uint64_t what;
+	uint64_t value;
+};
+
+struct tw__segment {
+	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (P1) */
+	uint64_t unused;
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+};
+
+/* Whether an unread entry may be dropped, and need not be delivered. */
+typedef bool tw__dead_fn(void *context, const struct tw__entry *entry);
+
+struct tw__lane {
+	/* Producer's line. */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t tail; /* entries published; read by the driver */
+	uint64_t written;                              /* entries written; == tail outside of a push */
+	struct tw__entry *at, *end;                    /* where the next entry goes; end of the segment */
+	struct tw__segment *last;                      /* the segment written to */
+	struct tw__segment *first;                     /* the oldest one (L4) */
+	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
+	uint32_t segments;                             /* in the chain */
+	uint32_t bound;                                /* unread entries that user pushes may reach */
+
+	/* Driver's line. */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
+	_Atomic(struct tw__segment *) head_segment;
+	_Atomic uint32_t lock;
+
+	tw__dead_fn *dead;
+	void *dead_context;
+	struct tw__lane *next; /* in the queue's list; set once */
+	void *tie;             /* the owning thread's, under the registry's lock; NULL: no owner */
+};
+
+/* False: out of memory, nothing is left behind. */
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__dead_fn *dead, void *dead_context);
+void tw__lane_fini(struct tw__lane *lane);
+
+/* ------------------------------------------------------------ producer's side */
+
+/*
+ * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did not help; -ENOMEM.
+ * Nothing is published or lost. *grew tells whether a new segment was begun.
+ */
+int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
+
+/* Room that cannot fail, for what must not be lost: from the reserve; bound or not. */
+void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n);
+
+/* Sees to it that the reserve is there: true if it is. */
+bool tw__lane_refill_reserve(struct tw__lane *lane);
+
+static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
+{
+	return (size_t)(lane->end - lane->at) >= n;
+}
+
+/* Needs room. Not visible before tw__lane_publish. */
+static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
+{
+	lane->at->what = what;
+	lane->at->value = value;
+	lane->at++;
+	lane->written++;
+}
+
+static inline void tw__lane_publish(struct tw__lane *lane)
+{
+	tw_store_release(&lane->tail, lane->written); /* P1: pairs with take */
+}
+
+/* The same in the single total order of sequentially consistent operations, where there is no membarrier. */
+static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
+{
+	tw_store_seq_cst(&lane->tail, lane->written); /* P1; gate's P2 */
+}
+
+/* ------------------------------------------------------------- driver's side */
+
+/*
+ * Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none; -1: the producer is
+ * compacting: look again later, and do not park.
+ */
+int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
+
+/* Whether there may be entries to take, now. */
+static inline bool tw__lane_unread(const struct tw__lane *lane)
+{
+	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head); /* P1; head is the driver's own */
+}
+
+/* The same, as the other half of tw__lane_publish_seq_cst. */
+static inline bool tw__lane_unread_seq_cst(const struct tw__lane *lane)
+{
+	return tw_load_seq_cst(&lane->tail) != tw_load_relaxed(&lane->head);
+}
+
+#endif

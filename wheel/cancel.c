@@ -1,0 +1,154 @@
+/*
+ * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The winner owns the slot at once;
+ * entries left behind carry a generation that no longer matches. Nothing is unlinked.
+ *
+ * tw_cancel is lock-free: its compare-and-swap fails only if another thread changed the timer.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "wheel/run.h"
+#include "wheel/schedule.h"
+
+static void count_cancel(tw_service *service, struct tw__local *local)
+{
+	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
+	tw_store_relaxed(&local->cancelled, cancelled);
+	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
+		tw__wake(service); /* to sweep what cancels leave behind (G11) */
+}
+
+/* An armed timer was ended by this thread. */
+static void cancelled(tw_service *service, uint32_t slot, uint64_t word)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (tw_likely(local)) {
+		count_cancel(service, local);
+		if (tw_likely(!(word & TW__OPTION))) {
+			tw__slot_put(&service->slots, &local->magazine, slot, tw__word_generation(word) + 1);
+			return;
+		}
+	} else {
+		tw_add_relaxed(&service->cancelled_without_lane, 1);
+	}
+	tw__settle(service, local, slot, word, TW_FATE_CANCELLED);
+}
+
+/* Sets marks on a running or settling word. False: it has moved on; *word is what it is now. */
+static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t marks)
+{
+	if ((*word & marks) == marks)
+		return true;
+	uint64_t marked = *word | marks;
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, marked))
+		return false;
+	*word = marked;
+	return true;
+}
+
+/*
+ * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
+ * already.
+ */
+static int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation, uint64_t marks)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	for (;;) {
+		if (tw__word_generation(word) != generation)
+			return TW_GONE;
+		if (tw_likely(tw__word_armed(word))) {
+			if (tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word,
+						     tw__word_ended(word)))) { /* W2, W3 */
+				cancelled(service, slot, word);
+				return TW_CANCELLED;
+			}
+			continue;
+		}
+		if (tw__word_state(word) == TW__FREE)
+			return TW_GONE;
+		if (mark(service, slot, &word, marks))
+			return TW_RUNNING;
+	}
+}
+
+int tw_cancel(tw_service *service, tw_timer timer)
+{
+	uint32_t slot, generation;
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+		return TW_GONE;
+	return cancel_or_mark(service, slot, generation, TW__ENDED);
+}
+
+/* In its own callback or release, however deep. */
+static bool is_own(const tw_service *service, uint32_t slot, uint32_t generation)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->slot == slot && run->generation == generation)
+			return true;
+	return false;
+}
+
+static uint64_t deadline_after(uint64_t timeout_ns)
+{
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
+}
+
+/* Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings. */
+static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* R5 */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W2, R5 */
+		if (tw__word_generation(word) != generation)
+			return TW_FINISHED;
+		if (!tw__futex_wait(&service->finish_bell, bell, deadline_ns))
+			return TW_RUNNING;
+	}
+}
+
+int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
+{
+	uint32_t slot, generation;
+	if (!service)
+		return -EINVAL;
+	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+		return TW_GONE;
+	bool own = is_own(service, slot, generation);
+	int outcome = cancel_or_mark(service, slot, generation, own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	if (outcome != TW_RUNNING)
+		return outcome;
+	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
+}
+
+bool tw_is_pending(tw_service *service, tw_timer timer)
+{
+	uint64_t unused;
+	return tw_remaining(service, timer, &unused) == 0;
+}
+
+static uint64_t remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+{
+	if (word & TW__UNFILED)
+		return (word & TW__DEADLINE_MASK) << TW__HINT_SHIFT;
+	uint64_t tick = word & TW__FAR ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
+				       : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
+	return due_ns > now_ns ? due_ns - now_ns : 0;
+}
+
+int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
+{
+	uint32_t slot, generation;
+	if (!service || !out_ns)
+		return -EINVAL;
+	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+		return -ENOENT;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw__word_generation(word) != generation || !tw__word_armed(word))
+		return -ENOENT;
+	*out_ns = remaining_of(service, slot, word);
+	return 0;
+}

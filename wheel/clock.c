@@ -1,0 +1,188 @@
+#include "wheel/clock.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+
+bool (*tw__clock_in_callback)(const tw_clock *clock);
+
+uint64_t tw_clock_now(const tw_clock *clock)
+{
+	return clock ? clock->ops->now(clock) : 0;
+}
+
+/* ---------------------------------------------------------------- monotonic */
+
+static uint64_t monotonic_now(const tw_clock *clock)
+{
+	(void)clock;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void listen_to_nothing(tw_clock *clock, struct tw__clock_listener *listener)
+{
+	(void)clock;
+	(void)listener;
+}
+
+tw_clock *tw_clock_monotonic(void)
+{
+	static const struct tw__clock_ops ops = {monotonic_now, true, listen_to_nothing, listen_to_nothing};
+	static tw_clock monotonic = {&ops};
+	return &monotonic;
+}
+
+/* ------------------------------------------------------------------- manual */
+
+struct manual {
+	tw_clock clock;
+	_Atomic uint64_t now_ns; /* written under `advancing` */
+	pthread_mutex_t advancing;
+	pthread_mutex_t lock; /* the list */
+	struct tw__clock_listener *listeners;
+};
+
+static uint64_t manual_now(const tw_clock *clock)
+{
+	return tw_load_acquire(&((const struct manual *)clock)->now_ns);
+}
+
+static void manual_listen(tw_clock *clock, struct tw__clock_listener *listener)
+{
+	struct manual *manual = (struct manual *)clock;
+	pthread_mutex_lock(&manual->lock);
+	listener->next = manual->listeners;
+	manual->listeners = listener;
+	pthread_mutex_unlock(&manual->lock);
+}
+
+static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener)
+{
+	struct manual *manual = (struct manual *)clock;
+	pthread_mutex_lock(&manual->lock);
+	for (struct tw__clock_listener **at = &manual->listeners; *at; at = &(*at)->next) {
+		if (*at == listener) {
+			*at = listener->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&manual->lock);
+}
+
+static const struct tw__clock_ops manual_ops = {manual_now, false, manual_listen, manual_unlisten};
+
+static struct manual *as_manual(tw_clock *clock)
+{
+	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
+}
+
+int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
+{
+	if (!out || start_ns > INT64_MAX)
+		return -EINVAL;
+	struct manual *manual = calloc(1, sizeof *manual);
+	if (!manual)
+		return -ENOMEM;
+	manual->clock.ops = &manual_ops;
+	tw_store_relaxed(&manual->now_ns, start_ns);
+	pthread_mutex_init(&manual->advancing, NULL);
+	pthread_mutex_init(&manual->lock, NULL);
+	*out = &manual->clock;
+	return 0;
+}
+
+int tw_clock_manual_destroy(tw_clock *clock)
+{
+	if (!clock)
+		return 0;
+	struct manual *manual = as_manual(clock);
+	if (!manual)
+		return -EINVAL;
+	if (manual->listeners)
+		return -EBUSY;
+	pthread_mutex_destroy(&manual->advancing);
+	pthread_mutex_destroy(&manual->lock);
+	free(manual);
+	return 0;
+}
+
+/* The list may grow while a callback runs; a service is not destroyed while its clock is advanced. */
+static struct tw__clock_listener *first_listener(struct manual *manual)
+{
+	pthread_mutex_lock(&manual->lock);
+	struct tw__clock_listener *first = manual->listeners;
+	pthread_mutex_unlock(&manual->lock);
+	return first;
+}
+
+static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
+{
+	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next) {
+		uint64_t next_ns = l->next_ns(l);
+		if (next_ns < limit_ns)
+			limit_ns = next_ns;
+	}
+	return limit_ns;
+}
+
+static void tell_all(struct manual *manual, uint64_t now_ns)
+{
+	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
+		l->moved(l, now_ns);
+}
+
+static int advance(struct manual *manual, uint64_t to_ns)
+{
+	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
+	tell_all(manual, now_ns);
+	while (now_ns < to_ns) {
+		now_ns = next_of_all(manual, to_ns);
+		tw_store_release(&manual->now_ns, now_ns);
+		tell_all(manual, now_ns);
+	}
+	return 0;
+}
+
+static bool in_callback(const tw_clock *clock)
+{
+	return tw__clock_in_callback && tw__clock_in_callback(clock);
+}
+
+int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
+{
+	struct manual *manual = as_manual(clock);
+	if (!manual || ns > INT64_MAX)
+		return -EINVAL;
+	if (in_callback(clock))
+		return -EDEADLK;
+	pthread_mutex_lock(&manual->advancing);
+	int r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
+	pthread_mutex_unlock(&manual->advancing);
+	return r;
+}
+
+int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
+{
+	struct manual *manual = as_manual(clock);
+	if (!manual)
+		return -EINVAL;
+	if (in_callback(clock))
+		return -EDEADLK;
+	pthread_mutex_lock(&manual->advancing);
+	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
+	int r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
+	pthread_mutex_unlock(&manual->advancing);
+	return r;
+}
+
+int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
+{
+	struct manual *manual = as_manual(clock);
+	if (!manual || ns > INT64_MAX)
+		return -EINVAL;
+	tw_store_release(&manual->now_ns, ns);
+	return 0;
+}

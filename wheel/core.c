@@ -1,0 +1,302 @@
+#include "wheel/core.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wheel/driver.h"
+#include "wheel/run.h"
+
+/* -------------------------------------------------------------------- config */
+
+int tw__struct_read(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size < least)
+		return -EINVAL;
+	memset(out, 0, known);
+	memcpy(out, in, size < known ? size : known);
+	for (size_t i = known; i < size; i++)
+		if (((const unsigned char *)in)[i])
+			return -E2BIG;
+	return 0;
+}
+
+static bool power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+static int config_check(const struct tw_service_config *c)
+{
+	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
+		return -EINVAL;
+	if (!power_of_two(c->buckets) || c->buckets < 64 || c->buckets > 65536)
+		return -EINVAL;
+	if (c->max_timers > 1u << TW__SLOT_BITS || c->lane_entries < 1024 || c->lane_entries > 1u << 30)
+		return -EINVAL;
+	if (c->workers > 1024 || (c->workers && c->executor))
+		return -EINVAL;
+	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
+		return -EINVAL;
+	if ((c->executor && (!c->executor->ops || !c->executor->ops->submit)) || !c->clock->ops)
+		return -EINVAL;
+	if ((c->affinity == NULL) != (c->affinity_size == 0))
+		return -EINVAL;
+	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
+		return -EINVAL;
+	return 0;
+}
+
+static bool all_zero(const void *at, size_t n)
+{
+	const unsigned char *byte = at;
+	while (n && *byte == 0) {
+		byte++;
+		n--;
+	}
+	return n == 0;
+}
+
+int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
+{
+	memset(out, 0, sizeof *out);
+	if (cfg && cfg->size) {
+		int r = tw__struct_read(out, sizeof *out, offsetof(struct tw_service_config, buckets), cfg);
+		if (r)
+			return r;
+	} else if (cfg && !all_zero(cfg, sizeof *cfg)) {
+		return -EINVAL; /* knobs, but no size */
+	}
+	if (!out->tick_ns)
+		out->tick_ns = 1000000;
+	if (!out->buckets)
+		out->buckets = 4096;
+	if (!out->max_timers)
+		out->max_timers = 16u << 20;
+	if (!out->lane_entries)
+		out->lane_entries = 1u << 20;
+	if (!out->clock)
+		out->clock = tw_clock_monotonic();
+	if (!out->thread_name)
+		out->thread_name = "tw";
+	return config_check(out);
+}
+
+/* ----------------------------------------------------------------- the lanes */
+
+static void local_init(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
+	tw__magazine_init(&service->slots, &local->magazine);
+}
+
+static void local_orphaned(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
+}
+
+/* What a full lane may drop: entries of timers that are gone. Stamps and the like stay. */
+static bool entry_dead(void *context, const struct tw__entry *entry)
+{
+	tw_service *service = context;
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (kind == TW__KIND_STAMP || kind == TW__KIND_NOW)
+		return false;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry->what)]);
+	return (word ^ entry->what) >> TW__GENERATION_SHIFT != 0;
+}
+
+static const struct tw__queue_ops lane_ops = {
+    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .dead = entry_dead};
+
+/* ---------------------------------------------------------- manual clock, hand */
+
+static tw_service *listening(struct tw__clock_listener *listener)
+{
+	return (tw_service *)(void *)((char *)listener - offsetof(tw_service, listener));
+}
+
+/* What is due at the clock's new time, to the end: callbacks may bring more of it. */
+static void drive_all(tw_service *service)
+{
+	struct tw__local *local = tw__local_of(service);
+	pthread_mutex_lock(&service->driving);
+	struct tw__turn turn;
+	do {
+		turn = tw__turn(service, local, SIZE_MAX);
+	} while (turn.done || turn.again);
+	pthread_mutex_unlock(&service->driving);
+}
+
+static void clock_moved(struct tw__clock_listener *listener, uint64_t now_ns)
+{
+	(void)now_ns; /* the turn reads the clock itself, which may have been set further on */
+	tw_service *service = listening(listener);
+	if (tw_load_acquire(&service->closed))
+		return;
+	if (service->threaded)
+		tw__driver_await_turn(service, UINT64_MAX);
+	else if (tw__local_of(service))
+		drive_all(service);
+}
+
+static uint64_t clock_next(struct tw__clock_listener *listener)
+{
+	tw_service *service = listening(listener);
+	if (service->threaded || tw_load_acquire(&service->closed))
+		return UINT64_MAX;
+	pthread_mutex_lock(&service->driving);
+	struct tw__wheel_plan plan;
+	do {
+		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
+	} while (!plan.certain);
+	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	pthread_mutex_unlock(&service->driving);
+	return next_ns;
+}
+
+static bool in_callback_on(const tw_clock *clock)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service->clock == clock)
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------------- creation */
+
+static void *reserve(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
+static uint64_t entries_for(uint32_t max_timers)
+{
+	return 3 * (uint64_t)max_timers + (1u << 20);
+}
+
+static int make_wheel(tw_service *service)
+{
+	uint32_t buckets = service->config.buckets;
+	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers));
+	service->table_bytes = tw__wheel_table_bytes(buckets);
+	service->arena_bytes = chunks * sizeof(struct tw__chunk);
+	service->table = reserve(service->table_bytes);
+	service->arena = reserve(service->arena_bytes);
+	if (!service->table || !service->arena)
+		return -ENOMEM;
+	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
+	return 0;
+}
+
+static void free_wheel(tw_service *service)
+{
+	if (service->table)
+		munmap(service->table, service->table_bytes);
+	if (service->arena)
+		munmap(service->arena, service->arena_bytes);
+}
+
+static void set_constants(tw_service *service, const struct tw_service_config *cfg)
+{
+	service->config = *cfg;
+	service->clock = cfg->clock;
+	service->executor = cfg->executor;
+	service->on_refused = cfg->on_refused;
+	service->tick_ns = cfg->tick_ns;
+	service->tick_inverse = UINT64_MAX / cfg->tick_ns;
+	service->threaded = cfg->drive == TW_DRIVE_THREAD;
+	service->published = service->threaded && cfg->clock->ops->runs;
+	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
+	service->listener = (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next};
+}
+
+int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
+{
+	tw_service *service = aligned_alloc(alignof(tw_service), sizeof *service);
+	if (!service)
+		return -ENOMEM;
+	memset(service, 0, sizeof *service);
+	set_constants(service, cfg);
+	tw__clock_in_callback = in_callback_on;
+	tw__gate_init(&service->gate);
+	int r = tw__slots_init(&service->slots, cfg->max_timers);
+	if (r) {
+		free(service);
+		return r;
+	}
+	r = make_wheel(service);
+	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
+	pthread_mutex_init(&service->driving, NULL);
+	if (!r && service->threaded)
+		r = tw__driver_start(service);
+	if (r) {
+		tw__core_free(service);
+		return r;
+	}
+	service->clock->ops->listen(service->clock, &service->listener);
+	*out = service;
+	return 0;
+}
+
+void tw__core_free(tw_service *service)
+{
+	service->clock->ops->unlisten(service->clock, &service->listener);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
+	tw__queue_fini(&service->queue);
+	free_wheel(service);
+	tw__slots_fini(&service->slots);
+	pthread_mutex_destroy(&service->driving);
+	free(service);
+}
+
+/* ------------------------------------------------------------------- the rest */
+
+uint64_t tw_now(const tw_service *service)
+{
+	return service ? tw__clock_read(service) : 0;
+}
+
+static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	while (n-- > 0)
+		if (tw_run_one(batch) < 0)
+			tw_run_drop(batch);
+	return 0;
+}
+
+/* The driver knows it and runs callbacks without lending; submit serves whoever else is handed this executor. */
+tw_executor *tw_executor_inline(void)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, inline_submit};
+	static tw_executor executor = {&ops};
+	return &executor;
+}
+
+int tw_advance(tw_service *service, size_t budget)
+{
+	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) || service->threaded)
+		return -EINVAL;
+	if (tw_load_acquire(&service->closed))
+		return -ESHUTDOWN;
+	struct tw__local *local = tw__local_of(service);
+	if (!local || !tw__local_ready_to_run(local))
+		return -ENOMEM;
+	if (pthread_mutex_trylock(&service->driving))
+		return -EBUSY;
+	struct tw__turn turn = tw__turn(service, local, budget);
+	pthread_mutex_unlock(&service->driving);
+	return turn.done > INT_MAX ? INT_MAX : (int)turn.done;
+}

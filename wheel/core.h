@@ -1,0 +1,211 @@
+/*
+ * The core: the service over a given executor. What each of its parts shares.
+ *
+ *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes
+ *     drain.c judge.c driver.c      the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
+ *     run.c                         workers: claim, run, finish
+ *     close.c core.c                birth and end
+ *     stats.c inspect.c             looking on
+ *
+ * The driver is whoever holds `driving`. There is one at a time, and it alone touches the wheel, the notes and the gate's word.
+ */
+#ifndef TW_WHEEL_CORE_H
+#define TW_WHEEL_CORE_H
+
+#include "mpsc/gate.h"
+#include "mpsc/queue.h"
+#include "tickwheel/service.h"
+#include "tickwheel/stats.h"
+#include "wheel/clock.h"
+#include "wheel/histogram.h"
+#include "wheel/slots.h"
+#include "wheel/wheel.h"
+
+enum { TW__STAMPS = 64 };
+enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
+
+/* One thread's part of a service; survives the thread, and goes to the next one. */
+struct tw__local {
+	struct tw__lane lane; /* first: the queue knows it by this */
+
+	/* Its thread's alone. */
+	struct tw__magazine magazine;
+	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+
+	/* Written by its thread, read by statistics. */
+	_Atomic uint64_t scheduled, fired, cancelled, dropped;
+	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
+	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
+
+	/* The driver's alone. */
+	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
+};
+
+struct tw_service {
+	struct tw__gate gate; /* the line that every push reads */
+
+	/* Constant after creation. */
+	alignas(TW__CACHE_LINE) struct tw__queue queue;
+	struct tw__slots slots;
+	tw_clock *clock;
+	tw_executor *executor;
+	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
+	uint64_t start_ns;    /* tick 0 */
+	uint64_t tick_ns, tick_inverse;
+	enum tw_on_refused on_refused;
+	bool threaded;  /* has a tick thread */
+	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
+	struct tw_service_config config;
+
+	/* The driver's. */
+	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
+	struct tw__wheel wheel;
+	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
+	uint64_t last_now_ns;        /* clamped: never falls */
+	uint64_t last_reading_ns;
+	uint64_t moved_tick;              /* `next` at the last move_nearer */
+	uint64_t replaced_ns[TW__STAMPS]; /* a reading taken after that sequence number was replaced */
+	uint64_t batch_sequence;          /* of the last batch; 48 bits */
+	uint32_t quiet_turns;             /* in a row, with little traffic */
+	uint32_t turns;
+	bool woken; /* slept since the last turn */
+	struct tw__histogram lateness;
+	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
+	_Atomic uint64_t entries; /* copy of wheel.entries */
+	_Atomic uint64_t chunks_used;
+	void *table, *arena;
+	size_t table_bytes, arena_bytes;
+	pthread_t thread;
+	struct tw__clock_listener listener;
+
+	/* Batches that executors have finished with; any thread pushes, the driver takes all. */
+	alignas(TW__CACHE_LINE) _Atomic(struct tw__chunk *) returned;
+	_Atomic uint32_t batches_out; /* handed over and not yet returned; TW__CLOSER_WAITS: wake the closer */
+	_Atomic uint64_t cancelled_without_lane, dropped_without_lane; /* by threads that could not be attached */
+	_Atomic uint32_t finish_bell; /* moves on when a run finishes that someone waits for */
+
+	/* Closing; see close.c. */
+	_Atomic uint32_t close_lock;
+	_Atomic uint32_t closing;  /* 0, or 1 + enum tw_close_mode: what the driver is asked to do */
+	_Atomic uint32_t closed;   /* the same, once the driver has published CLOSED */
+	_Atomic uint32_t stopping; /* the tick thread is asked to end */
+	_Atomic uint32_t stopped;  /* it has */
+	_Atomic uint32_t started;  /* 1: the tick thread runs; 2: it could not be set up */
+	bool settled;              /* under close_lock */
+
+	/* Whole turns that others wait for: asked for, and done. */
+	_Atomic uint32_t turn_wanted;
+	_Atomic uint32_t turn_done;
+};
+
+#define TW__CLOSER_WAITS (UINT32_C(1) << 31)
+
+/* ------------------------------------------------------------------- core.c */
+
+/* Makes a service over cfg->executor, which is given. 0, or as tw_service_create. cfg is complete: no defaults left. */
+int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
+
+/* tw_service_close but for what the executor needs. */
+int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
+
+/* After a close that settled. */
+void tw__core_free(tw_service *service);
+
+/* Copies a config that may be older or newer than this library and fills in the defaults, but for executor and workers. */
+int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg);
+
+/*
+ * Copies a struct that begins with its size, from a caller that may be older or newer. -EINVAL: smaller than `least`;
+ * -E2BIG: what the library does not know is not zero.
+ */
+int tw__struct_read(void *out, size_t known, size_t least, const void *in);
+
+/* -------------------------------------------------------------------- time */
+
+static inline uint64_t tw__clock_read(const tw_service *service)
+{
+	return service->clock->ops->now(service->clock);
+}
+
+/* Ticks in a span, rounded down. One multiplication; the quotient it gives may be one too small. */
+static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
+{
+	uint64_t ticks = (uint64_t)((unsigned __int128)span_ns * service->tick_inverse >> 64);
+	return ticks + (span_ns - ticks * service->tick_ns >= service->tick_ns);
+}
+
+/* The first tick that is not before an instant; instants before the service's start are tick 0. */
+static inline uint64_t tw__tick_of(const tw_service *service, uint64_t instant_ns)
+{
+	if (instant_ns <= service->start_ns)
+		return 0;
+	uint64_t span_ns = instant_ns - service->start_ns;
+	uint64_t ticks = tw__ticks_down(service, span_ns);
+	return ticks + (span_ns > ticks * service->tick_ns);
+}
+
+static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
+{
+	return service->start_ns + tick * service->tick_ns;
+}
+
+/* ----------------------------------------------------------- any thread's */
+
+static inline struct tw__local *tw__local_of(tw_service *service)
+{
+	return (struct tw__local *)tw__queue_lane(&service->queue);
+}
+
+/* Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). */
+static inline void tw__publish(tw_service *service, struct tw__local *local)
+{
+	if (tw_likely(service->gate.asymmetric))
+		tw__lane_publish(&local->lane);
+	else
+		tw__lane_publish_seq_cst(&local->lane);
+}
+
+/* After a push whose deadline is known: wakes the driver if it sleeps longer than that. */
+void tw__wake_for(tw_service *service, uint64_t deadline_ns);
+
+/* Wakes the driver if it sleeps. */
+void tw__wake(tw_service *service);
+
+/* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
+enum { TW__CANCELS_PER_WAKE = 4096 };
+
+/*
+ * A timer has been ended by the caller (cancelled or dropped): its word was `word`, armed, and is now free or settling.
+ * Calls release, recycles the slot, and counts nothing. local may be NULL.
+ */
+void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate);
+
+/* The word with which an armed timer is ended. */
+static inline uint64_t tw__word_ended(uint64_t word)
+{
+	if (word & TW__OPTION)
+		return tw__word_make(tw__word_generation(word), TW__SETTLING, 0);
+	return tw__word_next_free(word);
+}
+
+/* Ends an armed timer as dropped, unless someone else is faster. */
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
+
+/* ------------------------------------------------------------- the driver's */
+
+/* judge.c */
+void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
+	       unsigned n, uint64_t *verdicts);
+
+/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; far_tick likewise for FAR words. */
+void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
+
+/* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */
+uint64_t tw__drain(tw_service *service, bool *again);
+
+/* driver.c */
+
+/* Clamped reading. */
+uint64_t tw__driver_now(tw_service *service);
+
+#endif

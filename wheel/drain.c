@@ -1,0 +1,144 @@
+/*
+ * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most request timeouts are.
+ *
+ * The base rule. A producer does not read the clock while the driver ticks; it stamps its lane with the published sequence number
+ * S. The driver turns that into an instant U(S) that is not before the push and not much after it: the earlier of
+ *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the tail that shows it), and
+ *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before it was replaced).
+ * A number no longer remembered takes the oldest reading remembered. A published number is never taken for the time of its own
+ * publication. A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
+ * speculates; SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
+ */
+#include "wheel/core.h"
+
+enum { SPECULATION_NS = 200, PREFETCH_AHEAD = 12, TAKES_PER_TURN = 1024 };
+
+static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
+{
+	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	if (sequence >= current)
+		return now_ns;
+	uint64_t remembered = current - sequence < TW__STAMPS ? sequence : current - TW__STAMPS + 1;
+	uint64_t replaced_ns = service->replaced_ns[remembered % TW__STAMPS];
+	return replaced_ns < now_ns ? replaced_ns : now_ns;
+}
+
+static void raise_base(struct tw__local *local, uint64_t instant_ns)
+{
+	if (instant_ns > local->base_ns)
+		local->base_ns = instant_ns;
+}
+
+/* A new timer's entry: the word learns its exact deadline before the entry is filed. */
+static void file_new(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+{
+	uint64_t tick = tw__tick_of(service, deadline_ns);
+	uint64_t far = tick >= service->wheel.next + TW__WHEEL_REACH ? TW__FAR : 0;
+	uint32_t generation = tw__word_generation(word);
+	while (word & TW__UNFILED) {
+		uint64_t filed = tw__word_move(word, TW__UNFILED, far, tick);
+		if (far) {
+			struct tw__note *note = &service->slots.notes[slot];
+			note->generation = generation;
+			note->filed = 0;
+			tw_store_relaxed(&note->far_tick, tick);
+		}
+		if (tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
+			tw__file(service, slot, filed, tick);
+			return;
+		}
+		if (tw__word_generation(word) != generation || !tw__word_armed(word))
+			return;
+	}
+	/* A reset came first, and wrote when. */
+	tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+}
+
+static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+{
+	if (!(word & TW__FAR) || (word ^ tick) & TW__DEADLINE_MASK)
+		return; /* moved again since; that brought an entry of its own */
+	struct tw__note *note = &service->slots.notes[slot];
+	if (note->generation != tw__word_generation(word)) {
+		note->generation = tw__word_generation(word);
+		note->filed = 0;
+	}
+	tw_store_relaxed(&note->far_tick, tick);
+	tw__file(service, slot, word, tick);
+}
+
+static void drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (kind == TW__KIND_STAMP) {
+		raise_base(local, replaced_at(service, entry->value, now_ns) + SPECULATION_NS);
+		return;
+	}
+	if (kind == TW__KIND_NOW) {
+		raise_base(local, entry->value);
+		return;
+	}
+	if (kind == TW__KIND_PADDING)
+		return;
+	uint32_t slot = tw__entry_slot(entry->what);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
+	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+		return;
+	if (kind == TW__KIND_DELAY)
+		file_new(service, slot, word, local->base_ns + entry->value);
+	else if (kind == TW__KIND_DEADLINE)
+		file_new(service, slot, word, entry->value);
+	else if (kind == TW__KIND_FAR)
+		file_far(service, slot, word, entry->value);
+	else if (!(word & TW__UNFILED))
+		tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+}
+
+static void prefetch_word(const tw_service *service, const struct tw__entry *entry)
+{
+	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)], 1);
+}
+
+static void drain_entries(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
+			  uint64_t now_ns)
+{
+	for (int i = 0; i < n && i < PREFETCH_AHEAD; i++)
+		prefetch_word(service, &entries[i]);
+	for (int i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n)
+			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
+		drain_entry(service, local, &entries[i], now_ns);
+	}
+}
+
+/* Whether the wheel can take another copied-out segment; a full sweep is the last resort, and always helps. */
+static bool wheel_has_room(tw_service *service)
+{
+	if (tw_likely(tw__wheel_chunks_left(&service->wheel) > TW__SEGMENT_ENTRIES))
+		return true;
+	tw__wheel_sweep_start(&service->wheel);
+	tw__wheel_sweep(&service->wheel, UINT64_MAX);
+	return tw__wheel_chunks_left(&service->wheel) > TW__SEGMENT_ENTRIES;
+}
+
+uint64_t tw__drain(tw_service *service, bool *again)
+{
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t drained = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		int n, takes = 0;
+		do {
+			if (!wheel_has_room(service)) {
+				*again = true;
+				return drained;
+			}
+			n = tw__lane_take(lane, entries);
+			if (n <= 0)
+				break;
+			drain_entries(service, (struct tw__local *)lane, entries, n, tw__driver_now(service));
+			drained += (uint64_t)n;
+		} while (++takes < TAKES_PER_TURN);
+		*again |= n != 0;
+	}
+	return drained;
+}

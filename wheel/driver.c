@@ -1,0 +1,421 @@
+/*
+ * The driver: turns the wheel. It is the tick thread, or whoever calls tw_advance.
+ *
+ * One turn: hand over what is due, drain the lanes, hand over what has become due thereby, give batches to the executor,
+ * move far timers a bit nearer, sweep a bit.
+ *
+ * The tick thread has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time
+ * (drain.c says what for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers
+ * that bring an earlier one ring (gate.h). It never allocates and has no path that can fail.
+ */
+#include "wheel/driver.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include "wheel/run.h"
+#include "wheel/spawn.h"
+
+enum {
+	BUSY_ENTRIES = 32,  /* a turn that drains so many is no quiet one */
+	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
+	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
+	SWEEP_STEP = 32768, /* entries swept in a turn, at least */
+	SWEEP_ALLOWANCE =
+	    4096, /* dead entries that each producer may leave behind, beside as many as there are live timers */
+	TURNS_PER_COUNT = 16 /* turns between two looks at whether to sweep */
+};
+
+uint64_t tw__driver_now(tw_service *service)
+{
+	uint64_t now_ns = tw__clock_read(service);
+	if (tw_unlikely(now_ns < service->last_reading_ns))
+		tw_bump(&service->clock_steps, 1);
+	service->last_reading_ns = now_ns;
+	if (now_ns > service->last_now_ns)
+		service->last_now_ns = now_ns;
+	return service->last_now_ns;
+}
+
+static uint64_t cpu_now(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* ------------------------------------------------------------------ hand over */
+
+/* Appends due chunks to what waits for the executor; small ones share a chunk. */
+static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
+{
+	struct tw__chunk *chunk;
+	while ((chunk = tw__chunk_pop(due))) {
+		uint64_t due_ns = tw__tick_ns(service, chunk->tick);
+		tw__histogram_add(&service->lateness, now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
+		struct tw__chunk *last = service->ready.last;
+		if (last && last->count + chunk->count <= TW__CHUNK_ENTRIES) {
+			memcpy(last->entries + last->count, chunk->entries, chunk->count * sizeof *chunk->entries);
+			last->count += chunk->count;
+			tw__chunk_put(&service->wheel, chunk);
+		} else {
+			chunk->holder_count = 0;
+			tw__chunk_append(&service->ready, chunk);
+		}
+	}
+}
+
+static void turn_wheel(tw_service *service)
+{
+	uint64_t now_ns = tw__driver_now(service);
+	struct tw__chunk_list due = {0};
+	tw__wheel_turn(&service->wheel, tw__ticks_down(service, now_ns - service->start_ns), &due);
+	tw_store_release(&service->gate.cursor,
+			 service->wheel.next - 1); /* before batches are lent: claims rely on it */
+	collect(service, &due, now_ns);
+}
+
+/* Everything in the wheel is due now: TW_CLOSE_RUN. */
+static void empty_wheel(tw_service *service)
+{
+	struct tw__chunk_list all = {0};
+	struct tw__chunk *chunk;
+	tw__wheel_empty(&service->wheel, &all);
+	while ((chunk = tw__chunk_pop(&all))) {
+		chunk->holder_count = 0;
+		tw__chunk_append(&service->ready, chunk);
+	}
+}
+
+static void refile(tw_service *service, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (!((word ^ entry) >> TW__GENERATION_SHIFT) && tw__word_armed(word))
+		tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+}
+
+/* Chunks of batches that are over. The number of runs that were given back with them. */
+static unsigned take_home(tw_service *service)
+{
+	unsigned given_back = 0;
+	struct tw__chunk *chunk = tw_exchange_acquire(&service->returned, NULL), *next; /* R3 */
+	for (; chunk; chunk = next) {
+		next = chunk->next;
+		uint64_t bits = tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));
+		for (; bits; bits &= bits - 1, given_back++)
+			refile(service, chunk->entries[__builtin_ctzll(bits)]);
+		tw__chunk_put(&service->wheel, chunk);
+	}
+	return given_back;
+}
+
+static void drop_all(tw_service *service, struct tw__local *local, struct tw__chunk *chunk)
+{
+	for (unsigned i = chunk->holder_count; i < chunk->count; i++) {
+		uint32_t slot = tw__entry_slot(chunk->entries[i]);
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		while (!((word ^ chunk->entries[i]) >> TW__GENERATION_SHIFT) && tw__word_armed(word) &&
+		       !tw__drop(service, local, slot, &word)) {
+		}
+	}
+	chunk->holder_count = chunk->count;
+}
+
+static bool forced(const tw_service *service)
+{
+	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
+}
+
+/* Offers the first chunk that is ready. False: refused, it waits. */
+static bool offer(tw_service *service, struct tw__chunk *chunk)
+{
+	if (tw__wheel_chunks_left(&service->wheel) < 2 * TW__SEGMENT_ENTRIES)
+		return false; /* batches that nobody finishes hold the chunks */
+	struct tw__chunk *next = chunk->next;
+	bool was_last = service->ready.last == chunk;
+	tw_batch *batch = tw__batch_lend(service, chunk, forced(service), service->last_now_ns);
+	int r = service->executor->ops->submit(service->executor, batch, chunk->count);
+	if (r >= 0) {
+		service->ready.first = next;
+		if (was_last)
+			service->ready.last = NULL;
+		return true;
+	}
+	tw__batch_unlend(service, batch);
+	chunk->holder_count = 0;
+	tw_bump(&service->refused, 1);
+	return false;
+}
+
+static size_t deliver(tw_service *service, struct tw__local *local, size_t budget)
+{
+	size_t done = 0;
+	struct tw__chunk *chunk;
+	while ((chunk = service->ready.first) && done < budget) {
+		unsigned count = chunk->count;
+		bool here = service->executor == tw_executor_inline();
+		if (!here && chunk->holder_count == 0) {
+			if (offer(service, chunk)) {
+				done += count;
+				continue;
+			}
+			if (service->on_refused == TW_REFUSED_RETRY)
+				break;
+			if (service->on_refused == TW_REFUSED_DROP)
+				drop_all(service, local, chunk);
+		}
+		if (chunk->holder_count < chunk->count)
+			done += tw__run_inline(service, local, chunk, forced(service), budget - done);
+		if (chunk->holder_count < chunk->count)
+			break;
+		tw__chunk_pop(&service->ready);
+		tw__chunk_put(&service->wheel, chunk);
+	}
+	return done;
+}
+
+/* --------------------------------------------------------------------- sweep */
+
+static uint64_t live_timers(tw_service *service, uint64_t *producers)
+{
+	uint64_t live =
+	    -tw_load_relaxed(&service->cancelled_without_lane) - tw_load_relaxed(&service->dropped_without_lane);
+	*producers = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, ++*producers) {
+		struct tw__local *local = (struct tw__local *)lane;
+		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
+			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
+	}
+	return (int64_t)live > 0 ? live : 0;
+}
+
+static void sweep(tw_service *service, bool look)
+{
+	struct tw__wheel *wheel = &service->wheel;
+	if (!tw__wheel_sweeping(wheel)) {
+		uint64_t producers;
+		if (!look || wheel->entries <= SWEEP_ALLOWANCE)
+			return;
+		if (wheel->entries <= 2 * live_timers(service, &producers) + SWEEP_ALLOWANCE * producers)
+			return;
+		tw__wheel_sweep_start(wheel);
+	}
+	uint64_t step = wheel->entries / 64;
+	tw__wheel_sweep(wheel, step > SWEEP_STEP ? step : SWEEP_STEP);
+}
+
+/* ---------------------------------------------------------------------- turn */
+
+static void account(tw_service *service, uint64_t cpu_ns)
+{
+	tw_bump(&service->ticks, 1);
+	tw_bump(&service->tick_cpu_ns, cpu_ns);
+	if (cpu_ns > tw_load_relaxed(&service->tick_cpu_max_ns))
+		tw_store_relaxed(&service->tick_cpu_max_ns, cpu_ns);
+}
+
+struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
+{
+	struct tw__turn turn = {0};
+	uint64_t cpu_ns = cpu_now();
+	take_home(service);
+	turn_wheel(service);
+	turn.drained = tw__drain(service, &turn.again);
+	turn_wheel(service);
+	if (tw_unlikely(forced(service)))
+		empty_wheel(service);
+	turn.done = deliver(service, local, budget);
+	tw__wheel_move_nearer(&service->wheel, service->wheel.next - service->moved_tick);
+	service->moved_tick = service->wheel.next;
+	sweep(service, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
+	service->woken = false;
+	tw_store_relaxed(&service->entries, service->wheel.entries);
+	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
+	if (turn.drained || turn.done)
+		account(service, cpu_now() - cpu_ns);
+	return turn;
+}
+
+/* ----------------------------------------------------------------- publishing */
+
+static void publish(tw_service *service, uint64_t flags)
+{
+	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	if (tw_load_relaxed(&service->closed))
+		flags |= TW__GATE_CLOSED;
+	tw__gate_publish(&service->gate, flags);
+	service->replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service); /* drain.c, (b) */
+}
+
+void tw__driver_publish_closed(tw_service *service, uint32_t mode)
+{
+	bool first = tw_load_relaxed(&service->closed) == 0;
+	tw_store_release(&service->closed, mode);
+	if (first) {
+		publish(service, 0);
+		tw__gate_barrier(&service->gate);
+	}
+}
+
+void tw__wake(tw_service *service)
+{
+	if (tw__gate_look(&service->gate) & TW__GATE_PARKED)
+		tw__gate_ring(&service->gate);
+}
+
+void tw__wake_for(tw_service *service, uint64_t deadline_ns)
+{
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw_unlikely(word & TW__GATE_PARKED) && deadline_ns < tw_load_relaxed(&service->gate.plan))
+		tw__gate_ring(&service->gate);
+}
+
+/* ---------------------------------------------------------------- tick thread */
+
+static bool any_unread(tw_service *service)
+{
+	bool asymmetric = service->gate.asymmetric;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (asymmetric ? tw__lane_unread(lane) : tw__lane_unread_seq_cst(lane))
+			return true;
+	return false;
+}
+
+static uint64_t next_tick_ns(const tw_service *service)
+{
+	return tw__tick_ns(service, service->wheel.next);
+}
+
+/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, P3). */
+static bool requested(tw_service *service)
+{
+	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
+	       tw_load_seq_cst(&service->stopping) ||
+	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done);
+}
+
+/*
+ * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn again.
+ */
+static uint64_t park(tw_service *service)
+{
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
+	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	tw__gate_arm_bell(&service->gate);
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
+	publish(service, TW__GATE_PARKED);
+	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
+	if (any_unread(service) || take_home(service) || requested(service))
+		return 0;
+	if (!sure && next_tick_ns(service) < plan_ns)
+		return next_tick_ns(service);
+	return plan_ns;
+}
+
+/* When to turn next, and the gate is set accordingly. 0: at once. */
+static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
+{
+	service->quiet_turns = turn->drained >= BUSY_ENTRIES ? 0 : service->quiet_turns + 1;
+	if (turn->again && turn->drained)
+		return 0;
+	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);
+	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
+		return park(service);
+	tw__gate_arm_bell(&service->gate);
+	return requested(service) ? 0 : next_tick_ns(service);
+}
+
+/* A turn that was asked for is over: tells those who wait (clock listener, close). */
+static void tell_turned(tw_service *service, uint32_t wanted)
+{
+	if (tw_load_relaxed(&service->turn_done) == wanted)
+		return;
+	tw_store_seq_cst(&service->turn_done, wanted);
+	tw__futex_wake(&service->turn_done, INT32_MAX);
+}
+
+static void sleep_until(tw_service *service, uint64_t deadline_ns)
+{
+	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
+		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
+		bool waits_for_clock = !service->ready.first && !tw__wheel_sweeping(&service->wheel);
+		deadline_ns = waits_for_clock ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
+	}
+	tw__gate_sleep(&service->gate, deadline_ns);
+	tw_bump(&service->wakeups, 1);
+	service->woken = true;
+}
+
+static void *tick_thread(void *arg)
+{
+	tw_service *service = arg;
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	struct tw__local *local = tw__local_of(service);
+	if (local && !tw__local_ready_to_run(local)) /* now, so that inline runs need no memory */
+		local = NULL;
+	tw_store_seq_cst(&service->started, local ? 1 : 2);
+	tw__futex_wake(&service->started, 1);
+	while (local) {
+		pthread_mutex_lock(&service->driving);
+		if (tw_load_acquire(&service->stopping))
+			break;
+		uint32_t wanted = tw_load_seq_cst(&service->turn_wanted);
+		uint32_t closing = tw_load_acquire(&service->closing);
+		if (closing != tw_load_relaxed(&service->closed))
+			tw__driver_publish_closed(service, closing);
+		publish(service, service->published ? TW__GATE_OPEN : 0);
+		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
+		if (!(turn.again && turn.drained))
+			tell_turned(service, wanted);
+		uint64_t deadline_ns = choose_sleep(service, &turn);
+		pthread_mutex_unlock(&service->driving);
+		if (deadline_ns)
+			sleep_until(service, deadline_ns);
+	}
+	if (local)
+		pthread_mutex_unlock(&service->driving);
+	tw_store_seq_cst(&service->stopped, 1);
+	tw__futex_wake(&service->stopped, INT32_MAX);
+	return NULL;
+}
+
+int tw__driver_start(tw_service *service)
+{
+	service->quiet_turns = QUIET_TURNS;
+	int r = tw__spawn(&service->thread, &service->config, "-tick", true, tick_thread, service);
+	if (r)
+		return r;
+	while (tw_load_acquire(&service->started) == 0)
+		tw__futex_wait(&service->started, 0, UINT64_MAX);
+	if (tw_load_acquire(&service->started) == 1)
+		return 0;
+	pthread_join(service->thread, NULL);
+	return -ENOMEM;
+}
+
+bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns)
+{
+	uint32_t ticket = tw_add_seq_cst(&service->turn_wanted, 1) + 1;
+	tw__gate_ring(&service->gate);
+	for (;;) {
+		uint32_t done = tw_load_acquire(&service->turn_done);
+		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->stopped))
+			return true;
+		if (!tw__futex_wait(&service->turn_done, done, deadline_ns))
+			return false;
+	}
+}
+
+bool tw__driver_stop(tw_service *service, uint64_t deadline_ns)
+{
+	tw_store_seq_cst(&service->stopping, 1);
+	tw__gate_ring(&service->gate);
+	while (!tw_load_acquire(&service->stopped))
+		if (!tw__futex_wait(&service->stopped, 0, deadline_ns))
+			return false;
+	pthread_join(service->thread, NULL);
+	return true;
+}

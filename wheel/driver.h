@@ -1,0 +1,26 @@
+/* What the driver offers to the rest of the core. */
+#ifndef TW_WHEEL_DRIVER_H
+#define TW_WHEEL_DRIVER_H
+
+#include <errno.h>
+
+#include "wheel/core.h"
+
+struct tw__turn {
+	uint64_t drained; /* lane entries */
+	size_t done;      /* callbacks run or handed over */
+	bool again;       /* a lane was left with entries */
+};
+
+/* One whole turn, `driving` held. budget: callbacks to run or hand over. */
+struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget);
+
+/* Refuses new timers from here on: each push that no later drain sees, sees the gate closed. `driving` held. */
+void tw__driver_publish_closed(tw_service *service, uint32_t mode);
+
+/* The tick thread: starts; is asked for a whole turn that begins after the call; ends. False: not by the deadline. */
+int tw__driver_start(tw_service *service);
+bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns);
+bool tw__driver_stop(tw_service *service, uint64_t deadline_ns);
+
+#endif

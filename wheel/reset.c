@@ -1,0 +1,137 @@
+/*
+ * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when its bucket comes; to earlier,
+ * or far, by a second entry as well. Room for that entry is made before the word is touched, so that a refused reset has changed
+ * nothing. Which of several entries counts is the driver's affair (judge.c).
+ *
+ * Linearisation: the compare-and-swap. Lock-free.
+ */
+#include <errno.h>
+
+#include "wheel/run.h"
+
+static int count_reset(tw_service *service, bool eager)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (local) {
+		tw_bump(&local->resets, 1);
+		if (eager)
+			tw_bump(&local->resets_eager, 1);
+	}
+	return 0;
+}
+
+/* From inside its own callback: noted, and done when the callback has returned. */
+static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns)
+{
+	if (word & TW__ENDED)
+		return -ECANCELED;
+	run->rearm = true;
+	run->rearm_ns = deadline_ns;
+	return count_reset(run->service, false);
+}
+
+static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+{
+	if (tw__word_state(word) != TW__RUNNING)
+		return -ENOENT;
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->slot == slot && !run->releasing)
+			return rearm(run, word, deadline_ns);
+	return -EBUSY;
+}
+
+/* Writes a deadline that needs no entry of its own. */
+static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
+{
+	uint64_t moved = tw__word_move(*word, TW__UNFILED, 0, tick);
+	return tw_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
+}
+
+/*
+ * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative: refused.
+ */
+static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, bool far)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return -ENOMEM;
+	bool grew = false;
+	if (!tw__lane_has_room(&local->lane, 1)) {
+		int r = tw__lane_grow(&local->lane, 1, &grew);
+		if (r)
+			return r;
+	}
+	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0), tick);
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, moved)) /* W4 */
+		return 0;
+	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	tw__publish(service, local);
+	if (grew)
+		tw__wake(service);
+	return 1;
+}
+
+static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	uint32_t slot, generation;
+	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+		return -ENOENT;
+	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
+		return -ESHUTDOWN;
+	uint64_t tick = tw__tick_of(service, deadline_ns);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	for (;;) {
+		if (tw_unlikely(tw__word_generation(word) != generation))
+			return -ENOENT;
+		if (tw_unlikely(!tw__word_armed(word)))
+			return not_armed(service, slot, word, deadline_ns);
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
+		bool far = tick >= cursor + TW__WHEEL_REACH;
+		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
+			uint64_t filed_for = tw__word_deadline(word, cursor);
+			if (tick == filed_for)
+				return count_reset(service, false);
+			if (tw_likely(tick > filed_for)) {
+				if (tw_likely(move(service, slot, &word, tick)))
+					return count_reset(service, false);
+				continue;
+			}
+		} else if (!far && word & TW__UNFILED) {
+			/*
+			 * Its entry is still in a lane. A sleeping driver was not rung for it if it was not urgent: it may
+			 * be now. The look at the gate needs no barrier: had the driver drained the entry before it fell
+			 * asleep, the compare-and-swap would have failed.
+			 */
+			if (!move(service, slot, &word, tick))
+				continue;
+			tw__wake_for(service, deadline_ns);
+			return count_reset(service, false);
+		}
+		int r = move_with_entry(service, slot, &word, tick, far);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		tw__wake_for(service, deadline_ns);
+		return count_reset(service, true);
+	}
+}
+
+int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS))
+		return -ERANGE;
+	return reset_at(service, timer, deadline_ns);
+}
+
+int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return -ERANGE;
+	return reset_at(service, timer, tw__clock_read(service) + delay_ns);
+}

@@ -1,0 +1,424 @@
+#include "wheel/run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+_Thread_local struct tw__run *tw__current_run;
+
+bool tw__inside(const tw_service *service)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service)
+			return true;
+	return false;
+}
+
+tw_timer tw_self(void)
+{
+	struct tw__run *run = tw__current_run;
+	return run ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+}
+
+uint64_t tw_overruns(void)
+{
+	return tw__current_run ? tw__current_run->overruns : 0;
+}
+
+bool tw_closing(void)
+{
+	return tw__current_run && tw__current_run->closing;
+}
+
+void tw__ring_finish(tw_service *service)
+{
+	tw_add_seq_cst(&service->finish_bell, 1); /* R5 */
+	tw__futex_wake(&service->finish_bell, INT_MAX);
+}
+
+/* --------------------------------------------------------------------- end */
+
+/* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
+static void set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+{
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	uint64_t word = tw_exchange_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
+	if (tw_unlikely(word & TW__WAITED))
+		tw__ring_finish(service);
+}
+
+/* Calls the release of a settling timer, then frees it. */
+static void release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+{
+	struct tw__record *record = &service->slots.records[slot];
+	uint32_t index = tw_load_relaxed(&record->option);
+	tw_release_fn *fn = service->slots.options[index].release;
+	if (fn) {
+		struct tw__run run = {.outer = tw__current_run,
+				      .service = service,
+				      .slot = slot,
+				      .generation = generation,
+				      .releasing = true};
+		tw__current_run = &run;
+		fn(tw_load_relaxed(&record->arg), fate);
+		tw__current_run = run.outer;
+	}
+	tw__option_put(&service->slots, index);
+	set_free(service, local, slot, generation);
+}
+
+void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate)
+{
+	uint32_t generation = tw__word_generation(word);
+	if (word & TW__OPTION)
+		release(service, local, slot, generation, fate);
+	else
+		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
+}
+
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
+{
+	uint64_t armed = *word;
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_ended(armed)))
+		return false;
+	if (local)
+		tw_bump(&local->dropped, 1);
+	else
+		tw_add_relaxed(&service->dropped_without_lane, 1);
+	tw__settle(service, local, slot, armed, TW_FATE_DROPPED);
+	return true;
+}
+
+/* ------------------------------------------------------------------ re-arm */
+
+/* When a series runs next. False: it is at its end. */
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__option *option, uint64_t now_ns,
+			   uint64_t *deadline_ns)
+{
+	if (option->runs_left && --option->runs_left == 0)
+		return false;
+	if (option->fixed_delay) {
+		option->nominal_ns = now_ns + option->period_ns;
+	} else {
+		option->nominal_ns += option->period_ns;
+		if (option->nominal_ns <= now_ns) {
+			uint64_t missed = (now_ns - option->nominal_ns) / option->period_ns + 1;
+			option->nominal_ns += missed * option->period_ns;
+			option->overruns += missed;
+			tw_bump(&local->overruns, missed);
+		}
+	}
+	*deadline_ns = option->nominal_ns;
+	return option->nominal_ns - service->start_ns <= TW_MAX_DELAY_NS;
+}
+
+/*
+ * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its reserve was there before
+ * the run was claimed). False: it was cancelled meanwhile.
+ */
+static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+		      uint64_t deadline_ns)
+{
+	uint64_t tick = tw__tick_of(service, deadline_ns);
+	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
+	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
+			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	do {
+		if (word & TW__ENDED)
+			return false;
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, tw__word_make(run->generation, state, tick)));
+	tw__lane_grow_reserved(&local->lane, 1);
+	uint64_t entry = tw__entry_make(run->slot, run->generation);
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	tw__publish(service, local);
+	tw__wake_for(service, deadline_ns);
+	return true;
+}
+
+/* Decides what follows on a run that was more than a plain one-shot. True: it is armed again. */
+static bool continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
+{
+	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
+		return false;
+	struct tw__option *option = NULL;
+	if (word & TW__HAS_OPTION)
+		option = &service->slots.options[tw_load_relaxed(&service->slots.records[run->slot].option)];
+	uint64_t deadline_ns = run->rearm_ns;
+	if (option && option->period_ns) {
+		if (!next_of_series(service, local, option, now_ns, &deadline_ns))
+			return false;
+		if (run->rearm)
+			option->nominal_ns = deadline_ns = run->rearm_ns;
+	} else if (!run->rearm) {
+		return false;
+	}
+	return arm_again(service, local, run, word, deadline_ns);
+}
+
+/* Whether the end of this run is the end of a series that was cancelled in the middle. */
+static bool ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word)
+{
+	if (!(word & TW__ENDED))
+		return false;
+	if (run->rearm)
+		return true;
+	if (!(word & TW__HAS_OPTION))
+		return false;
+	uint32_t option = tw_load_relaxed(&service->slots.records[run->slot].option);
+	return service->slots.options[option].period_ns != 0;
+}
+
+static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
+{
+	tw_bump(&local->runs, 1);
+	if (tw_likely(!run->rearm && !(claimed & TW__HAS_OPTION))) {
+		tw_bump(&local->fired, 1);
+		set_free(service, local, run->slot, run->generation);
+		return;
+	}
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	if (continues(service, local, run, word, now_ns))
+		return;
+	word = tw_load_acquire(&service->slots.words[run->slot]);
+	bool was_cancelled = ended_as_cancelled(service, run, word);
+	tw_bump(was_cancelled ? &local->cancelled : &local->fired, 1);
+	if (!(claimed & TW__HAS_OPTION)) {
+		set_free(service, local, run->slot, run->generation);
+		return;
+	}
+	uint64_t settling;
+	do {
+		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
+	release(service, local, run->slot, run->generation, was_cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+}
+
+/* --------------------------------------------------------------------- run */
+
+/* An entry that is alive but not due: back to the driver, who alone files. */
+static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t deadline_ns)
+{
+	tw__lane_grow_reserved(&local->lane, 1);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), 0);
+	tw__publish(service, local);
+	tw__wake_for(service, deadline_ns);
+}
+
+/* The claim. *marks: what the running word carries. False: gone, or not due. */
+static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, bool forced, uint64_t *tick,
+		  uint64_t *marks)
+{
+	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
+	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint64_t word = tw_load_acquire(at); /* W1, W4 */
+	for (;;) {
+		if (tw__word_generation(word) != generation || !tw__word_armed(word))
+			return false;
+		uint64_t cursor =
+		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
+		*tick = tw__word_deadline(word, cursor);
+		if (tw_unlikely(!forced && (word & TW__FAR || *tick > cursor))) {
+			push_back(service, local, entry, word & TW__FAR ? UINT64_MAX : tw__tick_ns(service, *tick));
+			return false;
+		}
+		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
+		if (tw_likely(tw_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
+			return true;
+	}
+}
+
+/* A series learns what it missed, and whether a reset has moved its phase: then the word's tick is its nominal instant. */
+static void begin_option(tw_service *service, struct tw__run *run, uint64_t tick)
+{
+	uint32_t index = tw_load_relaxed(&service->slots.records[run->slot].option);
+	struct tw__option *option = &service->slots.options[index];
+	run->overruns = option->overruns;
+	option->overruns = 0;
+	if (option->period_ns && tw__tick_of(service, option->nominal_ns) != tick && !run->closing)
+		option->nominal_ns = tw__tick_ns(service, tick);
+}
+
+static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, bool forced, uint64_t due_ns,
+		      uint64_t *now_ns)
+{
+	uint64_t tick, marks;
+	if (!claim(service, local, entry, forced, &tick, &marks))
+		return false;
+	struct tw__run run = {.outer = tw__current_run,
+			      .service = service,
+			      .slot = tw__entry_slot(entry),
+			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
+			      .closing = forced};
+	if (tw_unlikely(marks & TW__HAS_OPTION))
+		begin_option(service, &run, tick);
+	struct tw__record *record = &service->slots.records[run.slot];
+	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
+	void *arg = tw_load_relaxed(&record->arg);
+
+	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
+	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
+	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > due_ns ? begun_ns - due_ns : 0, 1);
+	tw__current_run = &run;
+	fn(arg);
+	tw__current_run = run.outer;
+	*now_ns = tw__clock_read(service);
+	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
+	finish(service, local, &run, marks, *now_ns);
+	return true;
+}
+
+bool tw__local_ready_to_run(struct tw__local *local)
+{
+	if (tw_unlikely(!tw_load_relaxed(&local->latencies))) {
+		struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
+		if (!latencies)
+			return false;
+		tw_store_release(&local->latencies, latencies); /* pairs with tw_stats_get */
+	}
+	return tw__lane_refill_reserve(&local->lane);
+}
+
+/* ----------------------------------------------------------------- batches */
+
+enum { ENTRIES_BITS = 8, SEQUENCE_SHIFT = 16 };
+
+static unsigned cursor_next(uint64_t cursor)
+{
+	return cursor >> ENTRIES_BITS & 0xff;
+}
+
+static unsigned cursor_entries(uint64_t cursor)
+{
+	return cursor & 0xff;
+}
+
+tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns)
+{
+	tw_batch *batch = (tw_batch *)(void *)chunk;
+	service->batch_sequence = (service->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
+	chunk->holder_count = forced ? TW__BATCH_FORCED : 0;
+	chunk->holder[HOLDER_SERVICE] = (uintptr_t)service;
+	chunk->holder[HOLDER_LENT_NS] = now_ns;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
+	tw_add_relaxed(&service->batches_out, 1);
+	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
+			 service->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* R1 */
+	return batch;
+}
+
+/* After the subtraction the service may be destroyed: only the word's address is used. */
+static void one_batch_less(_Atomic uint32_t *out)
+{
+	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSER_WAITS | 1))) /* R4 */
+		tw__futex_wake(out, INT_MAX);
+}
+
+void tw__batch_unlend(tw_service *service, tw_batch *batch)
+{
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
+	one_batch_less(&service->batches_out);
+}
+
+int tw__batch_claim(tw_batch *batch, uint64_t sequence)
+{
+	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
+	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	do {
+		if (cursor >> SEQUENCE_SHIFT != sequence || cursor_next(cursor) == cursor_entries(cursor))
+			return -1;
+	} while (!tw_cas_seq_cst(at, &cursor, cursor + (1 << ENTRIES_BITS)));
+	return (int)cursor_next(cursor);
+}
+
+bool tw__batch_left(tw_batch *batch, uint64_t sequence)
+{
+	uint64_t cursor = tw_load_seq_cst(tw__batch_word(batch, HOLDER_CURSOR));
+	return cursor >> SEQUENCE_SHIFT == sequence && cursor_next(cursor) < cursor_entries(cursor);
+}
+
+static void prefetch_entry(tw_service *service, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	__builtin_prefetch((const void *)&service->slots.words[slot], 1);
+	__builtin_prefetch(&service->slots.records[slot]);
+}
+
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)
+{
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	tw_service *service = tw__batch_service(batch);
+	if (index + 4 < chunk->count)
+		prefetch_entry(service, chunk->entries[index + 4]);
+	return run_entry(service, local, chunk->entries[index], chunk->holder_count & TW__BATCH_FORCED,
+			 chunk->holder[HOLDER_LENT_NS], now_ns);
+}
+
+static void send_home(tw_service *service, struct tw__chunk *chunk)
+{
+	struct tw__chunk *first = tw_load_relaxed(&service->returned);
+	do {
+		chunk->next = first;
+	} while (!tw_cas_weak_release(&service->returned, &first, chunk)); /* R3 */
+}
+
+void tw__batch_finish(tw_batch *batch, unsigned n)
+{
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* R2 */
+	if (finished != chunk->count)
+		return;
+	tw_service *service = tw__batch_service(batch);
+	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
+	send_home(service, chunk);
+	if (tw_unlikely(given_back))
+		tw__gate_ring(
+		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, P3) */
+	one_batch_less(&service->batches_out);
+}
+
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget)
+{
+	size_t ran = 0;
+	uint64_t due_ns = tw__driver_now(service), now_ns = due_ns;
+	unsigned i = chunk->holder_count;
+	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
+		chunk->holder_count = i + 1; /* a callback may look at what is pending */
+		ran += run_entry(service, local, chunk->entries[i], forced, due_ns, &now_ns);
+	}
+	return ran;
+}
+
+/* ------------------------------------------------- for executors of others */
+
+int tw_run_one(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	struct tw__local *local = tw__local_of(service);
+	if (!local || !tw__local_ready_to_run(local))
+		return -ENOMEM;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	uint64_t now_ns = 0;
+	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &now_ns);
+	tw__batch_finish(batch, 1);
+	return ran;
+}
+
+/*
+ * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in the batch, which the driver
+ * looks at when the batch is home.
+ */
+void tw_run_drop(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	struct tw__local *local = tw__local_of(service);
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0) {
+		if (local && tw__local_ready_to_run(local))
+			push_back(service, local, tw__batch_chunk(batch)->entries[index], 0);
+		else
+			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
+	}
+	tw__batch_finish(batch, 1);
+}

@@ -1,0 +1,94 @@
+/*
+ * Runs: what happens between a batch and the end of a callback.
+ *
+ * A batch is a chunk of the wheel on loan, with its holder's words used as laid out here. Runs are claimed one by one through
+ * the cursor; the batch goes home when the last claimed run has finished. The cursor carries the batch's sequence number, so that
+ * a worker that comes late to a batch which has gone home, and may be out again, does not claim from it.
+ *
+ *     cursor: sequence (48 bits) | next entry (8) | entries (8)
+ *
+ * Pairing table
+ *   R1  cursor: store-release (lend) -> load-acquire, CAS acq_rel (claim): the batch's fields and entries.
+ *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home.
+ *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
+ *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).
+ *   R5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
+ *       word (both acquire), then futex on the value: either the waiter sees the word moved, or the bell differs.
+ */
+#ifndef TW_WHEEL_RUN_H
+#define TW_WHEEL_RUN_H
+
+#include "wheel/core.h"
+
+/* A callback under way on this thread; nested if it drives another service. */
+struct tw__run {
+	struct tw__run *outer;
+	tw_service *service;
+	uint32_t slot, generation;
+	uint64_t overruns;
+	uint64_t rearm_ns; /* the deadline it has asked for */
+	bool rearm, closing, releasing;
+};
+
+extern _Thread_local struct tw__run *tw__current_run;
+
+/* Whether this thread is inside a callback or release of the service. */
+bool tw__inside(const tw_service *service);
+
+enum tw__batch_flags { TW__BATCH_FORCED = 1 /* close runs all: no look at deadlines */ };
+
+/* What a chunk's `holder` words hold while it is a batch. */
+enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_LENT_NS, HOLDER_GIVEN_BACK };
+
+static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
+{
+	return (struct tw__chunk *)(void *)batch;
+}
+
+static inline tw_service *tw__batch_service(tw_batch *batch)
+{
+	return (tw_service *)(uintptr_t)tw__batch_chunk(batch)->holder[HOLDER_SERVICE];
+}
+
+static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
+{
+	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
+}
+
+/* Makes a chunk a batch; it counts as out until it is home again. */
+tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns);
+
+/* An executor refused it: it is an ordinary chunk again. */
+void tw__batch_unlend(tw_service *service, tw_batch *batch);
+
+/* Claims the next entry: its index, or -1. sequence: of the batch that is meant. */
+int tw__batch_claim(tw_batch *batch, uint64_t sequence);
+
+/* Whether entries of that batch are left to claim. */
+bool tw__batch_left(tw_batch *batch, uint64_t sequence);
+
+static inline uint64_t tw__batch_sequence(tw_batch *batch)
+{
+	return tw_load_acquire(tw__batch_word(batch, HOLDER_CURSOR)) >> 16;
+}
+
+/*
+ * Runs the claimed entry. True: a callback was run. *now_ns: a reading of a moment ago, or 0; replaced by one taken when the
+ * callback had returned, so that runs in a row cost one reading each.
+ */
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns);
+
+/* n claimed entries are finished with; the batch may be gone afterwards. */
+void tw__batch_finish(tw_batch *batch, unsigned n);
+
+/* Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many callbacks ran. */
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced,
+		      size_t budget);
+
+/* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
+bool tw__local_ready_to_run(struct tw__local *local);
+
+/* Moves the finish bell and wakes all who wait for it. */
+void tw__ring_finish(tw_service *service);
+
+#endif

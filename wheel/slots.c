@@ -1,0 +1,188 @@
+#include "wheel/slots.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be pending. */
+enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
+
+static uint32_t random_generation(void)
+{
+	uint32_t value;
+	if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
+		return value;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint32_t)now.tv_nsec * 2654435761u;
+}
+
+static size_t page_up(size_t bytes)
+{
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
+{
+	*slots =
+	    (struct tw__slots){.max_timers = max_timers, .base_generation = random_generation(), .fresh_option = 1};
+	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
+	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
+	size_t words = page_up(slots->end * sizeof *slots->words),
+	       records = page_up(slots->end * sizeof *slots->records);
+	size_t notes = page_up(slots->end * sizeof *slots->notes),
+	       options = page_up(slots->end * sizeof *slots->options);
+	slots->mapping_bytes = words + records + notes + options;
+	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (slots->mapping == MAP_FAILED)
+		return -ENOMEM;
+	char *at = slots->mapping;
+	slots->words = (void *)at;
+	slots->records = (void *)(at + words);
+	slots->notes = (void *)(at + words + records);
+	slots->options = (void *)(at + words + records + notes);
+	tw_store_relaxed(&slots->fresh, 1);
+	if (pthread_mutex_init(&slots->lock, NULL)) {
+		munmap(slots->mapping, slots->mapping_bytes);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+void tw__slots_fini(struct tw__slots *slots)
+{
+	pthread_mutex_destroy(&slots->lock);
+	munmap(slots->mapping, slots->mapping_bytes);
+}
+
+/* ------------------------------------------------------------------- depot */
+
+/* A chain's head keeps the next chain and the count in its record's unused pointers. */
+static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
+{
+	struct tw__record *record = &slots->records[head];
+	pthread_mutex_lock(&slots->lock);
+	tw_store_relaxed(&record->option, slots->chains);
+	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
+	slots->chains = head;
+	pthread_mutex_unlock(&slots->lock);
+}
+
+static uint32_t pop_chain(struct tw__slots *slots, uint32_t *count)
+{
+	uint32_t head = slots->chains;
+	if (head) {
+		slots->chains = tw_load_relaxed(&slots->records[head].option);
+		*count = (uint32_t)(uintptr_t)tw_load_relaxed(&slots->records[head].arg);
+	}
+	return head;
+}
+
+void tw__depot_put(struct tw__slots *slots, uint32_t slot)
+{
+	push_chain(slots, slot, 1);
+}
+
+/* Slots never used: up to `want`, as far as max_timers, and what magazines hold back, allow. */
+static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
+{
+	uint64_t threads = tw_load_relaxed(&slots->threads);
+	uint64_t limit = 1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
+			 (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
+	if (limit > slots->end)
+		limit = slots->end;
+	uint32_t fresh = tw_load_relaxed(&slots->fresh);
+	uint32_t n = fresh + want <= limit ? want : (uint32_t)(limit > fresh ? limit - fresh : 0);
+	tw_store_relaxed(&slots->fresh, fresh + n);
+	*first = fresh;
+	return n;
+}
+
+/* ---------------------------------------------------------------- magazines */
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	*magazine = (struct tw__magazine){.limit = TW__MAGAZINE_MIN};
+	tw_add_relaxed(&slots->threads, 1);
+}
+
+static void append(struct tw__magazine *magazine, uint32_t slot)
+{
+	magazine->slots[(magazine->head + magazine->count) % TW__MAGAZINE_MAX] = slot;
+	magazine->count++;
+}
+
+bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	uint32_t n = 0, slot;
+	pthread_mutex_lock(&slots->lock);
+	slot = pop_chain(slots, &n);
+	bool fresh = !slot;
+	if (fresh)
+		n = take_fresh(slots, magazine->limit / 2, &slot);
+	pthread_mutex_unlock(&slots->lock);
+	for (uint32_t i = 0; i < n; i++) {
+		append(magazine, slot);
+		slot = fresh ? slot + 1 : slots->records[slot].link;
+	}
+	do {
+		if (magazine->limit < TW__MAGAZINE_MAX)
+			magazine->limit *= 2;
+	} while (magazine->limit < n);
+	return n > 0;
+}
+
+/* Takes the n oldest slots out as a chain. */
+static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
+{
+	uint32_t head = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t slot = magazine->slots[magazine->head];
+		magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
+		slots->records[slot].link = head;
+		head = slot;
+	}
+	magazine->count -= n;
+	push_chain(slots, head, n);
+}
+
+void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (magazine->limit < TW__MAGAZINE_MAX)
+		magazine->limit *= 2;
+	else
+		unload(slots, magazine, magazine->limit / 2);
+}
+
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (magazine->count)
+		unload(slots, magazine, magazine->count);
+}
+
+/* ------------------------------------------------------------- side records */
+
+uint32_t tw__option_get(struct tw__slots *slots)
+{
+	pthread_mutex_lock(&slots->lock);
+	uint32_t option = slots->free_option;
+	if (option)
+		slots->free_option = slots->options[option].next_free;
+	else if (slots->fresh_option < slots->end)
+		option = slots->fresh_option++;
+	pthread_mutex_unlock(&slots->lock);
+	if (option)
+		memset(&slots->options[option], 0, sizeof slots->options[option]);
+	return option;
+}
+
+void tw__option_put(struct tw__slots *slots, uint32_t option)
+{
+	pthread_mutex_lock(&slots->lock);
+	slots->options[option].next_free = slots->free_option;
+	slots->free_option = option;
+	pthread_mutex_unlock(&slots->lock);
+}

@@ -1,0 +1,135 @@
+/*
+ * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one
+ * of the driver's private notes, all indexed alike, in address space reserved once and touched on demand.
+ *
+ * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot slot does not burn through
+ * its generations, behind it a shared **depot** of whole chains, and behind that slots never used (J. Bonwick and
+ * J. Adams, "Magazines and Vmem", USENIX 2001; here a chain is linked through the records of its free slots, so that giving
+ * back never allocates). The depot's lock is taken once for half a magazine.
+ *
+ * A slot at its last generation is not given back: it is retired.
+ */
+#ifndef TW_WHEEL_SLOTS_H
+#define TW_WHEEL_SLOTS_H
+
+#include <pthread.h>
+
+#include "tickwheel/service.h"
+#include "wheel/word.h"
+
+enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256 };
+
+/* Written by the slot's owner before the word is published (W1), read by whoever won a transition. */
+struct tw__record {
+	_Atomic(tw_fn *) fn;
+	_Atomic(void *) arg;
+	_Atomic uint32_t option; /* index of the side record, or 0 */
+	uint32_t link;           /* while free: next slot of its chain */
+};
+
+/* The driver's own knowledge of a timer that is FAR or MULTI. Zero: none. */
+struct tw__note {
+	uint32_t generation;
+	uint32_t filed;            /* `tick` is valid */
+	uint64_t tick;             /* the tick for which the entry that counts stands in the wheel */
+	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
+};
+
+/* Side record of a timer with more than fn and arg; written by the timer's owner of the moment. */
+struct tw__option {
+	tw_release_fn *release;
+	uint64_t nominal_ns; /* the instant the next run is due by right */
+	uint64_t period_ns;  /* 0: no series */
+	uint64_t runs_left;  /* 0: no end */
+	uint64_t overruns;   /* to be told to the next run */
+	uint32_t fixed_delay;
+	uint32_t next_free;
+};
+
+struct tw__magazine {
+	uint32_t slots[TW__MAGAZINE_MAX];
+	uint32_t head, count, limit;
+};
+
+struct tw__slots {
+	_Atomic uint64_t *words;
+	struct tw__record *records;
+	struct tw__note *notes;
+	struct tw__option *options;
+	uint32_t end;             /* indices below it are addresses; 0 is never used */
+	uint32_t base_generation; /* handles carry the word's generation plus this */
+	uint32_t max_timers;
+	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
+	_Atomic uint32_t fresh;   /* the first slot never used; written under the lock */
+	_Atomic uint64_t retired;
+
+	pthread_mutex_t lock; /* the depot and what follows */
+	uint32_t chains;      /* the first chain's head, or 0 */
+	uint32_t free_option, fresh_option;
+	void *mapping;
+	size_t mapping_bytes;
+};
+
+/* 0 or -ENOMEM. */
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
+void tw__slots_fini(struct tw__slots *slots);
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Gives all its slots to the depot. */
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* The slow halves of get and put. refill: false, there is none to be had. */
+bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine);
+void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Gives one slot to the depot, for a thread that has no magazine. */
+void tw__depot_put(struct tw__slots *slots, uint32_t slot);
+
+/* Side records. 0: there is none to be had. */
+uint32_t tw__option_get(struct tw__slots *slots);
+void tw__option_put(struct tw__slots *slots, uint32_t option);
+
+/* A free slot, the caller's own; 0: max_timers are in use. */
+static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (tw_unlikely(magazine->count == 0) && !tw__magazine_refill(slots, magazine))
+		return 0;
+	uint32_t slot = magazine->slots[magazine->head];
+	magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
+	magazine->count--;
+	return slot;
+}
+
+/* The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. */
+static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+				uint32_t generation)
+{
+	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
+		tw_add_relaxed(&slots->retired, 1);
+		return;
+	}
+	if (tw_unlikely(!magazine)) {
+		tw__depot_put(slots, slot);
+		return;
+	}
+	if (tw_unlikely(magazine->count == magazine->limit))
+		tw__magazine_overflow(slots, magazine);
+	magazine->slots[(magazine->head + magazine->count) % TW__MAGAZINE_MAX] = slot;
+	magazine->count++;
+}
+
+static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot, uint32_t generation)
+{
+	return (tw_timer){(uint64_t)(generation + slots->base_generation) << 32 | slot};
+}
+
+/* Splits a handle. False: it names no slot of this service. */
+static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot, uint32_t *generation)
+{
+	*slot = (uint32_t)timer.id;
+	*generation = (uint32_t)(timer.id >> 32) - slots->base_generation;
+	return *slot < slots->end;
+}
+
+#endif

@@ -1,0 +1,54 @@
+#include "wheel/spawn.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void faults_only(sigset_t *mask)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigfillset(mask);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(mask, faults[i]);
+}
+
+static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config, bool is_tick_thread)
+{
+	int r = 0;
+	if (config->stack_size)
+		r = pthread_attr_setstacksize(attr, config->stack_size);
+	if (!r && config->affinity)
+		r = pthread_attr_setaffinity_np(attr, config->affinity_size, config->affinity);
+	if (!r && is_tick_thread && config->sched_policy != SCHED_OTHER) {
+		struct sched_param param = {.sched_priority = config->sched_priority};
+		r = pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
+		r = r ? r : pthread_attr_setschedpolicy(attr, config->sched_policy);
+		r = r ? r : pthread_attr_setschedparam(attr, &param);
+	}
+	return r;
+}
+
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
+	      void *(*main)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t mask, before;
+	if (pthread_attr_init(&attr))
+		return -ENOMEM;
+	int r = set_attributes(&attr, config, is_tick_thread);
+	if (!r) {
+		faults_only(&mask);
+		pthread_sigmask(SIG_SETMASK, &mask, &before); /* inherited by the new thread */
+		r = pthread_create(thread, &attr, main, arg);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (!r) {
+		char name[16];
+		snprintf(name, sizeof name, "%.9s%s", config->thread_name, suffix);
+		pthread_setname_np(*thread, name);
+	}
+	return -r;
+}

@@ -1,0 +1,19 @@
+/*
+ * Threads that the library makes: named, deaf to signals but for those that report their own faults (G13), with
+ * the stack, processors and policy that the config asks for.
+ */
+#ifndef TW_WHEEL_SPAWN_H
+#define TW_WHEEL_SPAWN_H
+
+#include <pthread.h>
+
+#include "tickwheel/service.h"
+
+/*
+ * Its name is the config's prefix followed by `suffix`. The scheduling policy goes to the tick thread only. 0, -EAGAIN, -ENOMEM,
+ * -EPERM or -EINVAL.
+ */
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
+	      void *(*main)(void *), void *arg);
+
+#endif

@@ -1,0 +1,322 @@
+#include "wheel/wheel_parts.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------- chunks */
+
+struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
+{
+	struct tw__chunk *chunk = wheel->free;
+	if (chunk) {
+		wheel->free = chunk->next;
+		wheel->free_chunks--;
+	} else {
+		if (wheel->arena_used == wheel->arena_chunks)
+			__builtin_trap(); /* the owner keeps tw__wheel_chunks_left above what it adds */
+		chunk = &wheel->arena[wheel->arena_used++];
+	}
+	chunk->next = NULL;
+	chunk->count = 0;
+	return chunk;
+}
+
+void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk)
+{
+	chunk->next = wheel->free;
+	wheel->free = chunk;
+	wheel->free_chunks++;
+}
+
+struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket)
+{
+	struct tw__chunk *chunk = tw__chunk_pop(&bucket->list);
+	if (chunk && chunk == wheel->sweep_at)
+		wheel->sweep_at = NULL;
+	return chunk;
+}
+
+static void bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket, tw__wheel_entry entry)
+{
+	struct tw__chunk *chunk = bucket->list.last;
+	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
+		chunk = tw__chunk_get(wheel);
+		tw__chunk_append(&bucket->list, chunk);
+	}
+	chunk->entries[chunk->count++] = entry;
+	bucket->count++;
+	wheel->entries++;
+}
+
+/* ------------------------------------------------------------------- levels */
+
+size_t tw__wheel_table_bytes(uint32_t buckets0)
+{
+	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS;
+	return buckets * sizeof(struct tw__bucket) + buckets / 64 * sizeof(uint64_t);
+}
+
+size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries)
+{
+	/* In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may be in part empty. */
+	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS + 1;
+	return 3 * buckets + entries / TW__CHUNK_ENTRIES + 1;
+}
+
+static unsigned log2_of(uint64_t power_of_two)
+{
+	return (unsigned)__builtin_ctzll(power_of_two);
+}
+
+void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
+		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context)
+{
+	*wheel = (struct tw__wheel){
+	    .arena = arena, .arena_chunks = arena_chunks, .judge = judge, .judge_context = judge_context};
+	struct tw__bucket *buckets = table;
+	uint64_t *bits = (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
+	unsigned shift = 0;
+	uint64_t n = buckets0;
+	do {
+		struct tw__level *level = &wheel->levels[wheel->level_count++];
+		level->buckets = buckets;
+		level->occupied = bits;
+		level->mask = n - 1;
+		level->shift = shift;
+		level->window_shift = shift + log2_of(n / 2);
+		level->open = 1;
+		buckets += n;
+		bits += n / 64;
+		shift = level->window_shift;
+		n = TW__UPPER_BUCKETS;
+	} while (UINT64_C(1) << shift < TW__WHEEL_REACH);
+	wheel->sweep_level = wheel->level_count;
+}
+
+static void level_add(struct tw__wheel *wheel, struct tw__level *level, uint64_t tick, tw__wheel_entry entry)
+{
+	uint64_t index = tick >> level->shift & level->mask;
+	bucket_add(wheel, &level->buckets[index], entry);
+	level->occupied[index / 64] |= UINT64_C(1) << index % 64;
+	level->entries++;
+}
+
+void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry)
+{
+	if (tick < wheel->next) {
+		bucket_add(wheel, &wheel->late, entry);
+		return;
+	}
+	struct tw__level *level = wheel->levels;
+	while (tick >> level->window_shift > level->open)
+		level++;
+	level_add(wheel, level, tick, entry);
+	if (level != wheel->levels && tick >> level->shift == (wheel->next >> level->shift) + 1)
+		level[-1].arrivals++;
+}
+
+void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket, uint64_t n)
+{
+	bucket->count -= n;
+	level->entries -= n;
+	wheel->entries -= n;
+	if (bucket->count == 0) {
+		uint64_t index = (uint64_t)(bucket - level->buckets);
+		level->occupied[index / 64] &= ~(UINT64_C(1) << index % 64);
+	}
+}
+
+bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, uint64_t *found)
+{
+	while (from < end) {
+		uint64_t index = from & level->mask;
+		uint64_t bits = level->occupied[index / 64] >> index % 64;
+		if (bits) {
+			from += (uint64_t)__builtin_ctzll(bits);
+			*found = from;
+			return from < end;
+		}
+		from += 64 - index % 64;
+	}
+	return false;
+}
+
+/* ------------------------------------------------------------- going forward */
+
+void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota)
+{
+	struct tw__level *upper = lower + 1;
+	struct tw__bucket *bucket = &upper->buckets[window & upper->mask];
+	uint64_t low = window << upper->shift, high = (window + 1) << upper->shift;
+	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	while (bucket->count > 0 && quota > 0) {
+		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
+		unsigned n = chunk->count;
+		tw__level_remove(wheel, upper, bucket, n);
+		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, low, high, chunk->entries, n, verdicts);
+		for (unsigned i = 0; i < n; i++) {
+			if (verdicts[i] == TW__VERDICT_DEAD)
+				continue;
+			if (verdicts[i] < high) /* it stays within the window, which is not open to others yet */
+				level_add(wheel, lower, verdicts[i] < low ? low : verdicts[i], chunk->entries[i]);
+			else
+				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
+		}
+		tw__chunk_put(wheel, chunk);
+		quota -= quota < n ? quota : n;
+	}
+}
+
+/* The bucket that stands above `window` of the level has got all it can get from still higher ones. */
+bool tw__level_complete_above(const struct tw__level *level, uint64_t window)
+{
+	const struct tw__level *upper = level + 1;
+	return window >> (upper->window_shift - upper->shift) <= upper->open;
+}
+
+void tw__wheel_open_windows(struct tw__wheel *wheel)
+{
+	struct tw__level *top = &wheel->levels[wheel->level_count - 1];
+	top->open = (wheel->next >> top->window_shift) + 1;
+	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t window = (wheel->next >> level->window_shift) + 1;
+		if (level->open < window && level[1].buckets[window & level[1].mask].count == 0 &&
+		    tw__level_complete_above(level, window))
+			level->open = window;
+	}
+}
+
+/*
+ * Enters the window of level 0 that begins at `tick`: what has not been moved down by then is moved at once, from the top.
+ * Between `next` and `tick` there must be nothing.
+ */
+static void enter_window(struct tw__wheel *wheel, uint64_t tick)
+{
+	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t window = tick >> level->window_shift;
+		if (level->open < window) {
+			tw__wheel_move(wheel, level, window, UINT64_MAX);
+			level->open = window;
+		}
+		level->arrivals = 0;
+	}
+	wheel->next = tick;
+	tw__wheel_open_windows(wheel);
+}
+
+/* Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing else stays. */
+static void hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, uint64_t low, uint64_t tick,
+		      struct tw__chunk_list *due)
+{
+	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	struct tw__chunk *out = NULL, *chunk;
+	unsigned filled = 0;
+	while ((chunk = tw__bucket_pop(wheel, bucket))) {
+		unsigned n = chunk->count;
+		wheel->judge(wheel->judge_context, TW__JUDGE_EXPIRE, low, tick + 1, chunk->entries, n, verdicts);
+		for (unsigned i = 0; i < n; i++) {
+			tw__wheel_entry entry = chunk->entries[i];
+			if (verdicts[i] == TW__VERDICT_DEAD)
+				continue;
+			if (verdicts[i] > tick) {
+				tw__wheel_add(wheel, verdicts[i], entry);
+				continue;
+			}
+			if (!out || filled == TW__CHUNK_ENTRIES) {
+				if (out) {
+					out->count = filled;
+					tw__chunk_append(due, out);
+				}
+				out = chunk; /* its entries up to i have been read */
+				out->tick = tick;
+				filled = 0;
+			}
+			out->entries[filled++] = entry;
+		}
+		if (out != chunk)
+			tw__chunk_put(wheel, chunk);
+	}
+	if (out) {
+		out->count = filled;
+		tw__chunk_append(due, out);
+	}
+}
+
+static void hand_over_late(struct tw__wheel *wheel, struct tw__chunk_list *due)
+{
+	if (wheel->late.count == 0)
+		return;
+	struct tw__bucket bucket = wheel->late;
+	wheel->late = (struct tw__bucket){0};
+	wheel->entries -= bucket.count;
+	hand_over(wheel, &bucket, 0, wheel->next - 1, due);
+}
+
+static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
+{
+	struct tw__level *level = wheel->levels;
+	struct tw__bucket *at = &level->buckets[tick & level->mask];
+	struct tw__bucket bucket = *at;
+	at->list = (struct tw__chunk_list){0};
+	tw__level_remove(wheel, level, at, bucket.count);
+	wheel->next = tick;
+	hand_over(wheel, &bucket, tick, tick, due);
+}
+
+/* The start of the first occupied bucket above level 0, or `limit` if that comes first. */
+static uint64_t first_above(const struct tw__wheel *wheel, uint64_t limit)
+{
+	for (unsigned i = 1; i < wheel->level_count; i++) {
+		const struct tw__level *level = &wheel->levels[i];
+		uint64_t from = wheel->next >> level->shift, bucket;
+		if (level->entries && tw__level_next(level, from, from + level->mask + 1, &bucket) &&
+		    bucket << level->shift < limit)
+			limit = bucket << level->shift;
+	}
+	return limit;
+}
+
+void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due)
+{
+	const struct tw__level *level = wheel->levels;
+	uint64_t width = UINT64_C(1) << level->window_shift;
+	while (hand_over_late(wheel, due), wheel->next <= to) {
+		uint64_t boundary = (wheel->next | (width - 1)) + 1, tick;
+		if (tw__level_next(level, wheel->next, to < boundary ? to + 1 : boundary, &tick)) {
+			expire(wheel, tick, due);
+			if (tick + 1 < boundary) {
+				wheel->next = tick + 1;
+				continue;
+			}
+		} else if (to + 1 < boundary) {
+			wheel->next = to + 1;
+			continue;
+		}
+		uint64_t target = (to + 1) & ~(width - 1);
+		if (target <= boundary || level->entries)
+			target = boundary;
+		else
+			target = first_above(wheel, target);
+		enter_window(wheel, target);
+	}
+}
+
+void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)
+{
+	struct tw__chunk *chunk;
+	while ((chunk = tw__bucket_pop(wheel, &wheel->late)))
+		tw__chunk_append(out, chunk);
+	wheel->entries -= wheel->late.count;
+	wheel->late.count = 0;
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t from = wheel->next >> level->shift, at = from;
+		while (tw__level_next(level, at, from + level->mask + 1, &at)) {
+			struct tw__bucket *bucket = &level->buckets[at & level->mask];
+			while ((chunk = tw__bucket_pop(wheel, bucket)))
+				tw__chunk_append(out, chunk);
+			tw__level_remove(wheel, level, bucket, bucket->count);
+		}
+	}
+}

@@ -1,0 +1,190 @@
+/*
+ * The wheel: a hierarchical hashed timing wheel over 8-byte entries (after G. Varghese and T. Lauck, "Hashed and Hierarchical
+ * Timing Wheels", SOSP 1987, scheme 7). A pure data structure: it names no thread, no clock, no shared memory, and it
+ * never allocates: chunks come from an arena whose size the owner answers for.
+ *
+ * Level 0 has a bucket for each tick; each higher one has 64 coarser buckets. A level is two **windows** of half its
+ * buckets: the one that `next` is in, and the one after. A bucket of level i + 1 is just as wide as a window of level
+ * i. An entry goes into the lowest level that accepts its tick. While a window runs, the bucket above that holds the next window is
+ * moved down, a part in each tick; only when it is empty is the next window **opened** to direct entries: so all
+ * entries of one tick stand in the order in which they were added (G6), and no tick has to move a whole bucket (G12).
+ *
+ * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline is not in it: the wheel asks a
+ * **judge**, a chunk at a time, what has become of each: due now, dead, or meant for a later tick, since timers are
+ * cancelled and extended without touching the wheel.
+ *
+ * Cost: add is constant; a turn costs what it hands over and moves; empty stretches are jumped by bitmaps.
+ * Not good at: listing entries in deadline order, or finding one. Nobody here needs it.
+ *
+ * Differs from the paper: two windows for each level instead of one, moving down ahead of time and in parts, chunks
+ * instead of linked timers, and nothing is ever unlinked from the middle.
+ *
+ * Rejected: moving a bucket down all at once (ticks of 10 ms and more with a million timers); one window a level, with
+ * the rounds mixed in a bucket (each entry judged twice, or more).
+ */
+#ifndef TW_WHEEL_WHEEL_H
+#define TW_WHEEL_WHEEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+	TW__CHUNK_ENTRIES = 56,
+	TW__WHEEL_LEVELS = 5,
+	TW__UPPER_BUCKETS_LOG2 = 6,
+	TW__UPPER_BUCKETS = 1 << TW__UPPER_BUCKETS_LOG2
+};
+
+/* How far ahead of `next` an entry may be added, in ticks. Every wheel reaches this far, whatever its size. */
+#define TW__WHEEL_REACH (UINT64_C(1) << 25)
+
+/* Opaque to the wheel. */
+typedef uint64_t tw__wheel_entry;
+
+/*
+ * 512 bytes. The wheel uses the first line's beginning; while the chunk is out (handed over), all the line but `next`
+ * and `count` is the holder's.
+ */
+struct tw__chunk {
+	struct tw__chunk *next;
+	uint32_t count;
+	uint32_t holder_count;
+	uint64_t tick; /* of the bucket it was handed over from */
+	uint64_t holder[5];
+	tw__wheel_entry entries[TW__CHUNK_ENTRIES];
+};
+
+struct tw__chunk_list {
+	struct tw__chunk *first, *last;
+};
+
+struct tw__bucket {
+	struct tw__chunk_list list;
+	uint64_t count; /* entries */
+};
+
+struct tw__level {
+	struct tw__bucket *buckets;
+	uint64_t *occupied;    /* a bit for each bucket */
+	unsigned shift;        /* log2 of a bucket's width in ticks */
+	unsigned window_shift; /* log2 of a window's width in ticks; == the next level's shift */
+	uint64_t mask;         /* buckets - 1 */
+	uint64_t open;         /* the last window that takes entries: the current one, or the one after */
+	uint64_t arrivals;     /* entries added to the bucket that is being moved down from, since the last turn */
+	uint64_t entries;
+};
+
+enum tw__judge_for {
+	TW__JUDGE_EXPIRE, /* the bucket's time has come: verdict <= its tick hands the entry over */
+	TW__JUDGE_MOVE,   /* it is moved to a lower level */
+	TW__JUDGE_SWEEP   /* only the dead are wanted; a live entry stays where it is */
+};
+
+#define TW__VERDICT_DEAD UINT64_MAX
+
+/*
+ * Fills verdicts[i] for entries[i]: the tick it is due in, or TW__VERDICT_DEAD. [low, high) are the ticks of the bucket
+ * that the entries stand in (low 0 for those that were due on arrival).
+ */
+typedef void tw__judge_fn(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high,
+			  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
+
+struct tw__wheel {
+	struct tw__level levels[TW__WHEEL_LEVELS];
+	unsigned level_count;
+	uint64_t next;          /* the first tick that was not turned through yet */
+	uint64_t entries;       /* in all buckets */
+	struct tw__bucket late; /* added when their tick was past already */
+	tw__judge_fn *judge;
+	void *judge_context;
+
+	/* Chunks: an arena used from its start, and a list of free ones. */
+	struct tw__chunk *arena;
+	size_t arena_chunks, arena_used;
+	struct tw__chunk *free;
+	size_t free_chunks;
+
+	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
+	unsigned sweep_level;
+	uint64_t sweep_bucket;
+	struct tw__chunk *sweep_at; /* the chunk filled last within that bucket, or NULL: at its start */
+};
+
+/* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */
+size_t tw__wheel_table_bytes(uint32_t buckets0);
+
+/* Chunks that suffice for so many entries, whatever their ticks. */
+size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
+
+void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
+		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context);
+
+/* Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next turn. */
+void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
+
+/*
+ * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of
+ * ticks. Entries whose verdict is later are added again, the dead are dropped.
+ */
+void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
+
+/* Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last call ask for. */
+void tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed);
+
+/* The answer of tw__wheel_plan. */
+struct tw__wheel_plan {
+	uint64_t tick; /* the first tick in which there is something to do; UINT64_MAX: none */
+	bool certain;  /* false: the budget ran out; look again soon */
+};
+
+/* Looks ahead for the first live entry, and drops dead ones on the way, about `budget` entries at most. */
+struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget);
+
+/* Starts a sweep of all buckets, if none is under way; carries it on for about `budget` entries. False: it has ended. */
+void tw__wheel_sweep_start(struct tw__wheel *wheel);
+bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget);
+
+static inline bool tw__wheel_sweeping(const struct tw__wheel *wheel)
+{
+	return wheel->sweep_level < wheel->level_count;
+}
+
+/* Chunks that can still be had. */
+static inline size_t tw__wheel_chunks_left(const struct tw__wheel *wheel)
+{
+	return wheel->arena_chunks - wheel->arena_used + wheel->free_chunks;
+}
+
+/* Takes a chunk out of the store, empty; gives one back. */
+struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel);
+void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk);
+
+static inline void tw__chunk_append(struct tw__chunk_list *list, struct tw__chunk *chunk)
+{
+	chunk->next = NULL;
+	if (list->last)
+		list->last->next = chunk;
+	else
+		list->first = chunk;
+	list->last = chunk;
+}
+
+static inline struct tw__chunk *tw__chunk_pop(struct tw__chunk_list *list)
+{
+	struct tw__chunk *chunk = list->first;
+	if (chunk) {
+		list->first = chunk->next;
+		if (!list->first)
+			list->last = NULL;
+	}
+	return chunk;
+}
+
+/* Takes every chunk with entries out, nearest buckets first; the wheel is empty then. For close. */
+void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out);
+
+/* Checks counts, bitmaps, lists and windows. NULL, or what is wrong. */
+const char *tw__wheel_check(const struct tw__wheel *wheel);
+
+#endif

@@ -1,0 +1,225 @@
+#include "wheel/wheel_parts.h"
+
+/* A coarse bucket with fewer entries is moved down in one go, when it is about to be needed. */
+enum { SMALL_BUCKET = 512, MOVES_PER_BUCKET = 8 };
+
+static uint64_t window_width(const struct tw__level *level)
+{
+	return UINT64_C(1) << level->window_shift;
+}
+
+/*
+ * The tick before which `window` of level i must have been moved down: two ticks ahead of its begin at level 0, and on
+ * higher levels before the last bucket in front of it starts to be moved down in its turn.
+ */
+static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_t window)
+{
+	uint64_t margin = 2;
+	for (unsigned below = 0; below < i; below++)
+		margin += window_width(&wheel->levels[below]);
+	return (window << wheel->levels[i].window_shift) - margin;
+}
+
+void tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
+{
+	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t window = (wheel->next >> level->window_shift) + 1;
+		if (level->open >= window || !tw__level_complete_above(level, window))
+			continue;
+		uint64_t count = level[1].buckets[window & level[1].mask].count;
+		uint64_t deadline = move_deadline(wheel, i, window);
+		uint64_t quota = UINT64_MAX;
+		if (deadline > wheel->next) {
+			uint64_t left = deadline - wheel->next;
+			quota = level->arrivals + (count * elapsed + left + elapsed - 1) / (left + elapsed);
+		}
+		tw__wheel_move(wheel, level, window, quota);
+		level->arrivals = 0;
+	}
+	tw__wheel_open_windows(wheel);
+}
+
+/*
+ * Removes entries from a bucket's front that are dead, or meant for elsewhere, until a live one that belongs there stands first.
+ * False: nothing live is in it (it is empty now), or the budget is used up (*budget is 0).
+ */
+static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number, unsigned *budget)
+{
+	struct tw__bucket *bucket = &level->buckets[number & level->mask];
+	uint64_t low = number << level->shift, high = (number + 1) << level->shift;
+	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	while (bucket->count > 0 && *budget > 0) {
+		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
+		unsigned n = chunk->count, kept = 0;
+		*budget -= *budget < n ? *budget : n;
+		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, low, high, chunk->entries, n, verdicts);
+		for (unsigned i = 0; i < n; i++) {
+			if (verdicts[i] < high)
+				chunk->entries[kept++] = chunk->entries[i];
+			else if (verdicts[i] != TW__VERDICT_DEAD)
+				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
+		}
+		tw__level_remove(wheel, level, bucket, n - kept);
+		if (kept == 0) {
+			tw__chunk_put(wheel, chunk);
+			continue;
+		}
+		chunk->count = kept;
+		chunk->next = bucket->list.first;
+		bucket->list.first = chunk;
+		if (!bucket->list.last)
+			bucket->list.last = chunk;
+		return true;
+	}
+	return false;
+}
+
+/* When bucket `number` of level i (>= 1) next needs a hand on its way down. */
+static uint64_t move_tick(const struct tw__wheel *wheel, unsigned i, uint64_t number)
+{
+	const struct tw__level *lower = &wheel->levels[i - 1];
+	uint64_t deadline = move_deadline(wheel, i - 1, number);
+	if (wheel->levels[i].buckets[number & wheel->levels[i].mask].count <= SMALL_BUCKET || number == 0)
+		return deadline;
+	uint64_t begin = (number - 1) << lower->window_shift, step = window_width(lower) / MOVES_PER_BUCKET;
+	uint64_t tick = wheel->next < begin ? begin + step : begin + ((wheel->next - begin) / step + 1) * step;
+	return tick < deadline ? tick : deadline;
+}
+
+struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
+{
+	struct tw__wheel_plan plan = {UINT64_MAX, true};
+	if (wheel->late.count)
+		return (struct tw__wheel_plan){wheel->next, true};
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		struct tw__level *level = &wheel->levels[i];
+		uint64_t from = wheel->next >> level->shift, number = from;
+		while (tw__level_next(level, number, from + level->mask + 1, &number)) {
+			if (prune_front(wheel, level, number, &budget)) {
+				uint64_t tick = i == 0 ? number : move_tick(wheel, i, number);
+				if (tick < plan.tick)
+					plan.tick = tick;
+				break;
+			}
+			if (budget == 0)
+				return (struct tw__wheel_plan){wheel->next, false};
+		}
+	}
+	return plan;
+}
+
+/* -------------------------------------------------------------------- sweep */
+
+void tw__wheel_sweep_start(struct tw__wheel *wheel)
+{
+	if (tw__wheel_sweeping(wheel))
+		return;
+	wheel->sweep_level = 0;
+	wheel->sweep_bucket = 0;
+	wheel->sweep_at = NULL;
+}
+
+/* Packs the live entries of a bucket together, in order, from where the sweep stands. False: it has reached the end. */
+static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint64_t index, uint64_t *budget)
+{
+	struct tw__bucket *bucket = &level->buckets[index];
+	uint64_t first = wheel->next >> level->shift;
+	uint64_t number = first + ((index - first) & level->mask);
+	uint64_t low = number << level->shift, high = (number + 1) << level->shift;
+	uint64_t verdicts[TW__CHUNK_ENTRIES], dropped = 0;
+	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first, *next;
+	for (; chunk && *budget > 0; chunk = next) {
+		unsigned n = chunk->count;
+		next = chunk->next;
+		*budget -= *budget < n ? *budget : n;
+		wheel->judge(wheel->judge_context, TW__JUDGE_SWEEP, low, high, chunk->entries, n, verdicts);
+		for (unsigned i = 0; i < n; i++) {
+			if (verdicts[i] == TW__VERDICT_DEAD) {
+				dropped++;
+				continue;
+			}
+			if (!out || (out != chunk && out->count == TW__CHUNK_ENTRIES)) {
+				out = chunk; /* its entries up to i have been read */
+				out->count = 0;
+			}
+			out->entries[out->count++] = chunk->entries[i];
+		}
+		if (out == chunk)
+			continue;
+		if (out)
+			out->next = next;
+		else
+			bucket->list.first = next;
+		tw__chunk_put(wheel, chunk);
+	}
+	wheel->sweep_at = out;
+	if (!chunk)
+		bucket->list.last = out;
+	tw__level_remove(wheel, level, bucket, dropped);
+	return chunk != NULL;
+}
+
+bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
+{
+	while (budget > 0 && tw__wheel_sweeping(wheel)) {
+		struct tw__level *level = &wheel->levels[wheel->sweep_level];
+		if (!wheel->sweep_at &&
+		    !tw__level_next(level, wheel->sweep_bucket, level->mask + 1, &wheel->sweep_bucket)) {
+			wheel->sweep_level++;
+			wheel->sweep_bucket = 0;
+			continue;
+		}
+		if (!sweep_bucket(wheel, level, wheel->sweep_bucket, &budget)) {
+			wheel->sweep_at = NULL;
+			wheel->sweep_bucket++;
+		}
+	}
+	return tw__wheel_sweeping(wheel);
+}
+
+/* -------------------------------------------------------------------- check */
+
+static const char *check_bucket(const struct tw__wheel *wheel, const struct tw__level *level, uint64_t index)
+{
+	const struct tw__bucket *bucket = &level->buckets[index];
+	bool marked = level->occupied[index / 64] >> index % 64 & 1;
+	if (marked != (bucket->count > 0))
+		return "a bucket's bit disagrees with its count";
+	uint64_t count = 0;
+	const struct tw__chunk *last = NULL;
+	for (const struct tw__chunk *chunk = bucket->list.first; chunk; chunk = chunk->next) {
+		if (chunk->count == 0 || chunk->count > TW__CHUNK_ENTRIES)
+			return "a chunk in a bucket is empty or overfull";
+		count += chunk->count;
+		last = chunk;
+	}
+	if (last != bucket->list.last)
+		return "a bucket's last chunk is not its last";
+	if (count != bucket->count)
+		return "a bucket's count is wrong";
+	if (level != wheel->levels && index == (wheel->next >> level->shift & level->mask) && count > 0)
+		return "a coarse bucket holds entries of a window that has begun";
+	return NULL;
+}
+
+const char *tw__wheel_check(const struct tw__wheel *wheel)
+{
+	uint64_t total = wheel->late.count;
+	for (unsigned i = 0; i < wheel->level_count; i++) {
+		const struct tw__level *level = &wheel->levels[i];
+		uint64_t window = wheel->next >> level->window_shift, sum = 0;
+		if (level->open != window && level->open != window + 1)
+			return "a level's open window is neither the current nor the next one";
+		for (uint64_t index = 0; index <= level->mask; index++) {
+			const char *wrong = check_bucket(wheel, level, index);
+			if (wrong)
+				return wrong;
+			sum += level->buckets[index].count;
+		}
+		if (sum != level->entries)
+			return "a level's count is wrong";
+		total += sum;
+	}
+	return total == wheel->entries ? NULL : "the wheel's count is wrong";
+}

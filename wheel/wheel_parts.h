@@ -1,0 +1,27 @@
+/*
+ * What the wheel's two halves share: wheel.c goes forward (add, turn), wheel_ahead.c looks forward (plan, move nearer,
+ * sweep, check).
+ */
+#ifndef TW_WHEEL_WHEEL_PARTS_H
+#define TW_WHEEL_WHEEL_PARTS_H
+
+#include "wheel/wheel.h"
+
+/* Takes the first chunk off a bucket's list; counts are the caller's to mend (tw__level_remove). */
+struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *bucket);
+
+/* n entries have left a bucket of the level. */
+void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket, uint64_t n);
+
+/* The first occupied bucket, by absolute number, in [from, end); end - from is at most the level's size. */
+bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, uint64_t *found);
+
+/* Moves about `quota` entries from the bucket above `window` of `lower` down to it. */
+void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota);
+
+bool tw__level_complete_above(const struct tw__level *level, uint64_t window);
+
+/* Opens each level's next window if nothing stands in the way. */
+void tw__wheel_open_windows(struct tw__wheel *wheel);
+
+#endif
