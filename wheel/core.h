@@ -39,6 +39,7 @@ struct tw__local {
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
+	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
 };
 
 struct tw_service {

@@ -29,6 +29,13 @@ static void raise_base(struct tw__local *local, uint64_t instant_ns)
 		local->base_ns = instant_ns;
 }
 
+/* The lane's stamp holds for all entries up to the next one: those of this take may have been pushed as late as U(S) says now. */
+static void raise_to_stamp(const tw_service *service, struct tw__local *local, uint64_t now_ns)
+{
+	if (local->base_sequence)
+		raise_base(local, replaced_at(service, local->base_sequence, now_ns) + SPECULATION_NS);
+}
+
 /* A new timer's entry: the word learns its exact deadline before the entry is filed. */
 static void file_new(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
 {
@@ -71,10 +78,12 @@ static void drain_entry(tw_service *service, struct tw__local *local, const stru
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
-		raise_base(local, replaced_at(service, entry->value, now_ns) + SPECULATION_NS);
+		local->base_sequence = entry->value;
+		raise_to_stamp(service, local, now_ns);
 		return;
 	}
 	if (kind == TW__KIND_NOW) {
+		local->base_sequence = 0;
 		raise_base(local, entry->value);
 		return;
 	}
@@ -102,6 +111,7 @@ static void prefetch_word(const tw_service *service, const struct tw__entry *ent
 static void drain_entries(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
 			  uint64_t now_ns)
 {
+	raise_to_stamp(service, local, now_ns);
 	for (int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		prefetch_word(service, &entries[i]);
 	for (int i = 0; i < n; i++) {
