@@ -36,8 +36,8 @@ lib     := $B/libtickwheel.a
 shared  := $B/libtickwheel.so.$(SOVERSION)
 
 # An example or bench is a file, or a folder whose files make one program.
-example_bins := $(patsubst examples/%.c,$B/examples/%,$(wildcard examples/*.c)) \
-                $(patsubst examples/%/,$B/examples/%,$(wildcard examples/*/))
+example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
+                $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
@@ -72,7 +72,7 @@ $(shared): $(lib_o) tickwheel.map
 .SECONDEXPANSION:
 program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 
-$B/examples/%: $$(call program_o,examples/%) $(lib)
+$B/bin/%: $$(call program_o,examples/%) $(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
@@ -89,14 +89,14 @@ $B/bench/bench: $(bench_o) $(lib)
 # ------------------------------------------------------------------ to run
 
 demo: deps-build+demo ## a real server under load, its timeouts made with this library; ends with a verdict
-	$(Q)$(MAKE) --no-print-directory $B/examples/server $B/examples/demo
-	$(Q)$B/examples/demo $B/examples/server
+	$(Q)$(MAKE) --no-print-directory $B/bin/server $B/bin/demo
+	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
 	$(Q)$(MAKE) --no-print-directory $(lib) $(shared) $(example_bins) $B/test/unit/run
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
-	$(Q)test/examples.sh $B/examples
+	$(Q)test/examples.sh $B/bin
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 stress: deps-build ## ledger stress, SECONDS=n

@@ -22,7 +22,7 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 	lane->end = segment->entries + TW__SEGMENT_ENTRIES;
 }
 
-bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__dead_fn *dead, void *dead_context)
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
 {
 	memset(lane, 0, sizeof *lane);
 	lane->first = segment_new();
@@ -34,8 +34,8 @@ bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__dead_fn *dead, voi
 	}
 	lane->segments = 1;
 	lane->bound = bound;
-	lane->dead = dead;
-	lane->dead_context = dead_context;
+	lane->use = use;
+	lane->use_context = use_context;
 	write_to(lane, lane->first, 0);
 	tw_store_relaxed(&lane->head_segment, lane->first);
 	return true;
@@ -112,6 +112,16 @@ static struct tw__entry *step(struct cursor *c)
 	return &c->segment->entries[c->index++];
 }
 
+/* Writes an entry, once. */
+static unsigned keep(struct cursor *to, struct tw__entry *entry)
+{
+	if (!entry->what)
+		return 0;
+	*step(to) = *entry;
+	entry->what = 0;
+	return 1;
+}
+
 /*
  * Drops the dead among the unread entries, in place and in order. Both ends of the lane are this thread's while it holds
  * the lock, so this is sequential code. Segments that fall empty stay in the chain, behind the one written to; they are
@@ -125,13 +135,18 @@ static void drop_dead(struct tw__lane *lane)
 		from.index = TW__SEGMENT_ENTRIES; /* L3 */
 	struct cursor to = from;
 	uint64_t kept = 0;
+	struct tw__entry base = {0, 0};
 	for (uint64_t n = lane->written - head; n > 0; n--) {
 		struct tw__entry entry = *step(&from);
-		if (entry.what == 0 || lane->dead(lane->dead_context, &entry))
+		enum tw__entry_use use = entry.what ? lane->use(lane->use_context, &entry) : TW__ENTRY_DEAD;
+		if (use == TW__ENTRY_BASE)
+			base = entry;
+		if (use != TW__ENTRY_LIVE)
 			continue;
-		*step(&to) = entry;
-		kept++;
+		kept += keep(&to, &base);
+		kept += keep(&to, &entry);
 	}
+	kept += keep(&to, &base);
 	for (struct tw__segment *s = to.segment->next, *next; s; s = next) {
 		next = s->next;
 		free(s);

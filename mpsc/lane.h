@@ -54,8 +54,13 @@ struct tw__segment {
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 };
 
-/* Whether an unread entry may be dropped, and need not be delivered. */
-typedef bool tw__dead_fn(void *context, const struct tw__entry *entry);
+/*
+ * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries behind it count from, drop it
+ * when another base follows before any entry that is kept.
+ */
+enum tw__entry_use { TW__ENTRY_LIVE, TW__ENTRY_DEAD, TW__ENTRY_BASE };
+
+typedef enum tw__entry_use tw__entry_use_fn(void *context, const struct tw__entry *entry);
 
 struct tw__lane {
 	/* Producer's line. */
@@ -73,14 +78,14 @@ struct tw__lane {
 	_Atomic(struct tw__segment *) head_segment;
 	_Atomic uint32_t lock;
 
-	tw__dead_fn *dead;
-	void *dead_context;
+	tw__entry_use_fn *use;
+	void *use_context;
 	struct tw__lane *next; /* in the queue's list; set once */
 	void *tie;             /* the owning thread's, under the registry's lock; NULL: no owner */
 };
 
 /* False: out of memory, nothing is left behind. */
-bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__dead_fn *dead, void *dead_context);
+bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context);
 void tw__lane_fini(struct tw__lane *lane);
 
 /* ------------------------------------------------------------ producer's side */

@@ -92,7 +92,7 @@ static struct tw__lane *make(struct tw__queue *queue)
 	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, queue->ops->lane_size);
 	if (!lane)
 		return NULL;
-	if (!tw__lane_init(lane, queue->bound, queue->ops->dead, queue->context)) {
+	if (!tw__lane_init(lane, queue->bound, queue->ops->use, queue->context)) {
 		free(lane);
 		return NULL;
 	}

@@ -22,7 +22,7 @@ struct tw__queue_ops {
 	size_t lane_size;
 	void (*init)(struct tw__lane *lane, void *context);
 	void (*orphaned)(struct tw__lane *lane, void *context); /* its thread has ended; under the registry's lock */
-	tw__dead_fn *dead;
+	tw__entry_use_fn *use;
 };
 
 struct tw__queue {

@@ -103,19 +103,19 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
 }
 
-/* What a full lane may drop: entries of timers that are gone. Stamps and the like stay. */
-static bool entry_dead(void *context, const struct tw__entry *entry)
+/* What a full lane may drop: entries of timers that are gone. */
+static enum tw__entry_use entry_use(void *context, const struct tw__entry *entry)
 {
 	tw_service *service = context;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP || kind == TW__KIND_NOW)
-		return false;
+		return TW__ENTRY_BASE;
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry->what)]);
-	return (word ^ entry->what) >> TW__GENERATION_SHIFT != 0;
+	return (word ^ entry->what) >> TW__GENERATION_SHIFT ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
 
 static const struct tw__queue_ops lane_ops = {
-    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .dead = entry_dead};
+    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .use = entry_use};
 
 /* ---------------------------------------------------------- manual clock, hand */
 
@@ -158,6 +158,8 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
+	if (service->ready.first) /* refused: offered again in the next tick */
+		plan.tick = service->wheel.next;
 	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	pthread_mutex_unlock(&service->driving);
 	return next_ns;
@@ -216,6 +218,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->tick_ns = cfg->tick_ns;
 	service->tick_inverse = UINT64_MAX / cfg->tick_ns;
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
+	service->steps = !cfg->clock->ops->runs;
 	service->published = service->threaded && cfg->clock->ops->runs;
 	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
 	service->listener = (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next};

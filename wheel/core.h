@@ -55,6 +55,7 @@ struct tw_service {
 	uint64_t tick_ns, tick_inverse;
 	enum tw_on_refused on_refused;
 	bool threaded;  /* has a tick thread */
+	bool steps;     /* the clock may step back: readings are clamped */
 	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
 	struct tw_service_config config;
 
@@ -64,6 +65,7 @@ struct tw_service {
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
 	uint64_t last_now_ns;        /* clamped: never falls */
 	uint64_t last_reading_ns;
+	uint64_t turning_to;              /* the tick of the turn under way */
 	uint64_t moved_tick;              /* `next` at the last move_nearer */
 	uint64_t replaced_ns[TW__STAMPS]; /* a reading taken after that sequence number was replaced */
 	uint64_t batch_sequence;          /* of the last batch; 48 bits */
@@ -123,11 +125,6 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in);
 
 /* -------------------------------------------------------------------- time */
 
-static inline uint64_t tw__clock_read(const tw_service *service)
-{
-	return service->clock->ops->now(service->clock);
-}
-
 /* Ticks in a span, rounded down. One multiplication; the quotient it gives may be one too small. */
 static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
 {
@@ -148,6 +145,24 @@ static inline uint64_t tw__tick_of(const tw_service *service, uint64_t instant_n
 static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
 {
 	return service->start_ns + tick * service->tick_ns;
+}
+
+/* The service's clock: where the clock may step back, no earlier than what the driver has turned through. */
+static inline uint64_t tw__clock_read(const tw_service *service)
+{
+	uint64_t now_ns = service->clock->ops->now(service->clock);
+	if (tw_unlikely(service->steps)) {
+		uint64_t turned_ns = tw__tick_ns(service, tw_load_relaxed(&service->gate.cursor));
+		return now_ns > turned_ns ? now_ns : turned_ns;
+	}
+	return now_ns;
+}
+
+/* The tick to write into a word: one long past is as good as the cursor's, and cannot be taken for the future. */
+static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t deadline_ns)
+{
+	uint64_t tick = tw__tick_of(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
+	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
 
 /* ----------------------------------------------------------- any thread's */
@@ -198,7 +213,10 @@ bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint6
 void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
 	       unsigned n, uint64_t *verdicts);
 
-/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; far_tick likewise for FAR words. */
+/* The whole of a FAR deadline has become known. */
+void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick);
+
+/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. */
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
 
 /* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */

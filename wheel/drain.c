@@ -36,42 +36,54 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 		raise_base(local, replaced_at(service, local->base_sequence, now_ns) + SPECULATION_NS);
 }
 
-/* A new timer's entry: the word learns its exact deadline before the entry is filed. */
-static void file_new(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+/* The tick an entry asks for. `deadline_ns` is a new timer's, `tick` that of an entry for a live one. */
+static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t deadline_ns, uint64_t tick)
 {
-	uint64_t tick = tw__tick_of(service, deadline_ns);
-	uint64_t far = tick >= service->wheel.next + TW__WHEEL_REACH ? TW__FAR : 0;
+	if (word & TW__UNFILED)
+		return tw__tick_of(service, deadline_ns);
+	if (((tick ^ word) & TW__DEADLINE_MASK) == 0)
+		return tick;
+	return tw__word_deadline(word, service->wheel.next); /* moved since it was pushed */
+}
+
+/*
+ * Files an entry. A new timer's word learns its exact deadline before that. So does a word whose deadline lies so far back that
+ * it could be read as the future: it becomes the last tick that is past.
+ */
+static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, uint64_t tick)
+{
 	uint32_t generation = tw__word_generation(word);
-	while (word & TW__UNFILED) {
-		uint64_t filed = tw__word_move(word, TW__UNFILED, far, tick);
-		if (far) {
-			struct tw__note *note = &service->slots.notes[slot];
-			note->generation = generation;
-			note->filed = 0;
-			tw_store_relaxed(&note->far_tick, tick);
+	uint64_t next = service->wheel.next;
+	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
+		if (word & TW__FAR) {
+			tw__file(service, slot, word, 0);
+			return;
 		}
+		uint64_t asked = asked_tick(service, word, deadline_ns, tick), far = 0;
+		if (asked + TW__WHEEL_REACH < next)
+			asked = next - 1;
+		else if (!(word & TW__UNFILED))
+			break;
+		else if (asked > next + TW__WHEEL_REACH - 2)
+			far = TW__FAR;
+		if (far)
+			tw__note_far(service, slot, generation, asked);
+		uint64_t filed = tw__word_move(word, TW__UNFILED, far, asked);
 		if (tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
-			tw__file(service, slot, filed, tick);
+			tw__file(service, slot, filed, asked);
 			return;
 		}
-		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return;
 	}
-	/* A reset came first, and wrote when. */
-	tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+	if (tw__word_generation(word) == generation && tw__word_armed(word))
+		tw__file(service, slot, word, asked_tick(service, word, deadline_ns, tick));
 }
 
 static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
 	if (!(word & TW__FAR) || (word ^ tick) & TW__DEADLINE_MASK)
 		return; /* moved again since; that brought an entry of its own */
-	struct tw__note *note = &service->slots.notes[slot];
-	if (note->generation != tw__word_generation(word)) {
-		note->generation = tw__word_generation(word);
-		note->filed = 0;
-	}
-	tw_store_relaxed(&note->far_tick, tick);
-	tw__file(service, slot, word, tick);
+	tw__note_far(service, slot, tw__word_generation(word), tick);
+	tw__file(service, slot, word, 0);
 }
 
 static void drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
@@ -94,13 +106,13 @@ static void drain_entry(tw_service *service, struct tw__local *local, const stru
 	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 		return;
 	if (kind == TW__KIND_DELAY)
-		file_new(service, slot, word, local->base_ns + entry->value);
+		file(service, slot, word, local->base_ns + entry->value, 0);
 	else if (kind == TW__KIND_DEADLINE)
-		file_new(service, slot, word, entry->value);
+		file(service, slot, word, entry->value, 0);
 	else if (kind == TW__KIND_FAR)
 		file_far(service, slot, word, entry->value);
 	else if (!(word & TW__UNFILED))
-		tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+		file(service, slot, word, 0, entry->value);
 }
 
 static void prefetch_word(const tw_service *service, const struct tw__entry *entry)

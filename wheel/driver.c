@@ -30,7 +30,7 @@ enum {
 
 uint64_t tw__driver_now(tw_service *service)
 {
-	uint64_t now_ns = tw__clock_read(service);
+	uint64_t now_ns = service->clock->ops->now(service->clock);
 	if (tw_unlikely(now_ns < service->last_reading_ns))
 		tw_bump(&service->clock_steps, 1);
 	service->last_reading_ns = now_ns;
@@ -71,7 +71,8 @@ static void turn_wheel(tw_service *service)
 {
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
-	tw__wheel_turn(&service->wheel, tw__ticks_down(service, now_ns - service->start_ns), &due);
+	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
+	tw__wheel_turn(&service->wheel, service->turning_to, &due);
 	tw_store_release(&service->gate.cursor,
 			 service->wheel.next - 1); /* before batches are lent: claims rely on it */
 	collect(service, &due, now_ns);
@@ -85,6 +86,7 @@ static void empty_wheel(tw_service *service)
 	tw__wheel_empty(&service->wheel, &all);
 	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->holder_count = 0;
+		chunk->tick = service->wheel.next - 1;
 		tw__chunk_append(&service->ready, chunk);
 	}
 }
@@ -124,6 +126,12 @@ static void drop_all(tw_service *service, struct tw__local *local, struct tw__ch
 	chunk->holder_count = chunk->count;
 }
 
+/* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
+static bool dropping(const tw_service *service)
+{
+	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_DROP;
+}
+
 static bool forced(const tw_service *service)
 {
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
@@ -150,11 +158,33 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 	return false;
 }
 
+/* Leaves only the first n entries in the first chunk; the rest gets one of its own behind it. */
+static struct tw__chunk *split(tw_service *service, size_t n)
+{
+	struct tw__chunk *chunk = service->ready.first;
+	n += chunk->holder_count; /* run already */
+	if (n >= chunk->count)
+		return chunk;
+	struct tw__chunk *rest = tw__chunk_get(&service->wheel);
+	rest->count = chunk->count - (uint32_t)n;
+	rest->holder_count = 0;
+	rest->tick = chunk->tick;
+	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
+	chunk->count = (uint32_t)n;
+	rest->next = chunk->next;
+	chunk->next = rest;
+	if (service->ready.last == chunk)
+		service->ready.last = rest;
+	return chunk;
+}
+
 static size_t deliver(tw_service *service, struct tw__local *local, size_t budget)
 {
 	size_t done = 0;
 	struct tw__chunk *chunk;
 	while ((chunk = service->ready.first) && done < budget) {
+		if (chunk->count > budget - done)
+			chunk = split(service, budget - done);
 		unsigned count = chunk->count;
 		bool here = service->executor == tw_executor_inline();
 		if (!here && chunk->holder_count == 0) {
@@ -222,12 +252,12 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = cpu_now();
 	take_home(service);
-	turn_wheel(service);
-	turn.drained = tw__drain(service, &turn.again);
+	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
 	if (tw_unlikely(forced(service)))
 		empty_wheel(service);
-	turn.done = deliver(service, local, budget);
+	if (tw_likely(!dropping(service)))
+		turn.done = deliver(service, local, budget);
 	tw__wheel_move_nearer(&service->wheel, service->wheel.next - service->moved_tick);
 	service->moved_tick = service->wheel.next;
 	sweep(service, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);

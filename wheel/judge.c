@@ -5,13 +5,19 @@
  * pushed another one, and the driver keeps a **note** {generation, tick}: the tick for which the entry that counts stands in
  * the wheel. Refile rule for MULTI words:
  *   - an entry from a lane is dropped if there is a note not later than what it asks for, else filed, and noted;
- *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry still in a lane, covers it;
- *   - in the noted bucket, or without a note, it counts: handed over (the note goes), or filed again (the note moves).
+ *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry still in a lane, covers it; so is
+ *     one whose timer has been handed over already;
+ *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves).
  * Invariant: an armed MULTI timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
  * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever.
  *
- * A FAR word holds only the low bits of its deadline; the note holds all of it once the lane entry that brought it is drained.
- * Far entries stand in the wheel at way points, less than TW__WHEEL_REACH ahead.
+ * A FAR word holds only the low bits of its deadline T; the note holds all of it once the lane entry that brought it is drained.
+ * Far entries stand in the wheel at way points T - k * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel
+ * at any time, whenever a timer for T is filed: so all timers for T go from one way point to the next together, in the
+ * order in which they came (G6).
+ *
+ * A due word whose deadline lies so far back that it could soon be read as the future (the driver stood still for hours, or the
+ * clock leapt) is **refreshed** when it is handed over: its deadline becomes the tick that is being turned to.
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
@@ -22,9 +28,9 @@ static uint64_t at_least(uint64_t tick, uint64_t low)
 	return tick > low ? tick : low;
 }
 
-static bool noted(const struct tw__note *note, uint32_t generation)
+static enum tw__note_state note_state(const struct tw__note *note, uint32_t generation)
 {
-	return note->filed && note->generation == generation;
+	return note->generation == generation ? note->state : TW__NOTE_NONE;
 }
 
 /* The note knows the whole of this FAR word's deadline. */
@@ -34,26 +40,32 @@ static bool far_known(const struct tw__note *note, uint64_t word)
 	       ((tw_load_relaxed(&note->far_tick) ^ word) & TW__DEADLINE_MASK) == 0;
 }
 
-/* Where a far entry stands meanwhile. */
-static uint64_t way_point(const tw_service *service, uint64_t far_tick)
+/* The last tick that an entry may be filed for when `first` is the first tick not yet handed over. */
+static uint64_t reach(uint64_t first)
 {
-	uint64_t tick = service->wheel.next + TW__WHEEL_REACH / 2;
-	return tick < far_tick ? tick : far_tick;
+	return first + TW__WHEEL_REACH - 2;
+}
+
+/* Where a far entry stands meanwhile. */
+static uint64_t way_point(uint64_t far_tick, uint64_t first)
+{
+	uint64_t beyond = far_tick - reach(first), step = TW__WHEEL_REACH - 1;
+	return far_tick - (beyond + step - 1) / step * step;
 }
 
 /*
  * Clears FAR if the deadline has come near. False: the entry that brings the deadline is still in a lane, and will be filed; or the
  * timer is gone.
  */
-static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word)
+static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word, uint64_t first)
 {
 	uint32_t generation = tw__word_generation(*word);
 	while (*word & TW__FAR) {
 		if (!far_known(note, *word)) {
-			note->filed = 0;
+			note->state = TW__NOTE_NONE;
 			return false;
 		}
-		if (tw_load_relaxed(&note->far_tick) >= service->wheel.next + TW__WHEEL_REACH - 1)
+		if (tw_load_relaxed(&note->far_tick) > reach(first))
 			return true;
 		if (tw_cas_acq_rel(&service->slots.words[slot], word, *word & ~TW__FAR))
 			*word &= ~TW__FAR;
@@ -65,30 +77,51 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 
 /* The verdict for a FAR or MULTI word in the bucket [low, high). */
 static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, uint64_t low, uint64_t high,
-			    uint32_t slot, uint64_t word)
+			    uint32_t slot, uint64_t *word)
 {
 	struct tw__note *note = &service->slots.notes[slot];
-	uint32_t generation = tw__word_generation(word);
-	bool is_noted = noted(note, generation);
-	if (is_noted && (note->tick < low || note->tick >= high))
+	uint32_t generation = tw__word_generation(*word);
+	bool is_noted = note_state(note, generation) == TW__NOTE_FILED, was_far = *word & TW__FAR;
+	if (note_state(note, generation) == TW__NOTE_HANDED || (is_noted && (note->tick < low || note->tick >= high)))
 		return TW__VERDICT_DEAD;
 	if (what_for == TW__JUDGE_SWEEP)
 		return low;
-	if (!approach(service, note, slot, &word))
+	if (!approach(service, note, slot, word, what_for == TW__JUDGE_EXPIRE ? high : service->wheel.next))
 		return TW__VERDICT_DEAD;
-	uint64_t tick;
-	if (!(word & TW__FAR))
-		tick = tw__word_deadline(word, service->wheel.next);
+	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
+	if (!(*word & TW__FAR))
+		tick = was_far ? far_tick : tw__word_deadline(*word, service->wheel.next);
 	else if (what_for == TW__JUDGE_EXPIRE)
-		tick = way_point(service, tw_load_relaxed(&note->far_tick));
+		tick = way_point(far_tick, high);
 	else
 		tick = is_noted ? note->tick : low;
 	if (what_for == TW__JUDGE_MOVE)
 		tick = at_least(tick, low);
 	note->generation = generation;
-	note->filed = what_for == TW__JUDGE_MOVE || tick >= high;
+	bool keeps_note = *word & (TW__FAR | TW__MULTI); /* a word that was FAR alone is plain from here on */
+	bool handed = what_for == TW__JUDGE_EXPIRE && tick < high;
+	note->state = !keeps_note ? TW__NOTE_NONE : handed ? TW__NOTE_HANDED : TW__NOTE_FILED;
 	note->tick = tick;
 	return tick;
+}
+
+/* The verdict for one entry. One that comes late by hours is refreshed first, if it is not moved meanwhile. */
+static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, uint64_t low, uint64_t high,
+			    tw__wheel_entry entry)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), verdict, target = service->turning_to;
+	do {
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+			return TW__VERDICT_DEAD;
+		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
+			verdict = judge_noted(service, what_for, low, high, slot, &word);
+		else
+			verdict = tw__word_deadline(word, service->wheel.next);
+		if (tw_likely(what_for != TW__JUDGE_EXPIRE || verdict >= high || verdict + TW__WHEEL_REACH > target))
+			break;
+	} while (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
+	return at_least(verdict, low);
 }
 
 void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
@@ -98,17 +131,18 @@ void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);
-	uint64_t base = service->wheel.next;
-	for (unsigned i = 0; i < n; i++) {
-		uint32_t slot = tw__entry_slot(entries[i]);
-		uint64_t word = tw_load_acquire(&words[slot]);
-		if ((word ^ entries[i]) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-			verdicts[i] = TW__VERDICT_DEAD;
-		else if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
-			verdicts[i] = judge_noted(service, what_for, low, high, slot, word);
-		else
-			verdicts[i] = at_least(tw__word_deadline(word, base), low);
+	for (unsigned i = 0; i < n; i++)
+		verdicts[i] = judge_entry(service, what_for, low, high, entries[i]);
+}
+
+void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
+{
+	struct tw__note *note = &service->slots.notes[slot];
+	if (note->generation != generation) {
+		note->generation = generation;
+		note->state = TW__NOTE_NONE;
 	}
+	tw_store_relaxed(&note->far_tick, far_tick);
 }
 
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
@@ -119,12 +153,13 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 		if (word & TW__FAR) {
 			if (!far_known(note, word))
 				return;
-			tick = way_point(service, tw_load_relaxed(&note->far_tick));
+			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->wheel.next;
+			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
-		if (noted(note, generation) && note->tick <= tick)
+		if (note_state(note, generation) == TW__NOTE_FILED && note->tick <= tick)
 			return;
 		note->generation = generation;
-		note->filed = 1;
+		note->state = TW__NOTE_FILED;
 		note->tick = tick;
 	}
 	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));

@@ -72,14 +72,9 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 	return 1;
 }
 
-static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
-	uint32_t slot, generation;
-	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
-		return -ENOENT;
-	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
-		return -ESHUTDOWN;
-	uint64_t tick = tw__tick_of(service, deadline_ns);
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw_unlikely(tw__word_generation(word) != generation))
@@ -116,6 +111,31 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		tw__wake_for(service, deadline_ns);
 		return count_reset(service, true);
 	}
+}
+
+/* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
+static int reset_with_option(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	struct tw__slots *slots = &service->slots;
+	pthread_mutex_t *lock = tw__option_lock(slots, slot);
+	int r = reset_word(service, slot, generation, deadline_ns);
+	if (r == 0)
+		slots->options[tw_load_relaxed(&slots->records[slot].option)].nominal_ns = deadline_ns;
+	pthread_mutex_unlock(lock);
+	return r;
+}
+
+static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	uint32_t slot, generation;
+	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+		return -ENOENT;
+	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
+		return -ESHUTDOWN;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw_unlikely((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION)))
+		return reset_with_option(service, slot, generation, deadline_ns);
+	return reset_word(service, slot, generation, deadline_ns);
 }
 
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)

@@ -64,7 +64,7 @@ static void release(tw_service *service, struct tw__local *local, uint32_t slot,
 		fn(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 	}
-	tw__option_put(&service->slots, index);
+	tw__option_put(&service->slots, slot, index);
 	set_free(service, local, slot, generation);
 }
 
@@ -120,7 +120,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
 		      uint64_t deadline_ns)
 {
-	uint64_t tick = tw__tick_of(service, deadline_ns);
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
 	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
 			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
@@ -197,16 +197,35 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 /* --------------------------------------------------------------------- run */
 
 /* An entry that is alive but not due: back to the driver, who alone files. */
-static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t deadline_ns)
+static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	tw__lane_grow_reserved(&local->lane, 1);
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), 0);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), tick);
 	tw__publish(service, local);
-	tw__wake_for(service, deadline_ns);
+	tw__wake_for(service, tw__tick_ns(service, tick));
 }
 
+/*
+ * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most TW__WHEEL_REACH before that, what a
+ * reset has made of it since at most as much after the cursor: told apart while the batch has stood for less than
+ * half the range. After that (hours) a deadline may be read too late, never too early.
+ */
+static uint64_t deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
+{
+	if (tw_unlikely(cursor - batch_tick >= 2 * TW__WHEEL_REACH))
+		return tw__word_deadline(word, cursor);
+	uint64_t base = batch_tick > TW__WHEEL_REACH ? batch_tick - TW__WHEEL_REACH : 0;
+	return base + ((word - base) & TW__DEADLINE_MASK);
+}
+
+/* What a run needs to know of the batch it comes from. */
+struct batch_of {
+	uint64_t tick, due_ns;
+	bool forced;
+};
+
 /* The claim. *marks: what the running word carries. False: gone, or not due. */
-static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, bool forced, uint64_t *tick,
+static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
 		  uint64_t *marks)
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
@@ -217,9 +236,9 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 			return false;
 		uint64_t cursor =
 		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
-		*tick = tw__word_deadline(word, cursor);
-		if (tw_unlikely(!forced && (word & TW__FAR || *tick > cursor))) {
-			push_back(service, local, entry, word & TW__FAR ? UINT64_MAX : tw__tick_ns(service, *tick));
+		uint64_t tick = deadline_in_batch(word, of->tick, cursor);
+		if (tw_unlikely(!of->forced && (word & TW__FAR || tick > cursor))) {
+			push_back(service, local, entry, tick);
 			return false;
 		}
 		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
@@ -228,37 +247,37 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	}
 }
 
-/* A series learns what it missed, and whether a reset has moved its phase: then the word's tick is its nominal instant. */
-static void begin_option(tw_service *service, struct tw__run *run, uint64_t tick)
+/* A series learns what it missed. The lock: a reset that came first may still be writing its instant. */
+static void begin_option(tw_service *service, struct tw__run *run)
 {
 	uint32_t index = tw_load_relaxed(&service->slots.records[run->slot].option);
 	struct tw__option *option = &service->slots.options[index];
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
 	run->overruns = option->overruns;
 	option->overruns = 0;
-	if (option->period_ns && tw__tick_of(service, option->nominal_ns) != tick && !run->closing)
-		option->nominal_ns = tw__tick_ns(service, tick);
+	pthread_mutex_unlock(lock);
 }
 
-static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, bool forced, uint64_t due_ns,
+static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
 		      uint64_t *now_ns)
 {
-	uint64_t tick, marks;
-	if (!claim(service, local, entry, forced, &tick, &marks))
+	uint64_t marks;
+	if (!claim(service, local, entry, of, &marks))
 		return false;
 	struct tw__run run = {.outer = tw__current_run,
 			      .service = service,
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
-			      .closing = forced};
+			      .closing = of->forced};
 	if (tw_unlikely(marks & TW__HAS_OPTION))
-		begin_option(service, &run, tick);
+		begin_option(service, &run);
 	struct tw__record *record = &service->slots.records[run.slot];
 	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
 	void *arg = tw_load_relaxed(&record->arg);
 
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
-	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > due_ns ? begun_ns - due_ns : 0, 1);
+	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	tw__current_run = &run;
 	fn(arg);
 	tw__current_run = run.outer;
@@ -351,8 +370,8 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uin
 	tw_service *service = tw__batch_service(batch);
 	if (index + 4 < chunk->count)
 		prefetch_entry(service, chunk->entries[index + 4]);
-	return run_entry(service, local, chunk->entries[index], chunk->holder_count & TW__BATCH_FORCED,
-			 chunk->holder[HOLDER_LENT_NS], now_ns);
+	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
+	return run_entry(service, local, chunk->entries[index], &of, now_ns);
 }
 
 static void send_home(tw_service *service, struct tw__chunk *chunk)
@@ -366,8 +385,9 @@ static void send_home(tw_service *service, struct tw__chunk *chunk)
 void tw__batch_finish(tw_batch *batch, unsigned n)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	uint64_t count = chunk->count; /* now: after the addition another finisher may send the chunk home */
 	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* R2 */
-	if (finished != chunk->count)
+	if (finished != count)
 		return;
 	tw_service *service = tw__batch_service(batch);
 	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
@@ -381,16 +401,24 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget)
 {
 	size_t ran = 0;
-	uint64_t due_ns = tw__driver_now(service), now_ns = due_ns;
+	uint64_t now_ns = tw__driver_now(service);
+	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
-		ran += run_entry(service, local, chunk->entries[i], forced, due_ns, &now_ns);
+		ran += run_entry(service, local, chunk->entries[i], &of, &now_ns);
 	}
 	return ran;
 }
 
 /* ------------------------------------------------- for executors of others */
+
+static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	push_back(service, local, entry, deadline_in_batch(word, chunk->tick, cursor));
+}
 
 int tw_run_one(tw_batch *batch)
 {
@@ -416,7 +444,7 @@ void tw_run_drop(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
-			push_back(service, local, tw__batch_chunk(batch)->entries[index], 0);
+			give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
 		else
 			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
 	}

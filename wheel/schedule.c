@@ -139,7 +139,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return -ERANGE;
+		return refused(tw__local_of(service), out, -ERANGE);
 	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
 }
 
@@ -153,7 +153,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(beyond_range(service, deadline_ns)))
-		return -ERANGE;
+		return refused(tw__local_of(service), out, -ERANGE);
 	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
@@ -189,7 +189,7 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 	}
 	int r = arm(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
-		tw__option_put(&service->slots, index);
+		tw__option_put(&service->slots, 0, index);
 	return r;
 }
 
@@ -217,7 +217,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (!r)
 		r = check_task(service, &known, known.period ? &period : NULL);
 	if (r)
-		return r;
+		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
 	if (known.period || known.release)
 		return arm_with_option(service, &known, known.period ? &period : NULL, out);
 	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;

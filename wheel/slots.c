@@ -45,16 +45,17 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->notes = (void *)(at + words + records);
 	slots->options = (void *)(at + words + records + notes);
 	tw_store_relaxed(&slots->fresh, 1);
-	if (pthread_mutex_init(&slots->lock, NULL)) {
-		munmap(slots->mapping, slots->mapping_bytes);
-		return -ENOMEM;
-	}
+	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_init(&slots->option_locks[i], NULL);
 	return 0;
 }
 
 void tw__slots_fini(struct tw__slots *slots)
 {
 	pthread_mutex_destroy(&slots->lock);
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_destroy(&slots->option_locks[i]);
 	munmap(slots->mapping, slots->mapping_bytes);
 }
 
@@ -179,8 +180,9 @@ uint32_t tw__option_get(struct tw__slots *slots)
 	return option;
 }
 
-void tw__option_put(struct tw__slots *slots, uint32_t option)
+void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option)
 {
+	pthread_mutex_unlock(tw__option_lock(slots, slot));
 	pthread_mutex_lock(&slots->lock);
 	slots->options[option].next_free = slots->free_option;
 	slots->free_option = option;

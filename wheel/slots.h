@@ -17,7 +17,7 @@
 #include "tickwheel/service.h"
 #include "wheel/word.h"
 
-enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256 };
+enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16 };
 
 /* Written by the slot's owner before the word is published (W1), read by whoever won a transition. */
 struct tw__record {
@@ -27,11 +27,17 @@ struct tw__record {
 	uint32_t link;           /* while free: next slot of its chain */
 };
 
-/* The driver's own knowledge of a timer that is FAR or MULTI. Zero: none. */
+/* The driver's own knowledge of a timer that is FAR or MULTI: where the entry is that counts. */
+enum tw__note_state {
+	TW__NOTE_NONE,
+	TW__NOTE_FILED, /* in the wheel, for `tick` */
+	TW__NOTE_HANDED /* in a batch; it comes back through a lane if it was not due */
+};
+
 struct tw__note {
 	uint32_t generation;
-	uint32_t filed;            /* `tick` is valid */
-	uint64_t tick;             /* the tick for which the entry that counts stands in the wheel */
+	enum tw__note_state state;
+	uint64_t tick;
 	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
 };
 
@@ -66,6 +72,7 @@ struct tw__slots {
 	pthread_mutex_t lock; /* the depot and what follows */
 	uint32_t chains;      /* the first chain's head, or 0 */
 	uint32_t free_option, fresh_option;
+	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
 	void *mapping;
 	size_t mapping_bytes;
 };
@@ -88,7 +95,20 @@ void tw__depot_put(struct tw__slots *slots, uint32_t slot);
 
 /* Side records. 0: there is none to be had. */
 uint32_t tw__option_get(struct tw__slots *slots);
-void tw__option_put(struct tw__slots *slots, uint32_t option);
+
+/* Frees the side record of a timer that this thread has ended. Waits for a reset that is writing to it. */
+void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option);
+
+/*
+ * Keeps the side record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
+ * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without a side record know no lock.
+ */
+static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	pthread_mutex_lock(lock);
+	return lock;
+}
 
 /* A free slot, the caller's own; 0: max_timers are in use. */
 static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)

@@ -109,6 +109,10 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 	struct tw__level *level = wheel->levels;
 	while (tick >> level->window_shift > level->open)
 		level++;
+#ifdef TW_DEBUG
+	if (tick >= wheel->next + TW__WHEEL_REACH)
+		__builtin_trap();
+#endif
 	level_add(wheel, level, tick, entry);
 	if (level != wheel->levels && tick >> level->shift == (wheel->next >> level->shift) + 1)
 		level[-1].arrivals++;

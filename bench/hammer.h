@@ -1,0 +1,99 @@
+/*
+ * Flat-out load on a subject by several threads, each on its own partition of the slots: fill, warm up, then either a
+ * fixed number of operations or a fixed time; wall and CPU time of that part. At the end the books must balance:
+ * every timer that was scheduled was cancelled, or has fired and not early, or is pending.
+ */
+#ifndef BENCH_HAMMER_H
+#define BENCH_HAMMER_H
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "bench/measure.h"
+#include "bench/outcome.h"
+#include "bench/random.h"
+#include "bench/recorder.h"
+#include "bench/subject.h"
+
+/* Operations for each turn of a thread's loop, in which the clock is read once for all of them. */
+enum { OPS_PER_TURN = 64 };
+
+struct hammer;
+
+struct hammer_thread {
+	_Alignas(64) struct hammer *hammer;
+	void *self; /* the subject and its calls, copied here to be near */
+	int (*schedule)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg);
+	bool (*cancel)(void *self, uint32_t slot);
+	bool (*touch)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns);
+	unsigned index;
+	uint32_t first, slots; /* its partition */
+	uint32_t oldest;
+	struct random random;
+	uint64_t loop_ns;
+	uint64_t scheduled, cancelled;
+	uint64_t retries; /* schedules that were answered with -EAGAIN */
+	uint64_t ops, started_ns;
+	int error;
+	pthread_t thread;
+};
+
+struct hammer {
+	const struct subject *subject;
+	void *self;
+	unsigned threads;
+	/* At least so long, and until each timer has been replaced once on average: what a service puts off, such as
+	 * clearing away the cancelled, then is part of what is measured. At most so long. */
+	uint64_t warm_up_ns, warm_up_most_ns;
+	uint64_t ops; /* to do per thread; 0: as many as fit target_ns by the speed of the warm-up */
+	uint64_t target_ns;
+	uint64_t least_ops;   /* rather go on for up to three times longer than stop below */
+	uint64_t duration_ns; /* not 0: go on for so long instead */
+
+	void (*fill)(struct hammer_thread *thread);
+	void (*work)(struct hammer_thread *thread, uint64_t ops);
+
+	/* Found out. */
+	uint64_t wall_ns, cpu_ns, done;
+
+	pthread_barrier_t barrier;
+	struct hammer_thread *crew;
+};
+
+/* Runs it, sets ns_per_op, cpu_ns_per_op, ops and retries, and checks the books. */
+void hammer_run(struct hammer *hammer, uint32_t slots, struct outcome *outcome);
+
+/* Must come before every OPS_PER_TURN operations. */
+static inline void hammer_turn(struct hammer_thread *t)
+{
+	const struct subject *subject = t->hammer->subject;
+	t->loop_ns = now_ns();
+	if (subject->turn)
+		subject->turn(t->hammer->self, t->index, t->loop_ns);
+}
+
+/* The slow way, after a first answer that was not 0. */
+void hammer_schedule_again(struct hammer_thread *t, uint32_t slot, uint64_t delay_ns, int answer);
+
+/* The lower bound of the deadline goes along as arg, so that early runs are found without touching memory. */
+static inline void *hammer_arg(const struct hammer_thread *t, uint64_t delay_ns)
+{
+	return (void *)(uintptr_t)(t->loop_ns + delay_ns);
+}
+
+static inline void hammer_schedule(struct hammer_thread *t, uint32_t slot, uint64_t delay_ns)
+{
+	int answer = t->schedule(t->self, t->index, slot, delay_ns, record_deadline, hammer_arg(t, delay_ns));
+	t->scheduled++;
+	if (__builtin_expect(answer != 0, 0))
+		hammer_schedule_again(t, slot, delay_ns, answer);
+}
+
+/* A timer that has fired meanwhile is simply gone, for every subject alike. */
+static inline void hammer_cancel(struct hammer_thread *t, uint32_t slot)
+{
+	t->cancelled += t->cancel(t->self, slot);
+}
+
+#endif

@@ -1,0 +1,161 @@
+/* getopt_long; lists are separated by commas; names that do not exist are errors. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/options.h"
+#include "bench/subject.h"
+#include "bench/workload.h"
+
+static const char usage[] =
+    "usage: bench [options]\n"
+    "How do timers made with this library compare, on this machine, with others? Figures are compared within one run.\n"
+    "Without options it takes about 15 minutes.\n\n"
+    "  --out FILE           write results as JSON; finished cells only, also when interrupted\n"
+    "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
+    "  --only W1,W2         these workloads\n"
+    "  --subject NAME,...   these subjects\n"
+    "  --n N,...            these numbers of timers, where a workload has a choice\n"
+    "  --threads T,...      these numbers of threads, where a workload has a choice\n"
+    "  --reps R             repetitions of each cell\n"
+    "  --help               this\n";
+
+static _Noreturn void refuse(const char *what, const char *which)
+{
+	fprintf(stderr, "bench: %s '%s'; see --help\n", what, which);
+	exit(2);
+}
+
+static void print_help(void)
+{
+	fputs(usage, stdout);
+	puts("\nWorkloads:");
+	for (const struct workload *const *w = all_workloads; *w; w++)
+		printf("  %-5s %s\n", (*w)->name, (*w)->title);
+	puts("\nSubjects:");
+	for (const struct subject *const *s = all_subjects; *s; s++)
+		printf("  %-13s %s\n", (*s)->name, (*s)->what);
+	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung; 2: bad usage; 130: interrupted.");
+}
+
+static uint32_t parse_number(const char *text, uint32_t most)
+{
+	char *end;
+	unsigned long long number = strtoull(text, &end, 10);
+	if (text[0] < '0' || text[0] > '9' || *end || number == 0 || number > most)
+		refuse("not a number in range:", text);
+	return (uint32_t)number;
+}
+
+static unsigned split(char *text, const char **parts)
+{
+	unsigned count = 0;
+	char *rest;
+	for (char *part = strtok_r(text, ",", &rest); part; part = strtok_r(NULL, ",", &rest)) {
+		if (count == MAX_LIST)
+			refuse("too many in a list, from", part);
+		parts[count++] = part;
+	}
+	if (count == 0)
+		refuse("empty list", "");
+	return count;
+}
+
+static unsigned parse_numbers(char *text, uint32_t *numbers, uint32_t most)
+{
+	const char *parts[MAX_LIST];
+	unsigned count = split(text, parts);
+	for (unsigned i = 0; i < count; i++)
+		numbers[i] = parse_number(parts[i], most);
+	return count;
+}
+
+static void parse_workloads(struct options *options, char *text)
+{
+	options->workload_count = split(text, options->workloads);
+	for (unsigned i = 0; i < options->workload_count; i++)
+		if (!workload_find(options->workloads[i]))
+			refuse("no such workload:", options->workloads[i]);
+}
+
+static void parse_subjects(struct options *options, char *text)
+{
+	options->subject_count = split(text, options->subjects);
+	for (unsigned i = 0; i < options->subject_count; i++)
+		if (!subject_find(options->subjects[i]))
+			refuse("no such subject:", options->subjects[i]);
+}
+
+enum { MOST_TIMERS = 1 << 28, MOST_THREADS = 1024, MOST_REPS = 100 };
+
+static void parse_option(struct options *options, int letter)
+{
+	switch (letter) {
+	case 'o':
+		options->out = optarg;
+		break;
+	case 'q':
+		options->quick = true;
+		break;
+	case 'w':
+		parse_workloads(options, optarg);
+		break;
+	case 's':
+		parse_subjects(options, optarg);
+		break;
+	case 'n':
+		options->size_count = parse_numbers(optarg, options->sizes, MOST_TIMERS);
+		break;
+	case 't':
+		options->thread_count = parse_numbers(optarg, options->threads, MOST_THREADS);
+		break;
+	case 'r':
+		options->reps = parse_number(optarg, MOST_REPS);
+		break;
+	case 'h':
+		print_help();
+		exit(0);
+	default:
+		fputs("bench: see --help\n", stderr);
+		exit(2);
+	}
+}
+
+void options_parse(struct options *options, int argc, char **argv)
+{
+	static const struct option known[] = {
+	    {"out", required_argument, NULL, 'o'},
+	    {"quick", no_argument, NULL, 'q'},
+	    {"only", required_argument, NULL, 'w'},
+	    {"subject", required_argument, NULL, 's'},
+	    {"n", required_argument, NULL, 'n'},
+	    {"threads", required_argument, NULL, 't'},
+	    {"reps", required_argument, NULL, 'r'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	*options = (struct options){0};
+	for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
+		parse_option(options, letter);
+	if (optind < argc)
+		refuse("what is", argv[optind]);
+}
+
+static bool listed(const char *const *list, unsigned count, const char *name)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (strcmp(list[i], name) == 0)
+			return true;
+	return count == 0;
+}
+
+bool options_want_workload(const struct options *options, const char *name)
+{
+	return listed(options->workloads, options->workload_count, name);
+}
+
+bool options_want_subject(const struct options *options, const char *name)
+{
+	return listed(options->subjects, options->subject_count, name);
+}

@@ -1,0 +1,26 @@
+/* The command line. */
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { MAX_LIST = 16 };
+
+/* Lists are empty if the option was not given: everything, or the workload's own choice. */
+struct options {
+	const char *out; /* NULL: no file */
+	bool quick;
+	unsigned reps; /* 0: the workload's own */
+	const char *workloads[MAX_LIST], *subjects[MAX_LIST];
+	uint32_t sizes[MAX_LIST], threads[MAX_LIST];
+	unsigned workload_count, subject_count, size_count, thread_count;
+};
+
+/* Ends the program: after --help, or with status 2 if it cannot be understood. */
+void options_parse(struct options *options, int argc, char **argv);
+
+bool options_want_workload(const struct options *options, const char *name);
+bool options_want_subject(const struct options *options, const char *name);
+
+#endif

@@ -1,0 +1,36 @@
+/*
+ * What is to be run, in which order. A group is one workload with one n and one number of threads: its subjects take
+ * turns, A B C A B C, so that a machine that drifts drifts for all.
+ */
+#ifndef BENCH_PLAN_H
+#define BENCH_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/options.h"
+#include "bench/workload.h"
+
+enum { MAX_SUBJECTS = 32 };
+
+struct group {
+	const struct workload *workload;
+	uint32_t n;
+	unsigned threads, reps;
+	unsigned subject_count;
+	const struct subject *subjects[MAX_SUBJECTS];
+	double run_s; /* about how long a run takes */
+};
+
+struct plan {
+	size_t count;
+	struct group *groups;
+};
+
+/* Skips what does not fit into this machine's memory, with a word on stderr. */
+void plan_make(struct plan *plan, const struct options *options);
+
+double plan_group_s(const struct group *group);
+
+#endif

@@ -1,0 +1,57 @@
+/* The time left is the planned one, scaled by how the plan and the truth have compared so far. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bench/measure.h"
+#include "bench/progress.h"
+
+static struct {
+	bool terminal;
+	uint64_t start_ns;
+	double all_s, done_s; /* as planned */
+} progress;
+
+void progress_begin(const struct plan *plan)
+{
+	progress.terminal = isatty(STDERR_FILENO);
+	progress.start_ns = now_ns();
+	progress.all_s = progress.done_s = 0;
+	for (size_t i = 0; i < plan->count; i++)
+		progress.all_s += plan_group_s(&plan->groups[i]);
+}
+
+static double left_s(void)
+{
+	double elapsed_s = (double)(now_ns() - progress.start_ns) / 1e9;
+	double pace = progress.done_s > 5 ? elapsed_s / progress.done_s : 1;
+	return (progress.all_s - progress.done_s) * pace;
+}
+
+void progress_group(const struct group *group)
+{
+	double left = left_s();
+	if (!progress.terminal)
+		fprintf(stderr, "%s n=%u threads=%u: %u subjects, %u runs each; about %d:%02d left\n",
+			group->workload->name, group->n, group->threads, group->subject_count, group->reps,
+			(int)left / 60, (int)left % 60);
+}
+
+void progress_run(const struct group *group, const struct subject *subject, unsigned rep)
+{
+	double left = left_s();
+	if (progress.terminal)
+		fprintf(stderr, "\r\033[K%s n=%u threads=%u %s, run %u of %u; %.0f %%, about %d:%02d left",
+			group->workload->name, group->n, group->threads, subject->name, rep + 1, group->reps,
+			100 * progress.done_s / progress.all_s, (int)left / 60, (int)left % 60);
+}
+
+void progress_ran(const struct group *group)
+{
+	progress.done_s += group->run_s;
+}
+
+void progress_clear(void)
+{
+	if (progress.terminal)
+		fputs("\r\033[K", stderr);
+}

@@ -1,0 +1,60 @@
+/*
+ * What the bench has found so far: a cell per workload, subject, n and threads, with each figure's value of each run. A
+ * control of lateness is a cell of its own, fed by the runs of all subjects beside which it slept.
+ */
+#ifndef BENCH_RESULTS_H
+#define BENCH_RESULTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/outcome.h"
+#include "bench/workload.h"
+
+struct figure {
+	char name[FIGURE_NAME_SIZE];
+	size_t count;
+	double *runs;
+};
+
+struct cell {
+	const struct workload *workload;
+	const char *subject; /* its name; "control" */
+	uint32_t n;
+	unsigned threads;
+	size_t figure_count;
+	struct figure figures[OUTCOME_FIGURES];
+	uint64_t ops;  /* fixed work per thread, once known */
+	bool lost;     /* a run crashed or hung: no further ones are tried */
+	bool finished; /* all repetitions are in; only such cells are results */
+	char trouble[TROUBLE_SIZE];
+};
+
+struct results {
+	size_t count;
+	struct cell **cells;
+};
+
+struct summary {
+	double min, median, max;
+};
+
+/* Never NULL: ends the program if there is no memory. */
+struct cell *results_add(struct results *results, const struct workload *workload, const char *subject, uint32_t n,
+			 unsigned threads);
+
+/* NULL: there is none, or it is not finished. */
+const struct cell *results_find(const struct results *results, const struct workload *workload, const char *subject,
+				uint32_t n, unsigned threads);
+
+/* Figures named control_* go to the control's cell as lateness_*. */
+void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome);
+
+const struct figure *cell_figure(const struct cell *cell, const char *name);
+struct summary figure_summary(const struct figure *figure);
+
+/* The median of the ratios run by run; 0 if there is nothing to compare. */
+double ratio_of_pairs(const struct figure *figure, const struct figure *to);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * A subject: one way to have timers, behind the vtable through which every workload uses every subject alike.
+ *
+ * Timers are named by their user's slot number, 0 .. slots - 1, as if each slot were a connection that holds one timer.
+ * What a user would keep in the connection (a handle, or an intrusive record) the subject keeps in an array, one
+ * element per slot. A slot is used by one thread at a time.
+ */
+#ifndef BENCH_SUBJECT_H
+#define BENCH_SUBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef void expiry_fn(void *arg);
+
+/* Resolution of all that have ticks. */
+#define TICK_NS UINT64_C(1000000)
+
+enum workload_bit {
+	ON_CHURN = 1 << 1,
+	ON_REQUEST = 1 << 2,
+	ON_TOUCH = 1 << 3,
+	ON_FIRE = 1 << 4,
+	ON_IDLE = 1 << 5,
+	ON_MEMORY = 1 << 6,
+	ON_RETENTION = 1 << 7,
+	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION
+};
+
+struct subject_setup {
+	uint32_t slots;
+	unsigned threads; /* that will call, numbered from 0 */
+};
+
+/* What a subject tells about itself; 0 where it has nothing to tell. */
+struct subject_view {
+	uint64_t pending; /* counted from the timers themselves */
+	uint64_t wakeups; /* of the subject's own thread */
+	uint64_t ticks;   /* turns of the tick thread that did something, their CPU time, and the longest */
+	uint64_t tick_cpu_ns;
+	uint64_t tick_cpu_max_ns;
+	size_t user_bytes; /* what the user of a timer keeps for it: handle or record */
+};
+
+struct subject {
+	const char *name;
+	const char *what;
+	bool bare;          /* to be used by one thread only, which also drives it by turn */
+	unsigned workloads; /* those that make sense */
+
+	/* All memory that is per slot is touched. NULL: could not. */
+	void *(*create)(const struct subject_setup *setup);
+	void (*destroy)(void *self);
+
+	/* 0, or a negative errno; -EAGAIN asks to try again. The slot's timer is not pending. */
+	int (*schedule)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg);
+
+	/* True: it was pending, and will never run. */
+	bool (*cancel)(void *self, uint32_t slot);
+
+	/* Moves a pending timer to delay_ns from now. False: it is not pending, nothing was done. */
+	bool (*touch)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns);
+
+	/*
+	 * A turn of the calling thread's loop: the clock was just read. Those that work with a cached time take it from
+	 * here, bare ones also run what is due. NULL: not needed.
+	 */
+	void (*turn)(void *self, unsigned thread, uint64_t now_ns);
+
+	/* Bare ones: when the next turn is needed; UINT64_MAX: never. NULL for those with a thread of their own. */
+	uint64_t (*next_turn_ns)(void *self);
+
+	void (*view)(void *self, struct subject_view *out);
+};
+
+extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_heap_mutex, subject_heap_bare,
+    subject_wheel_bare, subject_limit;
+
+/* In the order of the tables; NULL at the end. */
+extern const struct subject *const all_subjects[];
+const struct subject *subject_find(const char *name);
+
+/* calloc whose pages are touched, aligned to cache lines; freed by free(). NULL: no memory. */
+void *touched_array(size_t count, size_t size);
+
+/*
+ * Lets a subject work until end_ns: sleeps, and takes the turns that a bare one asks for. The number of
+ * times that the sleep was broken for a turn.
+ */
+uint64_t drive_until(const struct subject *subject, void *self, uint64_t end_ns);
+
+#endif

@@ -1,0 +1,59 @@
+/* The list of workloads, and what they share. */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "bench/hammer.h"
+#include "bench/workload.h"
+
+const struct workload *const all_workloads[] = {&workload_churn, &workload_request, &workload_touch,     &workload_fire,
+						&workload_idle,  &workload_memory,  &workload_retention, NULL};
+
+const struct workload *workload_find(const char *name)
+{
+	for (const struct workload *const *w = all_workloads; *w; w++)
+		if (strcmp((*w)->name, name) == 0)
+			return *w;
+	return NULL;
+}
+
+void *make_subject(const struct order *order, uint32_t slots, struct outcome *outcome)
+{
+	struct subject_setup setup = {.slots = slots, .threads = order->threads};
+	void *self = order->subject->create(&setup);
+	if (!self)
+		outcome_fail(outcome, "%s could not be created", order->subject->name);
+	return self;
+}
+
+void hammer_set_up(struct hammer *hammer, const struct order *order, void *self)
+{
+	*hammer = (struct hammer){
+	    .subject = order->subject,
+	    .self = self,
+	    .threads = order->threads,
+	    .ops = order->ops,
+	    .warm_up_ns = (order->quick ? 40 : 200) * MILLISECOND_NS,
+	    .warm_up_most_ns = (order->quick ? 500 : 3000) * MILLISECOND_NS,
+	    .target_ns = (order->quick ? 120 : 350) * MILLISECOND_NS,
+	    .least_ops = order->quick ? 0 : 5000000,
+	};
+}
+
+void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome)
+{
+	const struct subject *subject = order->subject;
+	struct random random = {.state = 1};
+	for (uint32_t slot = 0; slot < order->n;) {
+		uint64_t delay = random_between(random_next(&random), from_ns, to_ns), now = now_ns();
+		if (subject->turn)
+			subject->turn(self, 0, now);
+		int answer = subject->schedule(self, 0, slot, delay, record_deadline, (void *)(uintptr_t)(now + delay));
+		if (answer == 0)
+			slot++;
+		else if (answer == -EAGAIN)
+			sched_yield();
+		else
+			outcome_fail(outcome, "schedule refused: %s", strerror(-answer));
+	}
+}

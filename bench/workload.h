@@ -1,0 +1,66 @@
+/* The workloads, and what a run of one is told. */
+#ifndef BENCH_WORKLOAD_H
+#define BENCH_WORKLOAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bench/outcome.h"
+#include "bench/subject.h"
+
+struct order {
+	const struct subject *subject;
+	uint32_t n;
+	unsigned threads;
+	bool quick;
+	uint64_t ops; /* fixed work per thread; 0: to be found out */
+};
+
+/* A column of the table: a figure, in which unit. The first of a workload is the one that ratios are made of. */
+struct column {
+	const char *figure, *heading;
+	double unit;
+	int decimals;
+};
+
+enum { MAX_COLUMNS = 8, MAX_SIZES = 8 };
+
+struct workload {
+	const char *name, *title;
+	unsigned bit; /* enum workload_bit */
+	void (*run)(const struct order *order, struct outcome *outcome);
+	const char *(*size_label)(uint32_t n); /* NULL: the number */
+	bool many_threads;                     /* else run with one */
+	bool fixed_sizes;                      /* --n does not apply */
+	unsigned quick_reps, reps;
+	double quick_s, s; /* about how long a run takes besides what grows with n: for the time left, and the limit */
+	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES]; /* ended by NO_MORE_SIZES */
+	struct column columns[MAX_COLUMNS];                /* ended by NULL */
+};
+
+#define NO_MORE_SIZES UINT32_MAX
+
+extern const struct workload workload_churn, workload_request, workload_touch, workload_fire, workload_idle,
+    workload_memory, workload_retention;
+
+/* No measurement: see trial.c. */
+extern const struct workload workload_trial;
+
+/* W1 .. ; NULL at the end. */
+extern const struct workload *const all_workloads[];
+const struct workload *workload_find(const char *name);
+
+#define SECOND_NS UINT64_C(1000000000)
+#define MILLISECOND_NS UINT64_C(1000000)
+
+/* The subject for the order; ends the run if it cannot be had. */
+void *make_subject(const struct order *order, uint32_t slots, struct outcome *outcome);
+
+/* Sets up what all flat-out workloads share: how long to warm up and to measure. */
+struct hammer;
+void hammer_set_up(struct hammer *hammer, const struct order *order, void *self);
+
+/* Schedules the slots 0 .. n - 1 from this thread, uniformly between the two delays. */
+void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome);
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * W1: timers that are cancelled at random, as with timeouts of every length. Some fire meanwhile: the cancel
+ * that finds one gone is simply followed by the schedule.
+ */
+#include "bench/hammer.h"
+#include "bench/workload.h"
+
+#define SHORTEST_NS SECOND_NS
+#define LONGEST_NS (60 * SECOND_NS)
+
+static void fill(struct hammer_thread *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		hammer_schedule(t, t->first + i, random_between(random_next(&t->random), SHORTEST_NS, LONGEST_NS));
+	}
+}
+
+static void work(struct hammer_thread *t, uint64_t ops)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		uint64_t draw = random_next(&t->random);
+		uint32_t slot = t->first + random_slot(draw, t->slots);
+		hammer_cancel(t, slot);
+		hammer_schedule(t, slot, random_between(draw, SHORTEST_NS, LONGEST_NS));
+	}
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	struct hammer hammer;
+	void *self = make_subject(order, order->n, outcome);
+	hammer_set_up(&hammer, order, self);
+	hammer.fill = fill;
+	hammer.work = work;
+	hammer_run(&hammer, order->n, outcome);
+	order->subject->destroy(self);
+}
+
+const struct workload workload_churn = {
+    .name = "W1",
+    .title = "churn: n pending, timeouts 1 .. 60 s; one op cancels a random one and schedules another",
+    .bit = ON_CHURN,
+    .run = run,
+    .many_threads = true,
+    .quick_reps = 3,
+    .reps = 5,
+    .quick_s = 0.25,
+    .s = 0.8,
+    .quick_sizes = {1000, 100000, 1000000, NO_MORE_SIZES},
+    .sizes = {1000, 100000, 1000000, 10000000, NO_MORE_SIZES},
+    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
+};

@@ -1,0 +1,242 @@
+/*
+ * W4: n timers due uniformly over 2 s. Each must run exactly once and not early; one in a hundred more is cancelled
+ * beforehand and must never run. Lateness is that of the callback's start against the deadline asked for,
+ * recorded for every timer. Beside it, a control thread sleeps from tick to tick: what the machine's scheduler adds.
+ * Scheduling happens before, and is no part of the figures; memory has been touched by a first round.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "bench/measure.h"
+#include "bench/random.h"
+#include "bench/recorder.h"
+#include "bench/workload.h"
+
+#define WINDOW_NS (2 * SECOND_NS)
+#define PATIENCE_NS (20 * SECOND_NS)
+
+enum { CANCELLED_SHARE = 100 };
+
+/* What happened to each slot: written by the callback, or by a cancel that won. */
+enum fate { WAITING = 0, RAN = 1, CANCELLED = 2 };
+
+static _Atomic uint8_t *fates;
+static uint64_t first_ns; /* the window's begin */
+
+/* Slot and deadline within the window, so that a callback looks at no memory but its byte of the fates. */
+static void *pack(uint32_t slot, uint64_t deadline_ns)
+{
+	return (void *)(uintptr_t)((uint64_t)slot << 32 | (deadline_ns - first_ns));
+}
+
+static void fire(void *packed)
+{
+	uint64_t at = now_ns(), word = (uint64_t)(uintptr_t)packed;
+	_Atomic uint8_t *fate = &fates[word >> 32];
+	struct recorder *mine = recorder_mine();
+	mine->wrong += atomic_load_explicit(fate, memory_order_relaxed) != WAITING;
+	atomic_store_explicit(fate, RAN, memory_order_relaxed);
+	recorder_note(mine, first_ns + (word & UINT32_MAX), at);
+}
+
+static void never(void *arg)
+{
+	(void)arg;
+	recorder_mine()->wrong++;
+}
+
+static void schedule(const struct order *order, void *self, uint32_t slot, uint64_t deadline_ns, expiry_fn *fn,
+		     struct outcome *outcome)
+{
+	const struct subject *subject = order->subject;
+	for (;;) {
+		uint64_t now = now_ns();
+		if (subject->turn)
+			subject->turn(self, 0, now);
+		if (now >= deadline_ns)
+			outcome_fail(outcome, "too slow to schedule %u timers before the first is due", order->n);
+		int answer = subject->schedule(self, 0, slot, deadline_ns - now, fn, pack(slot, deadline_ns));
+		if (answer == 0)
+			return;
+		if (answer != -EAGAIN)
+			outcome_fail(outcome, "schedule refused: %s", strerror(-answer));
+		sched_yield();
+	}
+}
+
+/* All slots an hour out, and cancelled again. The time that scheduling them took. */
+static uint64_t touch_memory(const struct order *order, void *self, uint32_t slots, struct outcome *outcome)
+{
+	struct random random = {.state = 2};
+	uint64_t start = now_ns();
+	first_ns = start + 3600 * SECOND_NS;
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		uint64_t deadline = first_ns + random_between(random_next(&random), 0, WINDOW_NS);
+		schedule(order, self, slot, deadline, never, outcome);
+	}
+	uint64_t took = now_ns() - start;
+	for (uint32_t slot = 0; slot < slots; slot++)
+		if (!order->subject->cancel(self, slot))
+			outcome_violation(outcome, "a pending timer could not be cancelled");
+	drive_until(order->subject, self, now_ns() + 200 * MILLISECOND_NS);
+	return took;
+}
+
+/* The window begins late enough to schedule all before. Returns how many were cancelled. */
+static uint32_t schedule_all(const struct order *order, void *self, uint32_t slots, uint64_t expected_ns,
+			     struct outcome *outcome)
+{
+	struct random random = {.state = 1};
+	first_ns = now_ns() + 200 * MILLISECOND_NS + 2 * expected_ns;
+	for (uint32_t slot = 0; slot < slots; slot++) {
+		uint64_t deadline = first_ns + random_between(random_next(&random), 0, WINDOW_NS);
+		schedule(order, self, slot, deadline, fire, outcome);
+	}
+	uint32_t cancelled = 0;
+	for (uint32_t slot = 0; slot < slots; slot += CANCELLED_SHARE + 1, cancelled++)
+		if (order->subject->cancel(self, slot))
+			atomic_store_explicit(&fates[slot], CANCELLED, memory_order_relaxed);
+		else
+			outcome_violation(outcome, "a pending timer could not be cancelled");
+	return cancelled;
+}
+
+struct control {
+	pthread_t thread;
+	uint64_t end_ns, cpu_ns;
+	struct lateness lateness;
+};
+
+/* A tick that was slept through was late too: each is recorded. */
+static void *sleep_from_tick_to_tick(void *me)
+{
+	struct control *control = me;
+	uint64_t cpu = thread_cpu_ns();
+	for (uint64_t next = first_ns; next < control->end_ns;) {
+		sleep_until_ns(next);
+		uint64_t now = now_ns();
+		for (; next <= now; next += TICK_NS)
+			lateness_add(&control->lateness, now - next);
+	}
+	control->cpu_ns = thread_cpu_ns() - cpu;
+	return NULL;
+}
+
+static void set_lateness(struct outcome *outcome, const char *prefix, const struct lateness *lateness)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} parts[] = {{"p50", 0.5}, {"p99", 0.99}, {"p999", 0.999}};
+	char name[FIGURE_NAME_SIZE];
+	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++) {
+		snprintf(name, sizeof name, "%s_%s_ns", prefix, parts[i].name);
+		outcome_set(outcome, name, (double)lateness_percentile_ns(lateness, parts[i].share));
+	}
+	snprintf(name, sizeof name, "%s_max_ns", prefix);
+	outcome_set(outcome, name, (double)lateness->max_ns);
+}
+
+/* What lateness is left when the control's is taken away. */
+static void set_excess(struct outcome *outcome, const struct lateness *lateness, const struct lateness *control)
+{
+	static const struct {
+		const char *name;
+		double share;
+	} parts[] = {{"excess_p50_ns", 0.5}, {"excess_p99_ns", 0.99}, {"excess_p999_ns", 0.999}};
+	for (unsigned i = 0; i < sizeof parts / sizeof *parts; i++)
+		outcome_set(outcome, parts[i].name,
+			    (double)lateness_percentile_ns(lateness, parts[i].share) -
+				(double)lateness_percentile_ns(control, parts[i].share));
+}
+
+/* The longest tick is that of the service's whole life, unless it was longest before the window began. */
+static void set_ticks(struct outcome *outcome, const struct subject_view *before, const struct subject_view *after)
+{
+	if (after->ticks == before->ticks)
+		return;
+	uint64_t ticks = after->ticks - before->ticks;
+	outcome_set(outcome, "tick_cpu_mean_ns", (double)(after->tick_cpu_ns - before->tick_cpu_ns) / (double)ticks);
+	outcome_set(outcome, "tick_cpu_max_ns", (double)after->tick_cpu_max_ns);
+	outcome_set(outcome, "tick_cpu_max_before_ns", (double)before->tick_cpu_max_ns);
+}
+
+static void check(const struct records *all, uint32_t wanted, struct outcome *outcome)
+{
+	outcome_set(outcome, "early", (double)all->early);
+	if (all->early)
+		outcome_violation(outcome, "%llu timers ran early", (unsigned long long)all->early);
+	if (all->wrong)
+		outcome_violation(outcome, "%llu runs of timers that had been cancelled or had run",
+				  (unsigned long long)all->wrong);
+	if (all->fired != wanted)
+		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all->fired, wanted);
+}
+
+/* Lets them fire; the CPU time of it, without the control's. */
+static uint64_t let_fire(const struct order *order, void *self, uint32_t wanted, struct control *control,
+			 struct outcome *outcome)
+{
+	uint64_t end = first_ns + WINDOW_NS;
+	drive_until(order->subject, self, first_ns - MILLISECOND_NS);
+	uint64_t cpu = process_cpu_ns();
+	control->end_ns = end;
+	if (pthread_create(&control->thread, NULL, sleep_from_tick_to_tick, control))
+		outcome_fail(outcome, "no thread: %s", strerror(errno));
+	drive_until(order->subject, self, end);
+	while (recorded_fired() < wanted && now_ns() < end + PATIENCE_NS)
+		drive_until(order->subject, self, now_ns() + 2 * MILLISECOND_NS);
+	pthread_join(control->thread, NULL);
+	return process_cpu_ns() - cpu - control->cpu_ns;
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	static struct control control;
+	static struct records all;
+	struct subject_view before, after;
+	uint32_t slots = order->n + order->n / CANCELLED_SHARE;
+	void *self = make_subject(order, slots, outcome);
+	fates = touched_array(slots, sizeof *fates);
+	if (!fates)
+		outcome_fail(outcome, "no memory for the fates");
+	uint64_t expected = touch_memory(order, self, slots, outcome);
+	uint32_t wanted = slots - schedule_all(order, self, slots, expected, outcome);
+	order->subject->view(self, &before);
+	uint64_t cpu = let_fire(order, self, wanted, &control, outcome);
+	/* A cancelled one that runs after all would do so in its own tick, and all ticks are over by now. */
+	order->subject->view(self, &after);
+	order->subject->destroy(self);
+	recorded(&all);
+	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / wanted);
+	set_lateness(outcome, "lateness", &all.lateness);
+	set_lateness(outcome, "control", &control.lateness);
+	set_excess(outcome, &all.lateness, &control.lateness);
+	set_ticks(outcome, &before, &after);
+	check(&all, wanted, outcome);
+}
+
+const struct workload workload_fire = {
+    .name = "W4",
+    .title = "fire: n timers due over 2 s; CPU per timer, lateness of callbacks, CPU of ticks (the longest may be one "
+	     "of the "
+	     "filling before)",
+    .bit = ON_FIRE,
+    .run = run,
+    .quick_reps = 1,
+    .reps = 5,
+    .quick_s = 2.6,
+    .s = 2.6,
+    .quick_sizes = {1000000, NO_MORE_SIZES},
+    .sizes = {100000, 1000000, NO_MORE_SIZES},
+    .columns = {{"cpu_ns_per_op", "cpu ns", 1, 1},
+		{"lateness_p50_ns", "p50 us", 1e3, 0},
+		{"lateness_p99_ns", "p99 us", 1e3, 0},
+		{"lateness_p999_ns", "p99.9 us", 1e3, 0},
+		{"lateness_max_ns", "max us", 1e3, 0},
+		{"tick_cpu_mean_ns", "tick us", 1e3, 1},
+		{"tick_cpu_max_ns", "longest", 1e3, 1}},
+};

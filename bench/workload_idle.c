@@ -1,0 +1,95 @@
+/*
+ * W5: what it costs to have timers and do nothing: an empty service, 100k timers an hour out, and 100 requests a
+ * second whose timeout of 1 s is cancelled by the next one's arrival, 10 ms later.
+ *
+ * Wake-ups are what the subject counts itself; for bare ones, the turns that they ask the loop for. So that nobody
+ * has to be believed, the sleeps of all threads but the caller's are counted by the kernel, too.
+ */
+#include "bench/measure.h"
+#include "bench/recorder.h"
+#include "bench/workload.h"
+
+enum { EMPTY = 0, TRICKLE = 1, REQUESTS_PER_S = 100 };
+
+#define HOUR_NS (3600 * SECOND_NS)
+
+struct tally {
+	uint64_t turns, requests, cancelled;
+};
+
+static void request(const struct order *order, void *self, struct tally *tally, struct outcome *outcome)
+{
+	uint64_t now = now_ns();
+	if (order->subject->turn)
+		order->subject->turn(self, 0, now);
+	if (tally->requests++ > 0 && !order->subject->cancel(self, 0))
+		outcome_violation(outcome, "a pending timer could not be cancelled");
+	if (order->subject->schedule(self, 0, 0, SECOND_NS, record_deadline, (void *)(uintptr_t)(now + SECOND_NS)))
+		outcome_fail(outcome, "schedule refused");
+}
+
+static void idle_until(const struct order *order, void *self, uint64_t end, struct tally *tally,
+		       struct outcome *outcome)
+{
+	if (order->n != TRICKLE) {
+		tally->turns += drive_until(order->subject, self, end);
+		return;
+	}
+	for (uint64_t next = now_ns(); next < end; next += SECOND_NS / REQUESTS_PER_S) {
+		tally->turns += drive_until(order->subject, self, next);
+		request(order, self, tally, outcome);
+	}
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	struct subject_view before, after;
+	struct tally tally = {0};
+	uint64_t duration = (order->quick ? 1200 : 5000) * MILLISECOND_NS;
+	uint64_t settle = (order->quick ? 700 : 1500) * MILLISECOND_NS;
+	void *self = make_subject(order, order->n > 0 ? order->n : 1, outcome);
+	if (order->n != TRICKLE)
+		fill_slots(order, self, HOUR_NS, HOUR_NS + 60 * SECOND_NS, outcome);
+	idle_until(order, self, now_ns() + settle, &tally, outcome);
+	order->subject->view(self, &before);
+	uint64_t turns = tally.turns, sleeps = other_threads_sleeps(), start = now_ns(), cpu = process_cpu_ns();
+	idle_until(order, self, start + duration, &tally, outcome);
+	cpu = process_cpu_ns() - cpu;
+	double seconds = (double)(now_ns() - start) / 1e9;
+	sleeps = other_threads_sleeps() - sleeps;
+	order->subject->view(self, &after);
+	turns = order->subject->bare ? tally.turns - turns : after.wakeups - before.wakeups;
+	outcome_set(outcome, "cpu_ms", (double)cpu / 1e6);
+	outcome_set(outcome, "wakeups_per_s", (double)turns / seconds);
+	outcome_set(outcome, "thread_sleeps_per_s", (double)sleeps / seconds);
+	if (recorded_fired())
+		outcome_violation(outcome, "%llu timers ran that were cancelled or not due",
+				  (unsigned long long)recorded_fired());
+	if (after.pending != order->n)
+		outcome_violation(outcome, "%llu timers pending instead of %u", (unsigned long long)after.pending,
+				  order->n);
+	order->subject->destroy(self);
+}
+
+static const char *size_label(uint32_t n)
+{
+	return n == EMPTY ? "empty" : n == TRICKLE ? "100 req/s" : "hour out";
+}
+
+const struct workload workload_idle = {
+    .name = "W5",
+    .title = "idle: empty (n 0), 100 requests a second (n 1), 100k timers an hour out; for 5 s (1.2 s with --quick)",
+    .bit = ON_IDLE,
+    .run = run,
+    .size_label = size_label,
+    .fixed_sizes = true,
+    .quick_reps = 1,
+    .reps = 2,
+    .quick_s = 2,
+    .s = 6.5,
+    .quick_sizes = {EMPTY, TRICKLE, 100000, NO_MORE_SIZES},
+    .sizes = {EMPTY, TRICKLE, 100000, NO_MORE_SIZES},
+    .columns = {{"cpu_ms", "cpu ms", 1, 2},
+		{"wakeups_per_s", "wake-ups/s", 1, 1},
+		{"thread_sleeps_per_s", "sleeps/s", 1, 1}},
+};

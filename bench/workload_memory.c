@@ -1,0 +1,41 @@
+/*
+ * W6: growth of resident memory by n pending timers, all that a timer needs included: the handle or record that its
+ * user keeps (user_bytes_per_timer says how much of it that is), and what the service itself needs to exist.
+ */
+#include "bench/measure.h"
+#include "bench/workload.h"
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	struct subject_view view;
+	uint64_t before = resident_bytes();
+	void *self = make_subject(order, order->n, outcome);
+	fill_slots(order, self, 40 * SECOND_NS, 100 * SECOND_NS, outcome);
+	drive_until(order->subject, self, now_ns() + 500 * MILLISECOND_NS);
+	uint64_t after = resident_bytes();
+	order->subject->view(self, &view);
+	double growth = after > before ? (double)(after - before) : 0;
+	outcome_set(outcome, "bytes_per_timer", growth / order->n);
+	outcome_set(outcome, "user_bytes_per_timer", (double)view.user_bytes);
+	outcome_set(outcome, "rss_growth_bytes", growth);
+	if (view.pending != order->n)
+		outcome_violation(outcome, "%llu timers pending instead of %u", (unsigned long long)view.pending,
+				  order->n);
+	order->subject->destroy(self);
+}
+
+const struct workload workload_memory = {
+    .name = "W6",
+    .title = "memory: n pending; bytes per timer, of these kept by the timer's user",
+    .bit = ON_MEMORY,
+    .run = run,
+    .quick_reps = 1,
+    .reps = 3,
+    .quick_s = 0.6,
+    .s = 0.6,
+    .quick_sizes = {1000000, NO_MORE_SIZES},
+    .sizes = {1000000, 10000000, NO_MORE_SIZES},
+    .columns = {{"bytes_per_timer", "bytes/timer", 1, 1},
+		{"user_bytes_per_timer", "of these user's", 1, 0},
+		{"rss_growth_bytes", "RSS MB", 1e6, 1}},
+};

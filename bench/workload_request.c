@@ -1,0 +1,107 @@
+/*
+ * W2: request timeouts: each thread has 64 requests under way, and the oldest is always answered first. W7 is the
+ * same with timeouts of 60 s for a fixed time, and looks at what the cancelled ones leave behind in memory.
+ */
+#include "bench/hammer.h"
+#include "bench/workload.h"
+
+enum { OUTSTANDING = 64 };
+
+static void request(struct hammer_thread *t, uint64_t ops, uint64_t timeout_ns)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		uint32_t slot = t->first + t->oldest;
+		t->oldest = (t->oldest + 1) % OUTSTANDING;
+		hammer_cancel(t, slot);
+		hammer_schedule(t, slot, timeout_ns);
+	}
+}
+
+static void work_short(struct hammer_thread *t, uint64_t ops)
+{
+	request(t, ops, SECOND_NS);
+}
+
+static void work_long(struct hammer_thread *t, uint64_t ops)
+{
+	request(t, ops, 60 * SECOND_NS);
+}
+
+static void fill_short(struct hammer_thread *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++)
+		hammer_schedule(t, t->first + i, SECOND_NS);
+}
+
+static void fill_long(struct hammer_thread *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++)
+		hammer_schedule(t, t->first + i, 60 * SECOND_NS);
+}
+
+static void run_request(const struct order *order, struct outcome *outcome)
+{
+	struct hammer hammer;
+	uint32_t slots = OUTSTANDING * order->threads;
+	void *self = make_subject(order, slots, outcome);
+	hammer_set_up(&hammer, order, self);
+	hammer.fill = fill_short;
+	hammer.work = work_short;
+	hammer_run(&hammer, slots, outcome);
+	order->subject->destroy(self);
+}
+
+static void run_retention(const struct order *order, struct outcome *outcome)
+{
+	struct hammer hammer;
+	uint32_t slots = OUTSTANDING * order->threads;
+	void *self = make_subject(order, slots, outcome);
+	hammer_set_up(&hammer, order, self);
+	hammer.fill = fill_long;
+	hammer.work = work_long;
+	hammer.warm_up_ns = 0;
+	hammer.duration_ns = (order->quick ? 3 : 10) * SECOND_NS;
+	forget_resident_peak();
+	uint64_t before = resident_bytes();
+	hammer_run(&hammer, slots, outcome);
+	uint64_t peak = resident_peak_bytes();
+	outcome_set(outcome, "rss_growth_bytes", peak > before ? (double)(peak - before) : 0);
+	outcome_set(outcome, "ops_per_s", (double)hammer.done * 1e9 / (double)hammer.wall_ns);
+	order->subject->destroy(self);
+}
+
+const struct workload workload_request = {
+    .name = "W2",
+    .title = "request: 64 outstanding per thread, timeout 1 s; one op cancels the oldest and schedules another",
+    .bit = ON_REQUEST,
+    .run = run_request,
+    .many_threads = true,
+    .fixed_sizes = true,
+    .quick_reps = 3,
+    .reps = 5,
+    .quick_s = 0.25,
+    .s = 0.8,
+    .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
+};
+
+const struct workload workload_retention = {
+    .name = "W7",
+    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (3 s with --quick)",
+    .bit = ON_RETENTION,
+    .run = run_retention,
+    .fixed_sizes = true,
+    .quick_reps = 1,
+    .reps = 2,
+    .quick_s = 3.1,
+    .s = 10.1,
+    .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .columns = {{"ns_per_op", "ns/op", 1, 1},
+		{"cpu_ns_per_op", "cpu ns/op", 1, 1},
+		{"ops_per_s", "Mops/s", 1e6, 1},
+		{"rss_growth_bytes", "RSS growth MB", 1e6, 1}},
+};

@@ -1,0 +1,52 @@
+/* W3: connections whose idle timeout is pushed away by each packet. None is idle long enough to be closed. */
+#include "bench/hammer.h"
+#include "bench/workload.h"
+
+#define IDLE_NS (30 * SECOND_NS)
+
+/* As if the connections had last been heard of at different times. */
+static void fill(struct hammer_thread *t)
+{
+	for (uint32_t i = 0; i < t->slots; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		hammer_schedule(t, t->first + i, random_between(random_next(&t->random), IDLE_NS / 3, IDLE_NS));
+	}
+}
+
+static void work(struct hammer_thread *t, uint64_t ops)
+{
+	for (uint64_t i = 0; i < ops; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		uint32_t slot = t->first + random_slot(random_next(&t->random), t->slots);
+		if (!t->touch(t->self, t->index, slot, IDLE_NS))
+			hammer_schedule(t, slot, IDLE_NS);
+	}
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	struct hammer hammer;
+	void *self = make_subject(order, order->n, outcome);
+	hammer_set_up(&hammer, order, self);
+	hammer.fill = fill;
+	hammer.work = work;
+	hammer_run(&hammer, order->n, outcome);
+	order->subject->destroy(self);
+}
+
+const struct workload workload_touch = {
+    .name = "W3",
+    .title = "touch: n connections, one op pushes a random one's deadline to now + 30 s",
+    .bit = ON_TOUCH,
+    .run = run,
+    .many_threads = true,
+    .quick_reps = 3,
+    .reps = 5,
+    .quick_s = 0.25,
+    .s = 0.8,
+    .quick_sizes = {10000, 1000000, NO_MORE_SIZES},
+    .sizes = {10000, 1000000, NO_MORE_SIZES},
+    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
+};

@@ -1,0 +1,24 @@
+/*
+ * The control: a thread that does nothing but sleep from tick to tick, and notes how late it woke up. What the machine
+ * does to this thread it does to a timer service's threads too, so this much of a timeout's lateness is the machine's.
+ */
+#ifndef EXAMPLES_DEMO_CONTROL_H
+#define EXAMPLES_DEMO_CONTROL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "examples/demo/sample.h"
+
+struct control {
+	pthread_t thread;
+	_Atomic bool stop;
+	uint64_t tick_ns;
+	struct sample oversleep; /* the thread's until it is stopped */
+};
+
+bool control_start(struct control *c, uint64_t tick_ns);
+void control_stop(struct control *c);
+
+#endif

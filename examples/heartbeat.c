@@ -1,0 +1,58 @@
+/*
+ * A heartbeat: a fixed-rate series keeps its phase. Beat n is due at first + n * period whatever the beats before it
+ * took; what could not be kept is counted by tw_overruns(), never made up for in a hurry.
+ */
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "tickwheel.h"
+
+#define PERIOD_NS (50 * TW_MILLISECOND)
+#define BEATS 12
+
+struct heart {
+	tw_service *service;
+	uint64_t started_ns;
+	uint64_t due; /* how many periods have passed, missed ones included */
+	unsigned beats, early;
+	sem_t ended;
+};
+
+/* Runs of one series never overlap, so the heart needs no lock. */
+static void on_beat(void *arg)
+{
+	struct heart *h = arg;
+	uint64_t since_ns = tw_now(h->service) - h->started_ns;
+	h->due += 1 + tw_overruns();
+	h->beats++;
+	h->early += since_ns < h->due * PERIOD_NS;
+	printf("beat %2u at %7.3f ms, %.3f ms after its instant\n", h->beats, (double)since_ns / 1e6,
+	       ((double)since_ns - (double)(h->due * PERIOD_NS)) / 1e6);
+}
+
+static void on_end(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	sem_post(&((struct heart *)arg)->ended);
+}
+
+int main(void)
+{
+	struct heart heart = {0};
+	if (tw_service_create(&heart.service, NULL) != 0 || sem_init(&heart.ended, 0, 0) != 0)
+		return 1;
+
+	struct tw_period period = {
+	    .size = sizeof(period), .first_ns = PERIOD_NS, .period_ns = PERIOD_NS, .count = BEATS};
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = on_beat, .arg = &heart, .period = &period, .release = on_end};
+	heart.started_ns = tw_now(heart.service);
+	if (tw_schedule_task(heart.service, &task, NULL) != 0)
+		return 1;
+	while (sem_wait(&heart.ended) != 0)
+		;
+	printf("%u beats in %llu periods, %u early\n", heart.beats, (unsigned long long)heart.due, heart.early);
+
+	tw_service_destroy(heart.service);
+	return heart.beats == BEATS && heart.early == 0 ? 0 : 1;
+}

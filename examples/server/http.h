@@ -1,0 +1,37 @@
+/*
+ * Just enough HTTP/1.1 for a server without request bodies: heads are parsed strictly, one at a time, so requests may
+ * be pipelined. What could be read in two ways (bare line feeds, folded lines, stray control characters) is malformed.
+ */
+#ifndef EXAMPLES_SERVER_HTTP_H
+#define EXAMPLES_SERVER_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "examples/server/bytes.h"
+
+#define HTTP_MAX_HEAD 8192
+
+enum { HTTP_INCOMPLETE = 0, HTTP_MALFORMED = -1 };
+
+struct http_request {
+	const char *method, *target; /* inside the data parsed */
+	size_t method_length, target_length;
+	bool has_host;
+	bool has_body;
+	bool keep_alive;
+};
+
+/* Length of the head at the front of data, or HTTP_INCOMPLETE, or HTTP_MALFORMED. */
+int http_parse(const char *data, size_t length, struct http_request *out);
+
+bool http_method_is(const struct http_request *r, const char *method);
+
+/* The value of the target's query if its path is `path` and the query is "name=digits"; -1 if not. */
+long http_number(const struct http_request *r, const char *path, const char *name);
+bool http_path_is(const struct http_request *r, const char *path);
+
+/* Appends a whole response. False: out of memory. */
+bool http_respond(struct bytes *out, int status, bool keep_alive, const char *body, size_t length);
+
+#endif

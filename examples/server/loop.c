@@ -1,0 +1,170 @@
+/*
+ * A turn: wait, read the clock once, serve the sockets, then the mailbox, then accept. Sockets come before the mailbox,
+ * so a request that arrives together with its connection's timeout is still served. Accepting comes last, so a slot
+ * that was freed in this turn cannot be mistaken for its successor by an event of the same turn.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "examples/server/ban.h"
+#include "examples/server/loop.h"
+
+#define EVENTS_PER_TURN 256
+#define NOTICES_AT_ONCE 64
+#define ACCEPTS_PER_TURN 64
+#define BACKLOG 4096
+
+/* Bounds what a client that never reads holds in the kernel's memory. */
+#define SEND_BUFFER 65536
+
+int loop_listen(uint16_t port)
+{
+	struct sockaddr_in address = {
+	    .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int one = 1, size = SEND_BUFFER, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	int error = errno;
+	close(fd);
+	return -error;
+}
+
+static struct connection *take_slot(struct loop *l)
+{
+	struct connection *c = l->free;
+	if (c != NULL) {
+		l->free = c->next_free;
+	} else if (l->used < l->room) {
+		c = &l->connections[l->used++];
+		connection_init(c, l);
+	}
+	return c;
+}
+
+static void admit(struct loop *l, int fd, uint32_t address)
+{
+	if (ban_refuses(address)) {
+		count_up(&l->figures.refused, 1);
+		close(fd);
+		return;
+	}
+	struct connection *c = take_slot(l);
+	if (c == NULL) {
+		count_up(&l->figures.full, 1);
+		close(fd);
+		return;
+	}
+	count_up(&l->figures.accepted, 1);
+	/* A fresh clock: the client may have come after the turn began, and would be cut off before its time. */
+	connection_open(c, fd, address, tw_now(l->server->service));
+}
+
+static void accept_some(struct loop *l)
+{
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		struct sockaddr_in peer;
+		socklen_t length = sizeof(peer);
+		int fd = accept4(l->listen_fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0)
+			return;
+		admit(l, fd, peer.sin_addr.s_addr);
+	}
+}
+
+static void empty_mailbox(struct loop *l)
+{
+	struct notice notices[NOTICES_AT_ONCE];
+	size_t n;
+	mailbox_slept(&l->mailbox);
+	while ((n = mailbox_take(&l->mailbox, notices, NOTICES_AT_ONCE)) > 0)
+		for (size_t i = 0; i < n; i++)
+			connection_on_notice(&notices[i]);
+}
+
+static void turn(struct loop *l)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	int n = epoll_wait(l->epoll_fd, events, EVENTS_PER_TURN, -1);
+	bool has_mail = false, has_callers = false;
+	l->now_ns = tw_now(l->server->service);
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.ptr == &l->mailbox)
+			has_mail = true;
+		else if (events[i].data.ptr == &l->listen_fd)
+			has_callers = true;
+		else
+			connection_on_event(events[i].data.ptr, events[i].events);
+	}
+	if (has_mail)
+		empty_mailbox(l);
+	if (has_callers)
+		accept_some(l);
+	lateness_record(&l->figures.turn, l->now_ns, tw_now(l->server->service));
+}
+
+static void *run(void *arg)
+{
+	struct loop *l = arg;
+	while (!atomic_load_explicit(&l->stop, memory_order_acquire))
+		turn(l);
+	for (size_t i = 0; i < l->used; i++)
+		if (l->connections[i].fd >= 0)
+			connection_close(&l->connections[i]);
+	return NULL;
+}
+
+static bool add_to_epoll(struct loop *l, int fd, void *tag)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = tag};
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_t room)
+{
+	l->server = server;
+	l->listen_fd = listen_fd;
+	l->room = room;
+	l->connections = calloc(room, sizeof(*l->connections));
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	return mailbox_init(&l->mailbox, server->service) && l->connections != NULL && l->epoll_fd >= 0 &&
+	       add_to_epoll(l, l->mailbox.event_fd, &l->mailbox) && add_to_epoll(l, listen_fd, &l->listen_fd);
+}
+
+bool loop_start(struct loop *l, unsigned number)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "loop-%u", number);
+	if (pthread_create(&l->thread, NULL, run, l) != 0)
+		return false;
+	pthread_setname_np(l->thread, name);
+	return true;
+}
+
+void loop_stop(struct loop *l)
+{
+	atomic_store_explicit(&l->stop, true, memory_order_release);
+	mailbox_wake(&l->mailbox);
+	pthread_join(l->thread, NULL);
+}
+
+void loop_free(struct loop *l)
+{
+	mailbox_destroy(&l->mailbox);
+	close(l->listen_fd);
+	close(l->epoll_fd);
+	bytes_free(&l->output);
+	free(l->connections);
+}

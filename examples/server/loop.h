@@ -1,0 +1,71 @@
+/* An event loop: one thread, one epoll, one listening socket of the shared port, and a table of connections. */
+#ifndef EXAMPLES_SERVER_LOOP_H
+#define EXAMPLES_SERVER_LOOP_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "examples/server/connection.h"
+#include "examples/server/http.h"
+#include "examples/server/lateness.h"
+#include "examples/server/timeout.h"
+
+#define LOOP_INPUT (2 * HTTP_MAX_HEAD)
+
+struct limits {
+	uint64_t head_ns, request_ns, idle_ns, ban_ns;
+};
+
+struct server {
+	tw_service *service;
+	struct limits limits;
+	struct loop *loops;
+	size_t loop_count;
+};
+
+/* Written by the loop, read by whoever makes a report. */
+struct loop_figures {
+	_Atomic uint64_t accepted, closed, requests, malformed;
+	_Atomic uint64_t refused;                /* banned */
+	_Atomic uint64_t full;                   /* no slot was free */
+	_Atomic uint64_t stale;                  /* notices that came too late to count */
+	struct lateness lateness[TIMEOUT_KINDS]; /* deadline to start of the callback, for each that counted */
+	struct lateness hand_back;               /* start of the callback to the loop having acted on it */
+	struct lateness turn;                    /* duration of turns of the loop */
+};
+
+struct loop {
+	const struct server *server;
+	pthread_t thread;
+	_Atomic bool stop;
+	int epoll_fd, listen_fd;
+	struct mailbox mailbox;
+
+	/*
+	 * The loop's time: read once a turn, when epoll_wait has returned, so never before the arrival of what woke us.
+	 * Deadlines count from it. Only what arrives while a turn is under way can be read with a time older than
+	 * itself.
+	 */
+	uint64_t now_ns;
+
+	struct connection *connections; /* slots are reused, never moved: timeouts point into them */
+	struct connection *free;
+	size_t used, room;
+
+	char input[LOOP_INPUT];
+	struct bytes output;
+
+	struct loop_figures figures;
+};
+
+/* A socket of that port (0: any) on 127.0.0.1, or negative errno. Sockets of one port share its connections. */
+int loop_listen(uint16_t port);
+
+bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_t room);
+bool loop_start(struct loop *l, unsigned number);
+void loop_stop(struct loop *l); /* waits for its thread, which closes all its connections */
+void loop_free(struct loop *l); /* when the service is closed: until then callbacks may post to it */
+
+#endif

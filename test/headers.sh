@@ -1,0 +1,31 @@
+#!/bin/sh
+# Each public header compiles on its own, as strict C11 and as C++17. Knobs: CC, CXX.
+set -eu
+cd "$(dirname "$0")/.."
+
+CC=${CC:-cc}
+CXX=${CXX:-c++}
+strict="-Wall -Wextra -Werror -pedantic -Iinclude -fsyntax-only"
+
+# $1: header below include/; the rest: the compiler and its language.
+alone() {
+	header=$1
+	shift
+	# shellcheck disable=SC2086 # $strict is a list
+	if ! printf '#include "%s"\n#include "%s"\n' "$header" "$header" | "$@" $strict -; then
+		echo "headers: $header does not compile alone with: $*" >&2
+		exit 1
+	fi
+}
+
+headers=$(cd include && find . -name '*.h' | sed 's|^\./||' | sort)
+count=0
+for h in $headers; do
+	# shellcheck disable=SC2086 # CC and CXX may carry options
+	alone "$h" $CC -std=c11 -x c
+	# shellcheck disable=SC2086
+	alone "$h" $CXX -std=c++17 -x c++
+	count=$((count + 1))
+done
+[ "$count" -gt 0 ] || { echo "headers: there are none" >&2; exit 1; }
+echo "headers: ok ($count alone, as C11 and C++17)"

@@ -1,0 +1,360 @@
+/*
+ * What the ledger stress knows of each timer, and the rules that it holds the library to.
+ *
+ * Each accepted timer has a record of its own, which is its arg. Whoever does something to a timer notes the answer
+ * there, and each run and release looks whether what happens now may still happen:
+ *   - no run starts once a cancel has answered TW_CANCELLED or TW_GONE, or a reset -ENOENT, or the release was called;
+ *   - after TW_RUNNING the run that is under way is the last;
+ *   - no run starts before `floor_ns`, unless it is close that runs it;
+ *   - runs do not overlap, and the release comes once, after the last.
+ *
+ * floor_ns is the earliest instant of the next run. A reset that has answered 0 has moved it: the timer was armed, so the
+ * next run comes after the reset and owes it obedience. While the call is under way the run may be meant for the old
+ * instant or for the new one, so floor_ns is the smaller of the two for that long. Resets of one timer from several threads
+ * are made one at a time (reset_lock), or nobody could tell which was the last.
+ *
+ * Plain fields are written by callbacks only: the library orders the runs of one timer, and ThreadSanitizer watches it.
+ */
+#ifndef TEST_STRESS_RECORD_H
+#define TEST_STRESS_RECORD_H
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum record_kind { ONE_SHOT, RE_ARMING, FIXED_RATE, FIXED_DELAY };
+
+struct record {
+	/* Written before the timer is scheduled. */
+	tw_service *service;
+	enum record_kind kind;
+	bool has_release;
+	uint64_t period_ns;
+	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
+	uint64_t seed;        /* for what its callback does */
+
+	tw_timer timer; /* written by the schedule */
+	atomic_bool accepted;
+
+	_Atomic uint64_t floor_ns;
+	atomic_flag reset_lock;
+	atomic_uint reset_calls; /* moves on as a reset begins, and as it ends: odd while one is under way */
+
+	atomic_uint started, inside; /* runs */
+	atomic_uint releases, fate;
+	atomic_uint cancelled;     /* answers TW_CANCELLED */
+	atomic_uint limit;         /* runs that may have started in the end */
+	atomic_bool ended;         /* no run may start any more */
+	atomic_bool running_seen;  /* a cancel was told TW_RUNNING */
+	atomic_bool released_open; /* released before close began */
+
+	/* Plain on purpose. */
+	uint32_t runs;
+	uint32_t reset_calls_at_last_run;
+};
+
+/* What of the round the rules need. */
+static struct {
+	uint64_t seed;
+	uint64_t number;
+	atomic_bool closing; /* close has been called */
+	uint64_t tick_ns;
+	bool may_drop; /* the executor may refuse, and the policy is to drop */
+	atomic_ullong resets, rejected, overruns_told, operations;
+} round_now;
+
+__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r, const char *format, ...)
+{
+	va_list args;
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", round_now.seed, round_now.number);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	if (r)
+		fprintf(stderr,
+			"\n  kind %d, release %d, started %u, inside %u, releases %u, fate %u, cancelled %u, limit %u,"
+			" ended %d, running seen %d, floor %" PRIu64 " ns, now %" PRIu64 " ns",
+			(int)r->kind, r->has_release, atomic_load(&r->started), atomic_load(&r->inside),
+			atomic_load(&r->releases), atomic_load(&r->fate), atomic_load(&r->cancelled),
+			atomic_load(&r->limit), atomic_load(&r->ended), atomic_load(&r->running_seen),
+			atomic_load(&r->floor_ns), tw_now(r->service));
+	fprintf(stderr, "\n");
+	_exit(1);
+}
+
+static void record_prepare(struct record *r, tw_service *service, enum record_kind kind, bool has_release)
+{
+	memset(r, 0, sizeof(*r));
+	r->service = service;
+	r->kind = kind;
+	r->has_release = has_release;
+	r->runs_wanted = 1;
+	atomic_store(&r->limit, UINT32_MAX);
+}
+
+/* ------------------------------------------------------------ answers of cancels */
+
+static void expect_over(struct record *r, const char *what)
+{
+	atomic_store(&r->ended, true);
+	if (atomic_load(&r->inside) != 0)
+		violation(r, "%s while its callback runs", what);
+	if (r->has_release && atomic_load(&r->releases) != 1)
+		violation(r, "%s before its release has returned", what);
+}
+
+static void lower_limit(struct record *r, uint32_t limit)
+{
+	uint32_t known = atomic_load(&r->limit);
+	while (limit < known && !atomic_compare_exchange_weak(&r->limit, &known, limit))
+		;
+}
+
+/* The run under way is the last: the one seen inside, or one that has been claimed and shows in a moment. */
+static void note_running(struct record *r)
+{
+	atomic_store(&r->running_seen, true);
+	uint32_t started = atomic_load(&r->started);
+	lower_limit(r, atomic_load(&r->inside) && atomic_load(&r->started) == started ? started : started + 1);
+}
+
+static void note_cancel(struct record *r, int answer)
+{
+	switch (answer) {
+	case TW_CANCELLED:
+		if (atomic_fetch_add(&r->cancelled, 1) != 0)
+			violation(r, "two cancels were told TW_CANCELLED");
+		expect_over(r, "TW_CANCELLED");
+		break;
+	case TW_GONE:
+		expect_over(r, "TW_GONE");
+		break;
+	case TW_RUNNING:
+		note_running(r);
+		break;
+	default:
+		violation(r, "tw_cancel answers %d", answer);
+	}
+}
+
+static void record_cancel(struct record *r)
+{
+	note_cancel(r, tw_cancel(r->service, r->timer));
+}
+
+/* From outside of the timer's own callback. */
+static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
+{
+	int answer = tw_cancel_wait(r->service, r->timer, timeout_ns);
+	if (answer == TW_FINISHED) {
+		atomic_store(&r->running_seen, true);
+		expect_over(r, "TW_FINISHED");
+	} else {
+		note_cancel(r, answer);
+	}
+	if (answer == TW_RUNNING && timeout_ns == TW_FOREVER)
+		violation(r, "waiting without bound answers TW_RUNNING");
+	if (answer != TW_RUNNING && r->runs != atomic_load(&r->started))
+		violation(r, "what the callback wrote is not visible after a wait: %u runs", r->runs);
+}
+
+/* ------------------------------------------------------------ resets */
+
+static uint64_t lower_floor(struct record *r, uint64_t candidate_ns, uint64_t *old_ns)
+{
+	*old_ns = atomic_load(&r->floor_ns);
+	while (candidate_ns < *old_ns && !atomic_compare_exchange_weak(&r->floor_ns, old_ns, candidate_ns))
+		;
+	return candidate_ns < *old_ns ? candidate_ns : *old_ns;
+}
+
+/* From outside of the timer's own callback. absolute: by tw_reset_at. */
+static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
+{
+	if (atomic_flag_test_and_set(&r->reset_lock))
+		return; /* another thread is at it */
+	atomic_fetch_add(&r->reset_calls, 1);
+	uint64_t due_ns = tw_now(r->service) + delay_ns, old_ns;
+	uint64_t lowered_ns = lower_floor(r, due_ns, &old_ns);
+	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns) : tw_reset(r->service, r->timer, delay_ns);
+	/* Unless the callback has set a new floor meanwhile, which is the later word. */
+	atomic_compare_exchange_strong(&r->floor_ns, &lowered_ns, answer == 0 ? due_ns : old_ns);
+	if (answer == 0)
+		atomic_fetch_add(&round_now.resets, 1);
+	else if (answer == -ENOENT)
+		atomic_store(&r->ended, true);
+	else if (answer != -EBUSY && answer != -ESHUTDOWN && answer != -EAGAIN)
+		violation(r, "tw_reset answers %d", answer);
+	atomic_fetch_add(&r->reset_calls, 1);
+	atomic_flag_clear(&r->reset_lock);
+}
+
+/* From its own callback. */
+static void record_re_arm(struct record *r, uint64_t delay_ns)
+{
+	uint64_t due_ns = tw_now(r->service) + delay_ns;
+	int answer = tw_reset(r->service, r->timer, delay_ns);
+	if (answer == 0) {
+		atomic_store(&r->floor_ns, due_ns);
+		atomic_fetch_add(&round_now.resets, 1);
+	} else if (answer != -ESHUTDOWN && answer != -ECANCELED) {
+		violation(r, "tw_reset from its own callback answers %d", answer);
+	}
+}
+
+/* ------------------------------------------------------------ a run and a release */
+
+/* A reset moves the phase, but up to a tick: one to the tick that the series was due in anyway changes nothing. */
+static uint64_t next_floor(const struct record *r, uint64_t floor_ns, unsigned reset_calls)
+{
+	uint64_t next_ns = floor_ns + r->period_ns;
+	return reset_calls == r->reset_calls_at_last_run ? next_ns : next_ns - round_now.tick_ns;
+}
+
+static void check_instant(struct record *r, uint64_t now_ns)
+{
+	uint64_t floor_ns = atomic_load(&r->floor_ns), overruns = tw_overruns();
+	unsigned reset_calls = atomic_load(&r->reset_calls);
+	/* Missed instants lie between the last run and this one, unless the phase may have moved. */
+	bool in_phase = r->kind == FIXED_RATE && reset_calls == r->reset_calls_at_last_run && reset_calls % 2 == 0;
+	if (in_phase)
+		floor_ns += overruns * r->period_ns;
+	if (now_ns < floor_ns && !tw_closing())
+		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
+	if (r->kind == FIXED_RATE)
+		atomic_store(&r->floor_ns, next_floor(r, floor_ns, reset_calls));
+	else if (overruns != 0)
+		violation(r, "overruns of what is no fixed-rate series");
+	r->reset_calls_at_last_run = reset_calls;
+	atomic_fetch_add(&round_now.overruns_told, overruns);
+}
+
+/* First thing in the callback. */
+static void record_enter(struct record *r)
+{
+	uint64_t now_ns = tw_now(r->service);
+	if (atomic_load(&r->ended))
+		violation(r, "a run after the timer's end");
+	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
+		violation(r, "a further run after TW_RUNNING");
+	if (atomic_fetch_add(&r->inside, 1) != 0) /* after `started`: see note_running */
+		violation(r, "two runs of one timer overlap");
+	r->runs++;
+	if (tw_self().id != r->timer.id)
+		violation(r, "tw_self() is another timer");
+	check_instant(r, now_ns);
+}
+
+/* Last thing in the callback. */
+static void record_leave(struct record *r)
+{
+	if (r->kind == FIXED_DELAY)
+		atomic_store(&r->floor_ns, tw_now(r->service) + r->period_ns);
+	if (atomic_fetch_sub(&r->inside, 1) != 1)
+		violation(r, "two runs of one timer overlapped");
+}
+
+static void record_released(void *arg, enum tw_fate fate)
+{
+	struct record *r = arg;
+	atomic_store(&r->ended, true);
+	if (atomic_load(&r->inside) != 0)
+		violation(r, "released while its callback runs");
+	if (tw_self().id != r->timer.id)
+		violation(r, "tw_self() in a release is another timer");
+	if (tw_cancel(r->service, r->timer) != TW_RUNNING)
+		violation(r, "a cancel from its own release is not told TW_RUNNING");
+	atomic_store(&r->fate, fate);
+	atomic_store(&r->released_open, !atomic_load(&round_now.closing));
+	if (atomic_fetch_add(&r->releases, 1) != 0)
+		violation(r, "a second release");
+}
+
+/* ------------------------------------------------------------ the account */
+
+struct account {
+	uint64_t scheduled, fired, cancelled, dropped, runs;
+	uint64_t either; /* one-shots without release that ran and were cancelled in their run */
+};
+
+static void account_untold(struct account *sum, struct record *r)
+{
+	unsigned ran = atomic_load(&r->started), cancelled = atomic_load(&r->cancelled);
+	if (ran + cancelled > 1)
+		violation(r, "a one-shot with two fates");
+	if (ran && atomic_load(&r->running_seen))
+		sum->either++;
+	else if (ran)
+		sum->fired++;
+	else if (cancelled)
+		sum->cancelled++;
+	else
+		sum->dropped++;
+}
+
+static void account_fired(struct record *r)
+{
+	unsigned ran = atomic_load(&r->started);
+	if (ran == 0 || ran > r->runs_wanted)
+		violation(r, "fired after %u runs of %u", ran, r->runs_wanted);
+	if (atomic_load(&r->cancelled))
+		violation(r, "fired, and cancelled");
+	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && ran != r->runs_wanted)
+		violation(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
+}
+
+static void account_told(struct account *sum, struct record *r)
+{
+	unsigned ran = atomic_load(&r->started), fate = atomic_load(&r->fate);
+	if (atomic_load(&r->releases) != 1)
+		violation(r, "%u releases", atomic_load(&r->releases));
+	if (fate == TW_FATE_FIRED) {
+		account_fired(r);
+		sum->fired++;
+	} else if (fate == TW_FATE_CANCELLED) {
+		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen))
+			violation(r, "cancelled by nobody");
+		sum->cancelled++;
+	} else {
+		if (atomic_load(&r->cancelled))
+			violation(r, "dropped, and cancelled");
+		if (atomic_load(&r->released_open) && !round_now.may_drop)
+			violation(r, "dropped before close");
+		sum->dropped++;
+	}
+	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen))
+		violation(r, "a one-shot with two fates");
+}
+
+static void account_record(struct account *sum, struct record *r)
+{
+	unsigned ran = atomic_load(&r->started);
+	if (!r->service)
+		return; /* never used */
+	if (!atomic_load(&r->accepted)) {
+		if (ran || atomic_load(&r->releases) || atomic_load(&r->cancelled))
+			violation(r, "a refused timer lives");
+		return;
+	}
+	if (ran > atomic_load(&r->limit))
+		violation(r, "a further run after TW_RUNNING");
+	if (ran > r->runs_wanted)
+		violation(r, "%u runs of %u", ran, r->runs_wanted);
+	sum->scheduled++;
+	sum->runs += ran;
+	if (r->has_release)
+		account_told(sum, r);
+	else
+		account_untold(sum, r);
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* The lane by itself: order, reuse of segments, the bound, compaction, the reserve; then two threads. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "mpsc/lane.h"
+
+static enum tw__entry_use odd_is_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	return entry->value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+}
+
+static enum tw__entry_use nothing_is_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	(void)entry;
+	return TW__ENTRY_LIVE;
+}
+
+static struct tw__lane *lane_new(uint32_t bound, tw__entry_use_fn *use)
+{
+	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, sizeof *lane);
+	cr_assert(tw__lane_init(lane, bound, use, NULL));
+	return lane;
+}
+
+static void lane_free(struct tw__lane *lane)
+{
+	tw__lane_fini(lane);
+	free(lane);
+}
+
+static int push(struct tw__lane *lane, uint64_t value)
+{
+	bool grew;
+	int r = tw__lane_has_room(lane, 1) ? 0 : tw__lane_grow(lane, 1, &grew);
+	if (r)
+		return r;
+	tw__lane_put(lane, 1, value);
+	tw__lane_publish(lane);
+	return 0;
+}
+
+/* Takes all there is; checks that values rise. The last one, and how many. */
+static uint64_t take_all(struct tw__lane *lane, uint64_t *last)
+{
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t taken = 0;
+	for (int n; (n = tw__lane_take(lane, entries)) > 0;) {
+		for (int i = 0; i < n; i++) {
+			if (entries[i].what == 0)
+				continue;
+			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value, *last);
+			*last = entries[i].value;
+			taken++;
+		}
+	}
+	return taken;
+}
+
+Test(lane, keeps_order_over_many_segments)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t last = 0, next = 1, taken = 0;
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 37 * round; i++)
+			cr_assert_eq(push(lane, next++), 0);
+		taken += take_all(lane, &last);
+		cr_assert_eq(taken, next - 1);
+		cr_assert_not(tw__lane_unread(lane));
+	}
+	lane_free(lane);
+}
+
+Test(lane, reuses_segments_that_were_read)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t last = 0;
+	for (uint64_t i = 1; i <= 1000000; i++) {
+		cr_assert_eq(push(lane, i), 0);
+		if (i % 100 == 0)
+			take_all(lane, &last);
+	}
+	cr_assert(lane->segments <= 4, "%u segments for a backlog of 100 entries", lane->segments);
+	lane_free(lane);
+}
+
+Test(lane, refuses_at_its_bound_and_recovers)
+{
+	struct tw__lane *lane = lane_new(4096, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	while (push(lane, pushed + 1) == 0)
+		pushed++;
+	cr_assert(pushed >= 4096 && pushed < 4096 + 2 * TW__SEGMENT_ENTRIES, "%lu entries", pushed);
+	cr_assert_eq(push(lane, 1), -EAGAIN);
+	cr_assert_eq(take_all(lane, &last), pushed);
+	cr_assert_eq(push(lane, pushed + 1), 0);
+	lane_free(lane);
+}
+
+Test(lane, a_full_lane_drops_its_dead_in_order)
+{
+	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	uint64_t pushed = 0, even = 0, last = 0;
+	for (; even < 3000; pushed++) {
+		cr_assert_eq(push(lane, pushed + 1), 0);
+		even += (pushed + 1) % 2 == 0;
+	}
+	uint64_t taken = take_all(lane, &last);
+	cr_assert(taken >= even && taken < pushed, "%lu of %lu are left", taken, pushed);
+	cr_assert_eq(last, pushed);
+	lane_free(lane);
+}
+
+/* From every position of head and tail within a segment: all live, all dead, alternating. */
+Test(lane, compaction_at_every_alignment)
+{
+	for (unsigned skip = 0; skip <= 2 * TW__SEGMENT_ENTRIES; skip += 17) {
+		for (unsigned stride = 1; stride <= 3; stride++) {
+			struct tw__lane *lane = lane_new(2 * TW__SEGMENT_ENTRIES, odd_is_dead);
+			uint64_t last = 0, value = 0, even = 0;
+			for (unsigned i = 0; i < skip; i++)
+				push(lane, value += 2);
+			take_all(lane, &last);
+			for (unsigned i = 0; i < 3000; i++) {
+				value += stride;
+				if (push(lane, value)) {
+					value -= stride;
+					break;
+				}
+				even += value % 2 == 0;
+			}
+			uint64_t before = last, left = take_all(lane, &last);
+			cr_assert(left >= even, "skip %u stride %u: %lu live, %lu left", skip, stride, even, left);
+			cr_assert(last == before || last <= value);
+			cr_assert_eq(push(lane, value + 2), 0);
+			cr_assert_eq(take_all(lane, &last), 1);
+			lane_free(lane);
+		}
+	}
+}
+
+Test(lane, the_reserve_gives_room_beyond_the_bound)
+{
+	struct tw__lane *lane = lane_new(1024, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	while (push(lane, pushed + 1) == 0)
+		pushed++;
+	cr_assert(tw__lane_refill_reserve(lane));
+	for (int i = 0; i < 10; i++) {
+		tw__lane_grow_reserved(lane, 1);
+		tw__lane_put(lane, 1, ++pushed);
+		tw__lane_publish(lane);
+	}
+	cr_assert_eq(take_all(lane, &last), pushed);
+	lane_free(lane);
+}
+
+struct traffic {
+	struct tw__lane *lane;
+	uint64_t count, refused;
+};
+
+static void *produce(void *arg)
+{
+	struct traffic *traffic = arg;
+	for (uint64_t i = 1; i <= traffic->count;) {
+		if (push(traffic->lane, i) == 0)
+			i++;
+		else
+			traffic->refused++;
+	}
+	return NULL;
+}
+
+/* A bound small enough that compactions and takes meet all the time; multiples of two must all arrive, in order. */
+Test(lane, producer_and_driver_side_by_side, .timeout = 60)
+{
+	struct traffic traffic = {lane_new(1024, odd_is_dead), 3000000, 0};
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t last = 0, even = 0;
+	pthread_t thread;
+	pthread_create(&thread, NULL, produce, &traffic);
+	while (last < traffic.count) {
+		int n = tw__lane_take(traffic.lane, entries);
+		for (int i = 0; i < n; i++) {
+			if (entries[i].what == 0)
+				continue;
+			cr_assert(entries[i].value > last, "%lu after %lu", entries[i].value, last);
+			last = entries[i].value;
+			even += last % 2 == 0;
+		}
+	}
+	pthread_join(thread, NULL);
+	cr_assert_eq(even, traffic.count / 2);
+	lane_free(traffic.lane);
+}

@@ -1,0 +1,316 @@
+/*
+ * The service on the real clock and the default pool. Bounds are one-sided: never early, never after a cancel,
+ * everything ends. How late is the bench's business, not a test's.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "test/support/shot.h"
+
+TestSuite(real_time, .timeout = 60);
+
+static struct shot shots[20000];
+
+/* ------------------------------------------------------------ G1 */
+
+static void expect_none_early(const struct tw_service_config *cfg)
+{
+	enum { COUNT = 3000 };
+	tw_service *service;
+	expect_eq(tw_service_create(&service, cfg), 0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	uint64_t seed = 43;
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[i], random_below(&seed, 150 * MS));
+	}
+	await(&done, COUNT);
+	close_service(service);
+	for (int i = 0; i < COUNT; i++) {
+		expect_eq(shots[i].runs, 1);
+		expect_eq(shots[i].early, 0);
+	}
+}
+
+Test(real_time, runs_all_and_none_early)
+{
+	expect_none_early(NULL);
+}
+
+Test(real_time, runs_all_and_none_early_inline)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
+	expect_none_early(&cfg);
+}
+
+Test(real_time, runs_all_and_none_early_with_odd_ticks_and_a_small_wheel)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 777777, .buckets = 64};
+	expect_none_early(&cfg);
+	cfg.tick_ns = 50 * TW_MICROSECOND;
+	expect_none_early(&cfg);
+	cfg.tick_ns = 20 * MS;
+	expect_none_early(&cfg);
+}
+
+struct producer {
+	tw_service *service;
+	struct shot *shots;
+	int count;
+	sem_t *done;
+	uint64_t seed;
+	atomic_int failed;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *producer = arg;
+	for (int i = 0; i < producer->count; i++) {
+		struct shot *shot = &producer->shots[i];
+		*shot = (struct shot){.service = producer->service, .done = producer->done};
+		uint64_t delay_ns = random_below(&producer->seed, 50 * MS);
+		shot->due_ns = tw_now(producer->service) + delay_ns;
+		if (tw_schedule(producer->service, delay_ns, shoot, shot, &shot->timer) != 0)
+			atomic_fetch_add(&producer->failed, 1);
+	}
+	return NULL;
+}
+
+Test(real_time, runs_all_and_none_early_from_many_threads_that_come_and_go)
+{
+	enum { THREADS = 4, EACH = 5000 };
+	tw_service *service = open_service(0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int round = 0; round < 3; round++) {
+		struct producer producers[THREADS];
+		pthread_t threads[THREADS];
+		for (int i = 0; i < THREADS; i++) {
+			producers[i] = (struct producer){service, &shots[i * EACH], EACH, &done, (uint64_t)i, 0};
+			expect_eq(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+		}
+		for (int i = 0; i < THREADS; i++) {
+			pthread_join(threads[i], NULL);
+			expect_eq(producers[i].failed, 0);
+		}
+		await(&done, THREADS * EACH);
+		for (int i = 0; i < THREADS * EACH; i++) {
+			expect_eq(shots[i].runs, 1);
+			expect_eq(shots[i].early, 0);
+		}
+	}
+	close_service(service);
+}
+
+/* One timer at a time, each from rest: a push that sleeps through would hang here. */
+Test(real_time, wakes_up_for_each_timer)
+{
+	tw_service *service = open_service(1);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	shots[1] = (struct shot){.service = service};
+	schedule_shot(&shots[1], HOUR);
+	for (int i = 0; i < 150; i++) {
+		shots[0] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[0], (uint64_t)(i % 3) * MS);
+		await(&done, 1);
+		expect_eq(shots[0].early, 0);
+	}
+	close_service(service);
+	expect_eq(shots[1].runs, 0);
+}
+
+/* ------------------------------------------------------------ cancel and reset */
+
+Test(real_time, what_was_cancelled_never_runs)
+{
+	enum { COUNT = 20000 };
+	tw_service *service = open_service(2);
+	static bool cancelled[COUNT];
+	uint64_t seed = 47;
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service};
+		schedule_shot(&shots[i], random_below(&seed, 3 * MS));
+		int victim = (int)random_below(&seed, (uint64_t)i + 1);
+		cancelled[victim] |= tw_cancel(service, shots[victim].timer) == TW_CANCELLED;
+	}
+	for (int i = 0; i < COUNT; i++)
+		cancelled[i] |= tw_cancel_wait(service, shots[i].timer, TW_FOREVER) == TW_CANCELLED;
+	for (int i = 0; i < COUNT; i++)
+		expect_eq(shots[i].runs, !cancelled[i]);
+	close_service(service);
+}
+
+/* After cancel_wait the argument may be freed: a sanitizer build would see a callback that touches it later. */
+Test(real_time, what_was_waited_for_may_be_freed)
+{
+	tw_service *service = open_service(2);
+	int finished = 0;
+	for (int i = 0; i < 5000; i++) {
+		struct shot *shot = calloc(1, sizeof(*shot));
+		shot->service = service;
+		schedule_shot(shot, 0);
+		if (i % 4)
+			sched_yield();
+		int answer = tw_cancel_wait(service, shot->timer, TW_FOREVER);
+		cr_assert(answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED);
+		expect_eq(shot->runs, answer != TW_CANCELLED);
+		finished += answer == TW_FINISHED;
+		free(shot);
+	}
+	expect_ge(finished, 0);
+	close_service(service);
+}
+
+static void hold(void *arg)
+{
+	sem_t *semaphores = arg;
+	sem_post(&semaphores[0]);
+	await(&semaphores[1], 1);
+}
+
+Test(real_time, waiting_ends_at_its_timeout)
+{
+	tw_service *service = open_service(1);
+	sem_t semaphores[2];
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	tw_timer timer;
+	expect_eq(tw_schedule(service, 0, hold, semaphores, &timer), 0);
+	await(&semaphores[0], 1);
+	uint64_t before_ns = tw_now(service);
+	expect_eq(tw_cancel_wait(service, timer, 5 * MS), TW_RUNNING);
+	expect_ge(tw_now(service), before_ns + 5 * MS);
+	before_ns = tw_now(service);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 5 * MS), -ETIMEDOUT);
+	expect_ge(tw_now(service), before_ns + 5 * MS);
+	sem_post(&semaphores[1]);
+	cr_assert(tw_cancel_wait(service, timer, TW_FOREVER) != TW_RUNNING);
+	close_service(service);
+}
+
+Test(real_time, resets_hold_a_timer_off)
+{
+	tw_service *service = open_service(2);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int round = 0; round < 10; round++) {
+		struct shot *shot = &shots[round];
+		*shot = (struct shot){.service = service, .done = &done};
+		schedule_shot(shot, 20 * MS);
+		uint64_t until_ns = tw_now(service) + 30 * MS, held_ns = 0;
+		while (tw_now(service) < until_ns) {
+			uint64_t before_ns = tw_now(service);
+			if (tw_reset(service, shot->timer, 20 * MS) == 0)
+				held_ns = before_ns + 20 * MS;
+			else
+				break; /* this thread was off its CPU for 20 ms, and the timer ran */
+		}
+		await(&done, 1);
+		expect_ge(tw_now(service), held_ns);
+		expect_eq(shot->runs, 1);
+	}
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ series */
+
+struct beat {
+	tw_service *service;
+	uint64_t first_ns, period_ns;
+	uint64_t instants; /* that are past, run or missed */
+	atomic_int inside;
+	atomic_int early, overlapping;
+	atomic_int runs;
+	sem_t done;
+};
+
+static void count_beat(void *arg)
+{
+	struct beat *beat = arg;
+	if (atomic_fetch_add(&beat->inside, 1) != 0)
+		atomic_fetch_add(&beat->overlapping, 1);
+	beat->instants += 1 + tw_overruns();
+	if (tw_now(beat->service) < beat->first_ns + (beat->instants - 1) * beat->period_ns)
+		atomic_fetch_add(&beat->early, 1);
+	atomic_fetch_sub(&beat->inside, 1);
+	if (atomic_fetch_add(&beat->runs, 1) == 49)
+		sem_post(&beat->done);
+}
+
+Test(real_time, series_keep_their_instants_and_never_overlap)
+{
+	enum { BEATS = 20 };
+	static struct beat beats[BEATS];
+	tw_service *service = open_service(3);
+	for (int i = 0; i < BEATS; i++) {
+		struct beat *beat = &beats[i];
+		*beat = (struct beat){.service = service, .period_ns = (uint64_t)(i + 1) * MS / 4};
+		sem_init(&beat->done, 0, 0);
+		beat->first_ns = tw_now(service) + MS;
+		struct tw_period period = rate_of(MS, beat->period_ns, 50);
+		expect_eq(tw_schedule_every(service, &period, count_beat, beat, NULL), 0);
+	}
+	for (int i = 0; i < BEATS; i++)
+		await(&beats[i].done, 1);
+	close_service(service);
+	for (int i = 0; i < BEATS; i++) {
+		expect_eq(beats[i].runs, 50);
+		expect_eq(beats[i].early, 0);
+		expect_eq(beats[i].overlapping, 0);
+	}
+}
+
+/* ------------------------------------------------------------ G8 */
+
+Test(real_time, a_slow_callback_delays_nobody_while_a_worker_is_free)
+{
+	enum { COUNT = 1000 };
+	tw_service *service = open_service(2);
+	sem_t semaphores[2], done;
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	sem_init(&done, 0, 0);
+	expect_eq(tw_schedule(service, 2 * MS, hold, semaphores, NULL), 0);
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[i], (uint64_t)(i % 5) * MS);
+	}
+	await(&semaphores[0], 1);
+	await(&done, COUNT); /* hangs if one of them waits for the slow one */
+	sem_post(&semaphores[1]);
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ G9 */
+
+Test(real_time, an_empty_service_never_wakes_up)
+{
+	tw_service *service = open_service(2);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	shots[0] = (struct shot){.service = service, .done = &done};
+	schedule_shot(&shots[0], MS);
+	await(&done, 1);
+	const struct timespec settle = {.tv_nsec = 50 * MS}, quiet = {.tv_nsec = 300 * MS};
+	nanosleep(&settle, NULL);
+	uint64_t before = stats_of(service).wakeups;
+	nanosleep(&quiet, NULL);
+	expect_eq(stats_of(service).wakeups, before);
+	close_service(service);
+}
+
+Test(real_time, a_distant_timer_wakes_nobody_now)
+{
+	tw_service *service = open_service(2);
+	shots[0] = (struct shot){.service = service};
+	schedule_shot(&shots[0], 10 * MINUTE);
+	const struct timespec settle = {.tv_nsec = 50 * MS}, quiet = {.tv_nsec = 300 * MS};
+	nanosleep(&settle, NULL);
+	uint64_t before = stats_of(service).wakeups;
+	nanosleep(&quiet, NULL);
+	expect_le(stats_of(service).wakeups, before + 1);
+	close_service(service);
+}

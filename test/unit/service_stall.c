@@ -1,0 +1,183 @@
+/* G10 and clocks that misbehave: jumps of years, standing still, stepping back. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+
+TestSuite(stall, .timeout = 30);
+
+/* A driver that went tick by tick through ten years would not come back within the test's time limit. */
+Test(stall, of_ten_years_costs_what_is_due)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static const uint64_t delays_ns[] = {MS, 5 * SECOND, HOUR, 40 * DAY, 9 * 365 * DAY};
+	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
+	struct probe probes[COUNT], beyond = PROBE(&rig, COUNT);
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], delays_ns[i]);
+	}
+	probe_schedule(&beyond, 11 * 365 * DAY);
+	rig_advance(&rig, 10 * 365 * DAY);
+	for (int i = 0; i < COUNT; i++)
+		expect_ran_at(&probes[i], RIG_START_NS + delays_ns[i]);
+	expect_eq(beyond.runs, 0);
+	rig_advance(&rig, 365 * DAY);
+	expect_eq(beyond.runs, 1);
+	rig_close(&rig);
+}
+
+/* The same, as a driver sees it that was held up: the clock has moved, and all that was missed is due now. */
+Test(stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[1000];
+	uint64_t seed = 11;
+	for (int i = 0; i < 1000; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], random_below(&seed, 20 * 365 * DAY));
+	}
+	uint64_t now_ns = RIG_START_NS + 10 * 365 * DAY;
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
+	size_t before = rig.ran;
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), stats_of(rig.service).runs - before);
+	for (size_t i = before; i < rig.ran; i++)
+		expect_eq(rig.events[i].at_ns, now_ns);
+	rig_advance(&rig, 10 * 365 * DAY);
+	for (int i = 0; i < 1000; i++)
+		expect_eq(probes[i].runs, 1);
+	rig_close(&rig);
+}
+
+/* Scheduled while the driver stood still: drained, and due by their own deadlines. */
+Test(stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe before = PROBE(&rig, 1), due = PROBE(&rig, 2), later = PROBE(&rig, 3);
+	probe_schedule(&before, HOUR);
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + DAY), 0);
+	probe_schedule(&due, 0);
+	probe_schedule(&later, 7 * MS);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(before.runs, 1);
+	expect_eq(due.runs, 1);
+	rig_advance(&rig, 7 * MS - 1);
+	expect_eq(later.runs, 0);
+	rig_advance(&rig, 1);
+	expect_ran_at(&later, RIG_START_NS + DAY + 7 * MS);
+	rig_close(&rig);
+}
+
+Test(stall, stamps_of_resets_and_cancels_hold)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2);
+	probe_schedule(&moved, SECOND);
+	probe_schedule(&cancelled, SECOND);
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 100 * DAY), 0);
+	expect_eq(tw_reset(rig.service, moved.timer, SECOND), 0);
+	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_advance(&rig, SECOND);
+	expect_ran_at(&moved, RIG_START_NS + 100 * DAY + SECOND);
+	expect_eq(cancelled.runs, 0);
+	rig_close(&rig);
+}
+
+/* Small jumps, sizes that meet every edge of the levels. */
+Test(stall, of_any_length_leaves_timers_exact)
+{
+	uint64_t seed = 17;
+	for (int round = 0; round < 60; round++) {
+		struct tw_service_config cfg = rig_config();
+		cfg.buckets = round % 2 ? 64 : 4096;
+		struct rig rig;
+		rig_open(&rig, &cfg);
+		static struct probe probes[200];
+		uint64_t scale_ns = MS << random_below(&seed, 36);
+		for (int i = 0; i < 200; i++) {
+			probes[i] = PROBE(&rig, i);
+			probe_schedule(&probes[i], random_below(&seed, scale_ns));
+		}
+		uint64_t now_ns = RIG_START_NS;
+		for (int step = 0; step < 20; step++) {
+			now_ns += random_below(&seed, scale_ns / 8);
+			expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
+			tw_advance(rig.service, TW_NO_LIMIT);
+		}
+		rig_advance(&rig, 2 * scale_ns);
+		for (int i = 0; i < 200; i++)
+			expect_eq(probes[i].runs, 1);
+		rig_close(&rig);
+	}
+}
+
+/* ------------------------------------------------------------ backwards */
+
+Test(stall, a_clock_that_steps_back_counts_as_standing_still)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe before = PROBE(&rig, 1), meanwhile = PROBE(&rig, 2);
+	probe_schedule(&before, 10 * SECOND);
+	rig_advance(&rig, 5 * SECOND);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_ge(stats_of(rig.service).clock_steps, 1);
+	probe_schedule(&meanwhile, SECOND);
+	rig_advance(&rig, SECOND - 1);
+	expect_eq(meanwhile.runs, 0);
+	rig_advance_to(&rig, RIG_START_NS + 7 * SECOND);
+	expect_eq(meanwhile.runs, 1);
+	expect_eq(before.runs, 0);
+	rig_advance_to(&rig, RIG_START_NS + 10 * SECOND);
+	expect_ran_at(&before, RIG_START_NS + 10 * SECOND);
+	rig_close(&rig);
+}
+
+Test(stall, a_clock_that_steps_back_runs_nothing_twice)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
+	probe_schedule(&once, 10 * MS);
+	probe_schedule_every(&series, rate_of(10 * MS, 10 * MS, 0));
+	rig_advance(&rig, 100 * MS);
+	expect_eq(series.runs, 10);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS), 0);
+	rig_advance(&rig, 100 * MS);
+	expect_eq(once.runs, 1);
+	expect_eq(series.runs, 10);
+	rig_advance(&rig, 10 * MS);
+	expect_eq(series.runs, 11);
+	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[2000];
+	uint64_t seed = 23, farthest_ns = RIG_START_NS;
+	for (int i = 0; i < 2000; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], random_below(&seed, 10 * SECOND));
+		uint64_t there_ns = RIG_START_NS + random_below(&seed, 10 * SECOND);
+		farthest_ns = there_ns > farthest_ns ? there_ns : farthest_ns;
+		expect_eq(tw_clock_manual_set(rig.clock, there_ns), 0);
+		if (i % 3 == 0)
+			tw_advance(rig.service, TW_NO_LIMIT);
+	}
+	rig_advance_to(&rig, farthest_ns + MINUTE);
+	for (int i = 0; i < 2000; i++)
+		expect_eq(probes[i].runs, 1);
+	rig_close(&rig);
+}
