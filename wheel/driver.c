@@ -19,7 +19,7 @@
 #include "wheel/spawn.h"
 
 enum {
-	BUSY_ENTRIES = 32,  /* a turn that drains so many is no quiet one */
+	BUSY_ENTRIES = 32,	/* a turn that drains so many for each tick since the last one is no quiet one */
 	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
 	SWEEP_STEP = 32768, /* entries swept in a turn, at least */
@@ -250,7 +250,7 @@ static void account(tw_service *service, uint64_t cpu_ns)
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
 {
 	struct tw__turn turn = {0};
-	uint64_t cpu_ns = cpu_now();
+	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	take_home(service);
 	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
@@ -258,14 +258,15 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 		empty_wheel(service);
 	if (tw_likely(!dropping(service)))
 		turn.done = deliver(service, local, budget);
-	tw__wheel_move_nearer(&service->wheel, service->wheel.next - service->moved_tick);
+	turn.elapsed = service->wheel.next - service->moved_tick;
+	tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
 	sweep(service, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
 	if (turn.drained || turn.done)
-		account(service, cpu_now() - cpu_ns);
+		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
 	return turn;
 }
 
@@ -348,7 +349,8 @@ static uint64_t park(tw_service *service)
 /* When to turn next, and the gate is set accordingly. 0: at once. */
 static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
-	service->quiet_turns = turn->drained >= BUSY_ENTRIES ? 0 : service->quiet_turns + 1;
+	uint64_t busy = BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
+	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->again && turn->drained)
 		return 0;
 	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);

@@ -8,6 +8,7 @@
 
 struct tw__turn {
 	uint64_t drained; /* lane entries */
+	uint64_t elapsed; /* ticks since the turn before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
 };

@@ -248,6 +248,35 @@ Test(close, takes_back_tickets_that_the_executor_gives_up)
 	queue_executor_close(&queue);
 }
 
+/* Near, far, and moved to earlier: each kind of timer comes again, since close is to run it. */
+Test(close, that_runs_hands_over_again_what_the_executor_gives_up)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with_queue(&rig, &queue);
+	struct probe near = PROBE(&rig, 1), far = PROBE(&rig, 2), earlier = PROBE(&rig, 3);
+	probe_schedule_released(&near, MS);
+	probe_schedule_released(&far, 400 * DAY);
+	probe_schedule_released(&earlier, HOUR);
+	rig_advance(&rig, 0);
+	expect_eq(tw_reset(rig.service, earlier.timer, SECOND), 0);
+	rig_advance(&rig, 0);
+	for (int round = 0; round < 3; round++) {
+		expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
+		expect_ge(queue_executor_waiting(&queue), 3);
+		while (queue_executor_drop_next(&queue) == 0)
+			;
+	}
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
+	expect_eq(queue_executor_run_all(&queue), 3);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_released(&near, TW_FATE_FIRED);
+	expect_released(&far, TW_FATE_FIRED);
+	expect_released(&earlier, TW_FATE_FIRED);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
 /* ------------------------------------------------------------ callbacks that still run */
 
 static struct queue_executor stage_queue;

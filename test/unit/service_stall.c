@@ -33,9 +33,9 @@ Test(stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	static struct probe probes[1000];
+	static struct probe probes[100];
 	uint64_t seed = 11;
-	for (int i = 0; i < 1000; i++) {
+	for (int i = 0; i < 100; i++) {
 		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], random_below(&seed, 20 * 365 * DAY));
 	}
@@ -47,7 +47,7 @@ Test(stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 	for (size_t i = before; i < rig.ran; i++)
 		expect_eq(rig.events[i].at_ns, now_ns);
 	rig_advance(&rig, 10 * 365 * DAY);
-	for (int i = 0; i < 1000; i++)
+	for (int i = 0; i < 100; i++)
 		expect_eq(probes[i].runs, 1);
 	rig_close(&rig);
 }
