@@ -38,9 +38,10 @@ enum {
 
 struct tw__gate {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
-	_Atomic uint64_t plan;   /* key for which the sleeping driver will wake by itself; UINT64_MAX: for none */
-	_Atomic uint64_t cursor; /* for the layer above: last position its readers may rely on */
-	bool asymmetric;         /* membarrier works; decided at creation */
+	_Atomic uint64_t plan;    /* key for which the sleeping driver will wake by itself; UINT64_MAX: for none */
+	_Atomic uint64_t cursor;  /* for the layer above: the last tick turned through */
+	_Atomic uint64_t base_ns; /* likewise: what pushes of this sequence number may count from */
+	bool asymmetric;          /* membarrier works; decided at creation */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* 1: rung */
 };

@@ -39,6 +39,7 @@ struct tw__local {
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
+	uint64_t guess_ns;                        /* what the thread itself counted from: base_ns is not earlier */
 	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
 };
 
@@ -67,6 +68,7 @@ struct tw_service {
 	uint64_t last_reading_ns;
 	uint64_t turning_to;              /* the tick of the turn under way */
 	uint64_t moved_tick;              /* `next` at the last move_nearer */
+	uint64_t bases_ns[TW__STAMPS];    /* by sequence number: what its pushes count from, drain.c's B(S) */
 	uint64_t replaced_ns[TW__STAMPS]; /* a reading taken after that sequence number was replaced */
 	uint64_t batch_sequence;          /* of the last batch; 48 bits */
 	uint32_t quiet_turns;             /* in a row, with little traffic */

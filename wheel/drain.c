@@ -6,12 +6,18 @@
  *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the tail that shows it), and
  *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before it was replaced).
  * A number no longer remembered takes the oldest reading remembered. A published number is never taken for the time of its own
- * publication. A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
+ * publication.
+ *
+ * So that most words need not be written again by the driver (a line that goes from core to core for each timer), the producer
+ * writes its best guess of the deadline: it counts from B(S), the end of the tick that S was published for. The driver's own reckoning
+ * starts from the later of B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came late.
+ *
+ * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
  * speculates; SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  */
 #include "wheel/core.h"
 
-enum { SPECULATION_NS = 200, PREFETCH_AHEAD = 12, TAKES_PER_TURN = 1024 };
+enum { SPECULATION_NS = 200, PREFETCH_AHEAD = 12, SAMPLE = 8, TAKES_PER_TURN = 1024 };
 
 static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
 {
@@ -32,25 +38,27 @@ static void raise_base(struct tw__local *local, uint64_t instant_ns)
 /* The lane's stamp holds for all entries up to the next one: those of this take may have been pushed as late as U(S) says now. */
 static void raise_to_stamp(const tw_service *service, struct tw__local *local, uint64_t now_ns)
 {
-	if (local->base_sequence)
-		raise_base(local, replaced_at(service, local->base_sequence, now_ns) + SPECULATION_NS);
+	if (!local->base_sequence)
+		return;
+	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + SPECULATION_NS);
+	raise_base(
+	    local,
+	    service->bases_ns[local->base_sequence % TW__STAMPS]); /* forgotten: a later one's, and no later than U */
 }
 
-/* The tick an entry asks for. `deadline_ns` is a new timer's, `tick` that of an entry for a live one. */
-static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t deadline_ns, uint64_t tick)
+/* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
+static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
 {
-	if (word & TW__UNFILED)
-		return tw__tick_of(service, deadline_ns);
-	if (((tick ^ word) & TW__DEADLINE_MASK) == 0)
+	if (word & TW__UNFILED || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
 		return tick;
-	return tw__word_deadline(word, service->wheel.next); /* moved since it was pushed */
+	return tw__word_deadline(word, service->wheel.next);
 }
 
 /*
- * Files an entry. A new timer's word learns its exact deadline before that. So does a word whose deadline lies so far back that
- * it could be read as the future: it becomes the last tick that is past.
+ * Files an entry, and first writes the word where it must say something else: a new timer's guess came out too early (at_least),
+ * a deadline is far, or lies so far back that it could be read as the future, when it becomes the last tick that is past.
  */
-static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, uint64_t tick)
+static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least)
 {
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->wheel.next;
@@ -59,23 +67,20 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t dea
 			tw__file(service, slot, word, 0);
 			return;
 		}
-		uint64_t asked = asked_tick(service, word, deadline_ns, tick), far = 0;
+		uint64_t asked = asked_tick(service, word, tick);
+		if (at_least && asked < tick && !(word & TW__MULTI)) /* MULTI: a reset has moved it to earlier */
+			asked = tick;
 		if (asked + TW__WHEEL_REACH < next)
 			asked = next - 1;
-		else if (!(word & TW__UNFILED))
-			break;
-		else if (asked > next + TW__WHEEL_REACH - 2)
-			far = TW__FAR;
+		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__FAR : 0;
+		uint64_t filed = tw__word_move(word, TW__UNFILED, far, asked);
 		if (far)
 			tw__note_far(service, slot, generation, asked);
-		uint64_t filed = tw__word_move(word, TW__UNFILED, far, asked);
-		if (tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
+		if (tw_likely(filed == word) || tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
 			tw__file(service, slot, filed, asked);
 			return;
 		}
 	}
-	if (tw__word_generation(word) == generation && tw__word_armed(word))
-		tw__file(service, slot, word, asked_tick(service, word, deadline_ns, tick));
 }
 
 static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
@@ -86,50 +91,90 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	tw__file(service, slot, word, 0);
 }
 
-static void drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
+/* A base of the lane. True: the entry was one, or padding. */
+static bool is_base(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
+		local->guess_ns = service->bases_ns[entry->value % TW__STAMPS];
 		raise_to_stamp(service, local, now_ns);
-		return;
-	}
-	if (kind == TW__KIND_NOW) {
+	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;
+		local->guess_ns = entry->value;
 		raise_base(local, entry->value);
-		return;
 	}
-	if (kind == TW__KIND_PADDING)
-		return;
+	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
+}
+
+/* Files an entry by its word. False: its timer is gone. */
+static bool drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+{
 	uint32_t slot = tw__entry_slot(entry->what);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
 	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-		return;
+		return false;
+	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)
-		file(service, slot, word, local->base_ns + entry->value, 0);
+		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true);
 	else if (kind == TW__KIND_DEADLINE)
-		file(service, slot, word, entry->value, 0);
+		file(service, slot, word, tw__tick_of(service, entry->value), false);
 	else if (kind == TW__KIND_FAR)
 		file_far(service, slot, word, entry->value);
 	else if (!(word & TW__UNFILED))
-		file(service, slot, word, 0, entry->value);
+		file(service, slot, word, entry->value, false);
+	return true;
+}
+
+/*
+ * Files a new timer's entry without a look at its word, whose line then stays with the core that will cancel or move the timer. Whatever
+ * has become of the timer is found out when the entry's bucket comes, or in a sweep. False: the word must be looked at, since it may
+ * need writing: the guess was too early, the deadline is far or long past.
+ */
+static bool drain_blindly(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	uint64_t tick, next = service->wheel.next;
+	if (kind == TW__KIND_DELAY) {
+		tick = tw__tick_of(service, local->base_ns + entry->value);
+		if (local->guess_ns < local->base_ns && tw__tick_of(service, local->guess_ns + entry->value) < tick)
+			return false;
+	} else if (kind == TW__KIND_DEADLINE) {
+		tick = tw__tick_of(service, entry->value);
+	} else {
+		return false;
+	}
+	if (tick > next + TW__WHEEL_REACH - 2 || tick + TW__WHEEL_REACH < next)
+		return false;
+	tw__wheel_add(&service->wheel, tick, tw__what_entry(entry->what));
+	return true;
 }
 
 static void prefetch_word(const tw_service *service, const struct tw__entry *entry)
 {
-	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)], 1);
+	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
 }
 
+/*
+ * Whether to look at the words: that pays where many timers are dead already, as those of quick requests are; a few entries
+ * at the front of each block tell.
+ */
 static void drain_entries(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
 			  uint64_t now_ns)
 {
+	int looked_at = 0, dead = 0;
 	raise_to_stamp(service, local, now_ns);
 	for (int i = 0; i < n && i < PREFETCH_AHEAD; i++)
 		prefetch_word(service, &entries[i]);
 	for (int i = 0; i < n; i++) {
-		if (i + PREFETCH_AHEAD < n)
+		bool blindly = looked_at >= SAMPLE && dead < SAMPLE / 4;
+		if (!blindly && i + PREFETCH_AHEAD < n)
 			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
-		drain_entry(service, local, &entries[i], now_ns);
+		if (is_base(service, local, &entries[i], now_ns) ||
+		    (blindly && drain_blindly(service, local, &entries[i])))
+			continue;
+		dead += !drain_entry(service, local, &entries[i]);
+		looked_at++;
 	}
 }
 

@@ -19,7 +19,7 @@
 #include "wheel/spawn.h"
 
 enum {
-	BUSY_ENTRIES = 32,	/* a turn that drains so many for each tick since the last one is no quiet one */
+	BUSY_ENTRIES = 32,  /* a turn that drains so many for each tick since the last one is no quiet one */
 	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
 	SWEEP_STEP = 32768, /* entries swept in a turn, at least */
@@ -277,6 +277,9 @@ static void publish(tw_service *service, uint64_t flags)
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	if (tw_load_relaxed(&service->closed))
 		flags |= TW__GATE_CLOSED;
+	uint64_t base_ns = tw__driver_now(service) + service->tick_ns;
+	service->bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
+	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
 	tw__gate_publish(&service->gate, flags);
 	service->replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service); /* drain.c, (b) */
 }

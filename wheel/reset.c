@@ -43,7 +43,7 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 /* Writes a deadline that needs no entry of its own. */
 static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
 {
-	uint64_t moved = tw__word_move(*word, TW__UNFILED, 0, tick);
+	uint64_t moved = tw__word_move(*word, 0, 0, tick);
 	return tw_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
 }
 
@@ -92,16 +92,6 @@ static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, u
 					return count_reset(service, false);
 				continue;
 			}
-		} else if (!far && word & TW__UNFILED) {
-			/*
-			 * Its entry is still in a lane. A sleeping driver was not rung for it if it was not urgent: it may
-			 * be now. The look at the gate needs no barrier: had the driver drained the entry before it fell
-			 * asleep, the compare-and-swap would have failed.
-			 */
-			if (!move(service, slot, &word, tick))
-				continue;
-			tw__wake_for(service, deadline_ns);
-			return count_reset(service, false);
 		}
 		int r = move_with_entry(service, slot, &word, tick, far);
 		if (r < 0)

@@ -12,11 +12,11 @@
 #include <errno.h>
 
 /* Longest push of a schedule: a base and the entry. */
-enum { SCHEDULE_ENTRIES = 2, HINT_SHIFT = TW__HINT_SHIFT };
+enum { SCHEDULE_ENTRIES = 2 };
 
 static uint64_t hint_of(uint64_t delay_ns)
 {
-	uint64_t hint = delay_ns >> HINT_SHIFT;
+	uint64_t hint = delay_ns >> TW__HINT_SHIFT;
 	return hint < TW__DEADLINE_MASK ? hint : TW__DEADLINE_MASK;
 }
 
@@ -31,7 +31,8 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 
 /*
  * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
- * has changed, else a reading of the clock. Returns that reading, or 0.
+ * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
+ * for this tick, which it will correct if it comes late (drain.c).
  */
 static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word)
 {
@@ -41,7 +42,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 			local->stamp = sequence;
 			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, 0), sequence);
 		}
-		return 0;
+		return tw_load_relaxed(&service->gate.base_ns); /* of this number or a later one: an estimate */
 	}
 	uint64_t now_ns = tw__clock_read(service);
 	local->stamp = 0;
@@ -49,11 +50,13 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	return now_ns;
 }
 
-static uint64_t remaining_until(tw_service *service, uint64_t word, uint64_t deadline_ns)
+/* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
+static inline uint64_t deadline_bits(tw_service *service, uint64_t deadline_ns)
 {
-	uint64_t now_ns = tw__gate_is_open(word) ? tw__tick_ns(service, tw_load_relaxed(&service->gate.cursor))
-						 : tw__clock_read(service);
-	return deadline_ns > now_ns ? deadline_ns - now_ns : 0;
+	uint64_t tick = tw__tick_to_write(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
+	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
+		return tick & TW__DEADLINE_MASK;
+	return TW__UNFILED | hint_of((tick - cursor) * service->tick_ns);
 }
 
 /* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */
@@ -70,7 +73,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	return 0;
 }
 
-/* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: not known. */
+/* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: wake it anyway. */
 static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
 		      uint32_t slot, uint32_t generation, tw_timer *out)
 {
@@ -113,24 +116,18 @@ static inline int arm(tw_service *service, enum tw__kind kind, uint64_t value, t
 		tw_store_relaxed(&record->option, option);
 	tw_bump(&local->scheduled, 1);
 
-	uint64_t deadline_ns, hint;
-	if (kind == TW__KIND_DELAY) {
-		uint64_t now_ns = put_base(service, local, word);
-		deadline_ns = now_ns ? now_ns + value : 0;
-		hint = hint_of(value);
-	} else {
-		deadline_ns = value;
-		hint = hint_of(remaining_until(service, word, value));
-	}
-	uint64_t state = TW__ARMED | TW__UNFILED | (option ? TW__OPTION : 0);
-	tw_store_release(&service->slots.words[slot],
-			 tw__word_make(generation, state, hint)); /* W1: pairs with claim */
+	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
+	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
 
+	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);
 	if (tw_likely(tw__gate_is_open(word)))
 		return 0;
+	if (tw__gate_is_open(before))
+		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
 	return after_push(service, local, word, deadline_ns, grew, slot, generation, out);
 }
 

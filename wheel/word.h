@@ -6,16 +6,15 @@
  *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
  *
  * States of the 5 bits: FREE, RUNNING, SETTLING, or ARMED with four flags:
- *   UNFILED  the entry in the lane says when; the deadline bits are a hint only (elapsed-free delay in 2^20 ns)
+ *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (the delay in 2^20 ns)
  *   FAR      the deadline is a quarter of the range or more ahead; the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
  *   OPTION   a side record exists (release, period)
  *
  * Transition table (G: generation)
  *   from              to                by                        with
- *   FREE G            ARMED G UNFILED   schedule, slot's owner    store-release; none else writes a free word
- *   ARMED UNFILED     ARMED             drain (driver)            CAS, before it files the entry
- *   ARMED UNFILED     ARMED             reset: exact deadline     CAS; pushes nothing, drain files by the word
+ *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
+ *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
  *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
  *   ARMED FAR         ARMED             driver, when near         CAS
