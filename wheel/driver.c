@@ -87,6 +87,8 @@ static void empty_wheel(tw_service *service)
 	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->holder_count = 0;
 		chunk->tick = service->wheel.next - 1;
+		for (unsigned i = 0; i < chunk->count; i++)
+			tw__note_handed(service, chunk->entries[i]);
 		tw__chunk_append(&service->ready, chunk);
 	}
 }

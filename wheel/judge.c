@@ -145,6 +145,15 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 	tw_store_relaxed(&note->far_tick, far_tick);
 }
 
+void tw__note_handed(tw_service *service, tw__wheel_entry entry)
+{
+	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw__word_armed(word) && word & (TW__FAR | TW__MULTI) &&
+	    note_state(&service->slots.notes[slot], generation) != TW__NOTE_NONE)
+		service->slots.notes[slot].state = TW__NOTE_HANDED;
+}
+
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
 	if (tw_unlikely(word & (TW__FAR | TW__MULTI))) {
