@@ -29,6 +29,7 @@ B    := build/$(MODE)
 Q    := $(if $(filter 1,$(V)),,@)
 say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
 
+comma   := ,
 rooms   := mpsc wheel executor
 lib_c   := $(wildcard $(addsuffix /*.c,$(rooms)))
 lib_o   := $(lib_c:%.c=$B/%.o)
@@ -79,8 +80,9 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
+wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create
 $B/test/unit/run: $(test_o) $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
 
 bench_o := $(patsubst %.c,$B/%.o,$(wildcard bench/*.c))
 $B/bench/bench: $(bench_o) $(lib)

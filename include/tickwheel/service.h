@@ -243,7 +243,7 @@ TW_API bool tw_closing(void);
  * Runs what is due on a service with TW_DRIVE_MANUAL: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor
  * other than tw_executor_inline() it hands them over instead. The number of callbacks run or handed over.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
- * -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed.
+ * -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed. -ENOMEM.
  */
 TW_API int tw_advance(tw_service *service, size_t budget);
 

@@ -56,7 +56,7 @@ struct tw_stats {
 
 /*
  * Fills *out. No lock on any hot path, any thread, any time; costs a look at each slot in use (8 bytes a timer).
- * -EINVAL: NULL, or out->size smaller than one counter. A larger or smaller `size` than the library's is fine: what
+ * -ENOMEM. -EINVAL: NULL, or out->size smaller than one counter. A larger or smaller `size` than the library's is fine: what
  * the library does not know is set to 0, what the caller does not know is left out.
  */
 TW_API int tw_stats_get(tw_service *service, struct tw_stats *out);
