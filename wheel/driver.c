@@ -22,7 +22,7 @@ enum {
 	BUSY_ENTRIES = 32,  /* a turn that drains so many for each tick since the last one is no quiet one */
 	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
-	SWEEP_STEP = 32768, /* entries swept in a turn, at least */
+	SWEEP_STEP = 4096, /* entries swept in a turn, at least */
 	SWEEP_ALLOWANCE =
 	    4096, /* dead entries that each producer may leave behind, beside as many as there are live timers */
 	TURNS_PER_COUNT = 16 /* turns between two looks at whether to sweep */
@@ -224,7 +224,8 @@ static uint64_t live_timers(tw_service *service, uint64_t *producers)
 	return (int64_t)live > 0 ? live : 0;
 }
 
-static void sweep(tw_service *service, bool look)
+/* A part of a sweep in each turn; more where more comes in, so that it gets ahead of the cancels. */
+static void sweep(tw_service *service, uint64_t drained, bool look)
 {
 	struct tw__wheel *wheel = &service->wheel;
 	if (!tw__wheel_sweeping(wheel)) {
@@ -235,8 +236,7 @@ static void sweep(tw_service *service, bool look)
 			return;
 		tw__wheel_sweep_start(wheel);
 	}
-	uint64_t step = wheel->entries / 64;
-	tw__wheel_sweep(wheel, step > SWEEP_STEP ? step : SWEEP_STEP);
+	tw__wheel_sweep(wheel, SWEEP_STEP + wheel->entries / 256 + 2 * drained);
 }
 
 /* ---------------------------------------------------------------------- turn */
@@ -263,7 +263,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn.elapsed = service->wheel.next - service->moved_tick;
 	tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
-	sweep(service, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
+	sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
