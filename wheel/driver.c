@@ -22,7 +22,7 @@ enum {
 	BUSY_ENTRIES = 32,  /* a turn that drains so many for each tick since the last one is no quiet one */
 	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
-	SWEEP_STEP = 4096, /* entries swept in a turn, at least */
+	SWEEP_STEP = 4096,  /* entries swept in a turn, at least */
 	SWEEP_ALLOWANCE =
 	    4096, /* dead entries that each producer may leave behind, beside as many as there are live timers */
 	TURNS_PER_COUNT = 16 /* turns between two looks at whether to sweep */
@@ -261,7 +261,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	if (tw_likely(!dropping(service)))
 		turn.done = deliver(service, local, budget);
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	tw__wheel_move_nearer(&service->wheel, turn.elapsed);
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
 	sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
@@ -356,7 +356,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
 	uint64_t busy = BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
-	if (turn->again && turn->drained)
+	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))

@@ -203,7 +203,7 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 			tw__wheel_move(wheel, level, window, UINT64_MAX);
 			level->open = window;
 		}
-		level->arrivals = 0;
+		level->arrivals = level->owed = 0;
 	}
 	wheel->next = tick;
 	tw__wheel_open_windows(wheel);

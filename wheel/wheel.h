@@ -71,6 +71,7 @@ struct tw__level {
 	unsigned window_shift; /* log2 of a window's width in ticks; == the next level's shift */
 	uint64_t mask;         /* buckets - 1 */
 	uint64_t open;         /* the last window that takes entries: the current one, or the one after */
+	uint64_t owed;         /* entries of that bucket that should have been moved by now */
 	uint64_t arrivals;     /* entries added to the bucket that is being moved down from, since the last turn */
 	uint64_t entries;
 };
@@ -129,8 +130,11 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
  */
 void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
 
-/* Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last call ask for. */
-void tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed);
+/*
+ * Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last call ask for, but no more than
+ * a small step. True: more is asked for; call again (elapsed 0) soon.
+ */
+bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed);
 
 /* The answer of tw__wheel_plan. */
 struct tw__wheel_plan {

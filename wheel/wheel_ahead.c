@@ -3,6 +3,9 @@
 /* A coarse bucket with fewer entries is moved down in one go, when it is about to be needed. */
 enum { SMALL_BUCKET = 512, MOVES_PER_BUCKET = 8 };
 
+/* What one call moves at most, on each level; then due timers get their turn. */
+enum { MOVE_STEP = 2048 };
+
 static uint64_t window_width(const struct tw__level *level)
 {
 	return UINT64_C(1) << level->window_shift;
@@ -20,24 +23,39 @@ static uint64_t move_deadline(const struct tw__wheel *wheel, unsigned i, uint64_
 	return (window << wheel->levels[i].window_shift) - margin;
 }
 
-void tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
+/* What the pace asks for: the share of the window that has passed since the last call, and as much as has come in meanwhile. */
+static uint64_t pace(const struct tw__wheel *wheel, unsigned i, uint64_t window, uint64_t count, uint64_t elapsed)
 {
+	const struct tw__level *level = &wheel->levels[i];
+	uint64_t deadline = move_deadline(wheel, i, window);
+	uint64_t begun = wheel->next - ((window - 1) << level->window_shift);
+	if (deadline <= wheel->next)
+		return UINT64_MAX;
+	uint64_t left = deadline - wheel->next;
+	if (elapsed > begun)
+		elapsed = begun;
+	return level->arrivals + (count * elapsed + left + elapsed - 1) / (left + elapsed);
+}
+
+bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
+{
+	bool behind = false;
 	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t window = (wheel->next >> level->window_shift) + 1;
 		if (level->open >= window || !tw__level_complete_above(level, window))
 			continue;
-		uint64_t count = level[1].buckets[window & level[1].mask].count;
-		uint64_t deadline = move_deadline(wheel, i, window);
-		uint64_t quota = UINT64_MAX;
-		if (deadline > wheel->next) {
-			uint64_t left = deadline - wheel->next;
-			quota = level->arrivals + (count * elapsed + left + elapsed - 1) / (left + elapsed);
-		}
-		tw__wheel_move(wheel, level, window, quota);
+		const struct tw__bucket *above = &level[1].buckets[window & level[1].mask];
+		uint64_t quota = pace(wheel, i, window, above->count, elapsed);
+		level->owed = quota > above->count - level->owed ? above->count : level->owed + quota;
 		level->arrivals = 0;
+		uint64_t part = level->owed < MOVE_STEP ? level->owed : MOVE_STEP;
+		tw__wheel_move(wheel, level, window, part);
+		level->owed -= part;
+		behind |= level->owed > 0;
 	}
 	tw__wheel_open_windows(wheel);
+	return behind;
 }
 
 /*
