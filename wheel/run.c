@@ -4,6 +4,9 @@
 #include <limits.h>
 #include <stdlib.h>
 
+/* Entries whose word and record are fetched ahead of their run. */
+enum { PREFETCH_AHEAD = 6 };
+
 _Thread_local struct tw__run *tw__current_run;
 
 bool tw__inside(const tw_service *service)
@@ -368,8 +371,8 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uin
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
-	if (index + 4 < chunk->count)
-		prefetch_entry(service, chunk->entries[index + 4]);
+	if (index + PREFETCH_AHEAD < chunk->count)
+		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, now_ns);
 }
@@ -405,6 +408,8 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
+		if (i + PREFETCH_AHEAD < chunk->count)
+			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
 		ran += run_entry(service, local, chunk->entries[i], &of, &now_ns);
 	}

@@ -6,6 +6,9 @@
 #include <sys/random.h>
 #include <time.h>
 
+/* What each array may grow to in pages of the ordinary size. */
+enum { SMALL_BYTES = 1 << 20 };
+
 /* Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be pending. */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
@@ -22,6 +25,16 @@ static uint32_t random_generation(void)
 static size_t page_up(size_t bytes)
 {
 	return (bytes + 4095) & ~(size_t)4095;
+}
+
+/*
+ * Words and records of many timers are met at random: with small pages most of that time is spent on translating addresses. A
+ * service with few timers keeps small pages, and a small footprint. Only a hint: it may fail.
+ */
+static void prefer_huge_pages(char *at, size_t bytes)
+{
+	if (bytes > SMALL_BYTES)
+		madvise(at + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
 }
 
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
@@ -44,6 +57,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->records = (void *)(at + words);
 	slots->notes = (void *)(at + words + records);
 	slots->options = (void *)(at + words + records + notes);
+	prefer_huge_pages(at, words);
+	prefer_huge_pages(at + words, records);
 	tw_store_relaxed(&slots->fresh, 1);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__OPTION_LOCKS; i++)
