@@ -221,6 +221,8 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->steps = !cfg->clock->ops->runs;
 	service->published = service->threaded && cfg->clock->ops->runs;
 	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
+	tw__counter_init(&service->counter);
+	service->counter.usable &= cfg->clock == tw_clock_monotonic();
 	service->listener = (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next};
 }
 

@@ -13,11 +13,11 @@
  * starts from the later of B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came late.
  *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
- * speculates; SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
+ * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  */
 #include "wheel/core.h"
 
-enum { SPECULATION_NS = 200, PREFETCH_AHEAD = 12, SAMPLE = 8, TAKES_PER_TURN = 1024 };
+enum { PREFETCH_AHEAD = 12, SAMPLE = 8, TAKES_PER_TURN = 1024 };
 
 static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
 {
@@ -40,7 +40,7 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 {
 	if (!local->base_sequence)
 		return;
-	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + SPECULATION_NS);
+	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
 	raise_base(
 	    local,
 	    service->bases_ns[local->base_sequence % TW__STAMPS]); /* forgotten: a later one's, and no later than U */

@@ -143,5 +143,5 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return -ERANGE;
-	return reset_at(service, timer, tw__clock_read(service) + delay_ns);
+	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
 }
