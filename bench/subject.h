@@ -37,7 +37,8 @@ struct subject_setup {
 struct subject_view {
 	uint64_t pending; /* counted from the timers themselves */
 	uint64_t wakeups; /* of the subject's own thread */
-	uint64_t ticks;   /* turns of the tick thread that did something, their CPU time; the longest since the last view */
+	uint64_t
+	    ticks; /* turns of the tick thread that did something, their CPU time; the longest since the last view */
 	uint64_t tick_cpu_ns;
 	uint64_t tick_cpu_max_ns;
 	size_t user_bytes; /* what the user of a timer keeps for it: handle or record */

@@ -156,7 +156,6 @@ static void set_excess(struct outcome *outcome, const struct lateness *lateness,
 				(double)lateness_percentile_ns(control, parts[i].share));
 }
 
-
 static void set_ticks(struct outcome *outcome, const struct subject_view *before, const struct subject_view *after)
 {
 	if (after->ticks == before->ticks)
@@ -164,7 +163,6 @@ static void set_ticks(struct outcome *outcome, const struct subject_view *before
 	uint64_t ticks = after->ticks - before->ticks;
 	outcome_set(outcome, "tick_cpu_mean_ns", (double)(after->tick_cpu_ns - before->tick_cpu_ns) / (double)ticks);
 	outcome_set(outcome, "tick_cpu_max_ns", (double)after->tick_cpu_max_ns);
-	
 }
 
 static void check(const struct records *all, uint32_t wanted, struct outcome *outcome)

@@ -15,7 +15,7 @@ awk -v dir="$dir" '
 	/^```c[[:space:]]*$/ { in_block = 1; text = ""; next }
 	/^```/ && in_block {
 		in_block = 0
-		if (text ~ /int main/)
+		if (text ~ /int main *[(]/)
 			printf "%s", text > (dir "/program" ++n ".c")
 		next
 	}

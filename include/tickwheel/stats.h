@@ -40,7 +40,7 @@ struct tw_stats {
 	uint64_t refused;      /* hand-overs that an executor refused (each try counts) */
 	uint64_t wakeups;      /* times the tick thread woke up */
 	uint64_t ticks;        /* turns of the driver that drained or handed over something */
-	uint64_t tick_cpu_ns;	 /* CPU time of the tick thread in those turns, and in the longest of them */
+	uint64_t tick_cpu_ns;  /* CPU time of the tick thread in those turns, and in the longest of them */
 	uint64_t tick_cpu_max_ns;
 	uint64_t entries;       /* in the wheel, dead ones included */
 	uint64_t dead_entries;  /* estimate: entries less pending timers */
