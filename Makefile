@@ -25,6 +25,10 @@ common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude 
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
 
+ifeq ($(opt_$(MODE)),)
+$(error MODE=$(MODE) is not known: release, debug, asan or tsan)
+endif
+
 B    := build/$(MODE)
 Q    := $(if $(filter 1,$(V)),,@)
 say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
@@ -42,12 +46,12 @@ example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: all help deps demo test stress tsan asan bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan bench check check-includes check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
 all: deps-build ## the library, static and shared
-	$(Q)$(MAKE) --no-print-directory $(lib) $(shared) MODE=$(MODE)
+	$(again) $(lib) $B/libtickwheel.so MODE=$(MODE)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 |\2/p' $(MAKEFILE_LIST) | column -t -s '|'
@@ -55,14 +59,27 @@ help: ## this list
 deps-%:
 	@CC="$(CC)" CXX="$(CXX)" .ci/deps $(subst +, ,$*)
 
+# Each target first sees to its packages, then builds in a second make, quietly, on all processors.
+ifeq ($(MAKELEVEL),0)
+.NOTPARALLEL:
+endif
+again = $(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# Objects made by another compiler, or with other flags, are made again.
+$B/flags: FORCE
+	@mkdir -p $(@D); echo '$(CC) $(common) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(common) $(CFLAGS)' >$@
+
 # ------------------------------------------------------------------ library
 
-$B/%.o: %.c
+$B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
 	$(call say,cc)$(CC) $(common) $(CFLAGS) -c -o $@ $<
 
 $(lib): $(lib_o)
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
+
+$B/libtickwheel.so: $(shared)
+	@ln -sf $(<F) $@
 
 $(shared): $(lib_o) tickwheel.map
 	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=tickwheel.map -Wl,-z,nodelete \
@@ -91,18 +108,18 @@ $B/bench/bench: $(bench_o) $(lib)
 # ------------------------------------------------------------------ to run
 
 demo: deps-build+demo ## a real server under load, its timeouts made with this library; ends with a verdict
-	$(Q)$(MAKE) --no-print-directory $B/bin/server $B/bin/demo
+	$(again) $B/bin/server $B/bin/demo
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
-	$(Q)$(MAKE) --no-print-directory $(lib) $(shared) $(example_bins) $B/test/unit/run
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(Q)test/examples.sh $B/bin
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 stress: deps-build ## ledger stress, SECONDS=n
-	$(Q)$(MAKE) --no-print-directory $(stress_bins)
+	$(again) $(stress_bins)
 	$(Q)set -e; for s in $(stress_bins); do $$s $(SECONDS); done
 
 tsan: ## the stress under ThreadSanitizer
@@ -110,19 +127,19 @@ tsan: ## the stress under ThreadSanitizer
 		$(MAKE) --no-print-directory stress MODE=tsan
 
 asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	$(Q)$(MAKE) --no-print-directory stress MODE=asan
-	$(Q)$(MAKE) --no-print-directory deps-build+test build/asan/test/unit/run MODE=asan
+	$(again) stress MODE=asan
+	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)build/asan/test/unit/run --jobs 2
 
 bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
-	$(Q)$(MAKE) --no-print-directory $B/bench/bench
+	$(again) $B/bench/bench
 	$(Q)mkdir -p build/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
 
-check: check-includes check-format test ## what CI runs
+check: check-includes check-format test ## the cheap checks, and the tests
 
 check-includes: deps-build ## arrows between folders point one way
-	$(Q)$(MAKE) --no-print-directory $(lib_o)
+	$(again) $(lib_o)
 	$(Q)test/includes.sh $B
 
 check-format: deps-check ## the code is formatted

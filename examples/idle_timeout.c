@@ -2,6 +2,8 @@
  * An idle timeout: each use of a connection moves it, with the time that the loop has read anyway. tw_reset_at reads no
  * clock, and to move a timer to later costs one compare-and-swap; the handle stays the same.
  */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+
 #include <semaphore.h>
 #include <stdio.h>
 #include <time.h>

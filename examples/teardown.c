@@ -3,6 +3,8 @@
  * and the memory is still in use; after tw_cancel_wait it is the caller's again, and all that the callback wrote is
  * visible.
  */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
+
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -327,7 +327,6 @@ static void choose_make(struct make *make, uint64_t *seed)
 	} else {
 		cfg->workers = 1 + (uint32_t)random_below(seed, 4);
 	}
-	round_now.tick_ns = cfg->tick_ns ? cfg->tick_ns : TW_MILLISECOND;
 	round_now.may_drop = cfg->on_refused == TW_REFUSED_DROP && cfg->executor != tw_executor_inline();
 }
 

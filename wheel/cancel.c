@@ -131,10 +131,9 @@ bool tw_is_pending(tw_service *service, tw_timer timer)
 
 static uint64_t remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
-	if (word & TW__UNFILED)
-		return (word & TW__DEADLINE_MASK) << TW__HINT_SHIFT;
-	uint64_t tick = word & TW__FAR ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
-				       : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+	uint64_t tick = word & TW__UNFILED ? (word & TW__DEADLINE_MASK) << tw__hint_shift(service)
+			: word & TW__FAR   ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
+					   : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
 	return due_ns > now_ns ? due_ns - now_ns : 0;
 }

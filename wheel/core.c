@@ -31,6 +31,11 @@ static bool power_of_two(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
+static bool executor_is_sound(const tw_executor *executor)
+{
+	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
+}
+
 static int config_check(const struct tw_service_config *c)
 {
 	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
@@ -43,9 +48,11 @@ static int config_check(const struct tw_service_config *c)
 		return -EINVAL;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
 		return -EINVAL;
-	if ((c->executor && (!c->executor->ops || !c->executor->ops->submit)) || !c->clock->ops)
+	if ((c->executor && !executor_is_sound(c->executor)) || !c->clock->ops)
 		return -EINVAL;
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
+		return -EINVAL;
+	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
 		return -EINVAL;
 	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
 		return -EINVAL;

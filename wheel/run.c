@@ -427,6 +427,8 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 
 int tw_run_one(tw_batch *batch)
 {
+	if (!batch)
+		return -EINVAL;
 	tw_service *service = tw__batch_service(batch);
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
@@ -444,6 +446,8 @@ int tw_run_one(tw_batch *batch)
  */
 void tw_run_drop(tw_batch *batch)
 {
+	if (!batch)
+		return;
 	tw_service *service = tw__batch_service(batch);
 	struct tw__local *local = tw__local_of(service);
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));

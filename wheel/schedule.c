@@ -14,12 +14,6 @@
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
-static uint64_t hint_of(uint64_t delay_ns)
-{
-	uint64_t hint = delay_ns >> TW__HINT_SHIFT;
-	return hint < TW__DEADLINE_MASK ? hint : TW__DEADLINE_MASK;
-}
-
 static int refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local)
@@ -56,7 +50,7 @@ static inline uint64_t deadline_bits(tw_service *service, uint64_t deadline_ns)
 	uint64_t tick = tw__tick_to_write(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
 	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
 		return tick & TW__DEADLINE_MASK;
-	return TW__UNFILED | hint_of((tick - cursor) * service->tick_ns);
+	return TW__UNFILED | tick >> tw__hint_shift(service);
 }
 
 /* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */

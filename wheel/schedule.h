@@ -4,7 +4,14 @@
 
 #include "wheel/core.h"
 
-/* An UNFILED word's deadline bits: its delay in units of 2^20 ns (about 1 ms), for tw_remaining. */
-enum { TW__HINT_SHIFT = 20 };
+/*
+ * An UNFILED word's deadline bits, for tw_remaining: the upper bits of its deadline's tick. How many ticks one step of them is, is chosen
+ * so that the longest delay fits: half a minute at ticks of 1 ms, for timers that are hours away.
+ */
+static inline unsigned tw__hint_shift(const tw_service *service)
+{
+	uint64_t longest = TW_MAX_DELAY_NS / service->tick_ns;
+	return 65 - (unsigned)__builtin_clzll(longest) - TW__DEADLINE_BITS;
+}
 
 #endif

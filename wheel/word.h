@@ -6,7 +6,7 @@
  *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
  *
  * States of the 5 bits: FREE, RUNNING, SETTLING, or ARMED with four flags:
- *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (the delay in 2^20 ns)
+ *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
  *   FAR      the deadline is a quarter of the range or more ahead; the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
  *   OPTION   a side record exists (release, period)

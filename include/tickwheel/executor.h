@@ -25,7 +25,7 @@ typedef struct tw_batch tw_batch;
 typedef struct tw_executor tw_executor;
 
 struct tw_executor_ops {
-	size_t size; /* sizeof(struct tw_executor_ops) */
+	size_t size; /* sizeof(struct tw_executor_ops); smaller: -EINVAL from tw_service_create, as is submit NULL */
 
 	/*
 	 * Take over n tickets of batch (n >= 1). Called by the tick thread, or by whoever drives the service: it must
@@ -42,11 +42,11 @@ struct tw_executor {
 /*
  * Claim the batch's next run and carry it out on this thread, release callback included.
  * 1: a callback was run. 0: it had been cancelled or moved meanwhile; the ticket is used up all the same.
- * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it.
+ * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it. -EINVAL: NULL.
  */
 TW_API int tw_run_one(tw_batch *batch);
 
-/* Give the next run back to the service, which hands it over again within a tick or two. Uses up one ticket. */
+/* Give the next run back to the service, which hands it over again within a tick or two. Uses up one ticket. NULL: nothing. */
 TW_API void tw_run_drop(tw_batch *batch);
 
 /*

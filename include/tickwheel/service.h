@@ -74,8 +74,8 @@ struct tw_service_config {
 	size_t size;           /* sizeof(struct tw_service_config); 0 only if all else is 0 too */
 	uint64_t tick_ns;      /* resolution; 50 us .. 1 s; default 1 ms */
 	uint32_t buckets;      /* of the first wheel; power of two, 64 .. 65536; default 4096 */
-	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi; address space, touched on demand. A thread's cache of free
-	                        * slots may exceed it by up to 256 */
+	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi; address space, touched on demand. Each thread that uses the
+				* service, its own ones included, may add up to 256: its cache of free slots */
 	uint32_t lane_entries; /* undrained entries per scheduling thread; 1024 .. 2^30; default 1 Mi */
 	uint32_t workers;      /* threads of the service's own pool; 1 .. 1024; default: CPUs the process may use.
 	                        * Must be 0 if executor is given */
@@ -90,7 +90,7 @@ struct tw_service_config {
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 	int sched_policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR of the tick thread; 0 (SCHED_OTHER): default */
-	int sched_priority; /* for SCHED_FIFO and SCHED_RR */
+	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
 };
 
 /*
@@ -109,7 +109,8 @@ enum tw_close_mode {
 
 /*
  * Refuses new work (-ESHUTDOWN), settles the old, waits for callbacks that run, and stops the service's threads.
- * Handles stay usable (tw_cancel: TW_GONE). A second close waits for the first and answers the same.
+ * Handles stay usable (tw_cancel: TW_GONE). A second close waits for the first to end, as long as its own timeout allows, and then does by
+ * its own mode with what that left; nothing is left by one that answered 0.
  * 0: settled. -EINVAL: NULL or unknown mode. -EDEADLK: called from a callback of this service, or
  * TW_CLOSE_DRAIN on a manual clock with timers pending, which nobody could advance.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
@@ -119,12 +120,16 @@ enum tw_close_mode {
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 
 /*
- * Closes with TW_CLOSE_DROP, waits without bound if that was not done, and frees everything. May not race with any
+ * Closes with TW_CLOSE_DROP if no close has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is dropped), waits
+ * without bound, and frees everything. May not race with any
  * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
  */
 TW_API int tw_service_destroy(tw_service *service);
 
-/* The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. */
+/*
+ * The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. It never
+ * falls by more than a tick: while a manual clock is set back it stands still.
+ */
 TW_API uint64_t tw_now(const tw_service *service);
 
 /* ----------------------------------------------------------------- schedule */
@@ -132,7 +137,8 @@ TW_API uint64_t tw_now(const tw_service *service);
 /*
  * Common to all that schedule. Any thread, also from callbacks. Lock-free; no allocation but now and then to grow.
  * fn runs once, on the executor, never inside the call itself; not before now + delay (G1), at most 2 ticks
- * plus dispatch after it (G2). Delay 0 and deadlines in the past are due at once. *out (may be NULL) is
+ * plus dispatch after it (G2). Delay 0 and deadlines in the past are due at once: in the
+ * driver's next turn, by the next tick at the latest. *out (may be NULL) is
  * written before the timer is published: its callback may read it. On an error nothing is scheduled and *out is "no timer"
  * (untouched if arguments are bad).
  * -EINVAL: service or fn NULL, a bad option. -ERANGE: beyond TW_MAX_DELAY_NS. -EAGAIN: max_timers or lane_entries
@@ -222,7 +228,10 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
  */
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
-/* Hints, true when looked at: is it waiting to run? How long until it is due (0: due)? -ENOENT: not pending. */
+/*
+ * Hints, true when looked at: is it waiting to run? How long until it is due (0: due)? For a timer hours away that was scheduled a
+ * moment ago, it may be up to 1/32 less. -ENOENT: not pending. -EINVAL: NULL.
+ */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
 TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 

@@ -9,8 +9,8 @@
  *   - runs do not overlap, and the release comes once, after the last.
  *
  * floor_ns is the earliest instant of the next run. A reset that has answered 0 has moved it: the timer was armed, so the
- * next run comes after the reset and owes it obedience. While the call is under way the run may be meant for the old
- * instant or for the new one, so floor_ns is the smaller of the two for that long. Resets of one timer from several threads
+ * next run comes after the reset and owes it obedience. While the call is under way (candidate_ns) the run may be meant
+ * for the old instant or for the new one, and is held to the smaller of the two. Resets of one timer from several threads
  * are made one at a time (reset_lock), or nobody could tell which was the last.
  *
  * Plain fields are written by callbacks only: the library orders the runs of one timer, and ThreadSanitizer watches it.
@@ -45,6 +45,7 @@ struct record {
 	atomic_bool accepted;
 
 	_Atomic uint64_t floor_ns;
+	_Atomic uint64_t candidate_ns; /* what a reset under way asks for; UINT64_MAX: none */
 	atomic_flag reset_lock;
 	atomic_uint reset_calls; /* moves on as a reset begins, and as it ends: odd while one is under way */
 
@@ -66,8 +67,7 @@ static struct {
 	uint64_t seed;
 	uint64_t number;
 	atomic_bool closing; /* close has been called */
-	uint64_t tick_ns;
-	bool may_drop; /* the executor may refuse, and the policy is to drop */
+	bool may_drop;       /* the executor may refuse, and the policy is to drop */
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
@@ -99,6 +99,7 @@ static void record_prepare(struct record *r, tw_service *service, enum record_ki
 	r->has_release = has_release;
 	r->runs_wanted = 1;
 	atomic_store(&r->limit, UINT32_MAX);
+	atomic_store(&r->candidate_ns, UINT64_MAX);
 }
 
 /* ------------------------------------------------------------ answers of cancels */
@@ -169,12 +170,17 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 
 /* ------------------------------------------------------------ resets */
 
-static uint64_t lower_floor(struct record *r, uint64_t candidate_ns, uint64_t *old_ns)
+/*
+ * The reset has answered 0. If the floor is no longer what it was, a run has come in between, and nobody can tell whether
+ * before the reset took effect or after it: then the lower floor is the one that surely holds.
+ */
+static void move_floor(struct record *r, uint64_t before_ns, uint64_t due_ns)
 {
-	*old_ns = atomic_load(&r->floor_ns);
-	while (candidate_ns < *old_ns && !atomic_compare_exchange_weak(&r->floor_ns, old_ns, candidate_ns))
+	uint64_t floor_ns = before_ns;
+	if (atomic_compare_exchange_strong(&r->floor_ns, &floor_ns, due_ns))
+		return;
+	while (due_ns < floor_ns && !atomic_compare_exchange_weak(&r->floor_ns, &floor_ns, due_ns))
 		;
-	return candidate_ns < *old_ns ? candidate_ns : *old_ns;
 }
 
 /* From outside of the timer's own callback. absolute: by tw_reset_at. */
@@ -183,17 +189,18 @@ static void record_reset(struct record *r, uint64_t delay_ns, bool absolute)
 	if (atomic_flag_test_and_set(&r->reset_lock))
 		return; /* another thread is at it */
 	atomic_fetch_add(&r->reset_calls, 1);
-	uint64_t due_ns = tw_now(r->service) + delay_ns, old_ns;
-	uint64_t lowered_ns = lower_floor(r, due_ns, &old_ns);
+	uint64_t due_ns = tw_now(r->service) + delay_ns, before_ns = atomic_load(&r->floor_ns);
+	atomic_store(&r->candidate_ns, due_ns);
 	int answer = absolute ? tw_reset_at(r->service, r->timer, due_ns) : tw_reset(r->service, r->timer, delay_ns);
-	/* Unless the callback has set a new floor meanwhile, which is the later word. */
-	atomic_compare_exchange_strong(&r->floor_ns, &lowered_ns, answer == 0 ? due_ns : old_ns);
-	if (answer == 0)
+	if (answer == 0) {
+		move_floor(r, before_ns, due_ns);
 		atomic_fetch_add(&round_now.resets, 1);
-	else if (answer == -ENOENT)
+	} else if (answer == -ENOENT) {
 		atomic_store(&r->ended, true);
-	else if (answer != -EBUSY && answer != -ESHUTDOWN && answer != -EAGAIN)
+	} else if (answer != -EBUSY && answer != -ESHUTDOWN && answer != -EAGAIN) {
 		violation(r, "tw_reset answers %d", answer);
+	}
+	atomic_store(&r->candidate_ns, UINT64_MAX);
 	atomic_fetch_add(&r->reset_calls, 1);
 	atomic_flag_clear(&r->reset_lock);
 }
@@ -213,17 +220,13 @@ static void record_re_arm(struct record *r, uint64_t delay_ns)
 
 /* ------------------------------------------------------------ a run and a release */
 
-/* A reset moves the phase, but up to a tick: one to the tick that the series was due in anyway changes nothing. */
-static uint64_t next_floor(const struct record *r, uint64_t floor_ns, unsigned reset_calls)
-{
-	uint64_t next_ns = floor_ns + r->period_ns;
-	return reset_calls == r->reset_calls_at_last_run ? next_ns : next_ns - round_now.tick_ns;
-}
-
 static void check_instant(struct record *r, uint64_t now_ns)
 {
+	uint64_t candidate_ns = atomic_load(&r->candidate_ns); /* first: a reset that is over has moved the floor */
 	uint64_t floor_ns = atomic_load(&r->floor_ns), overruns = tw_overruns();
 	unsigned reset_calls = atomic_load(&r->reset_calls);
+	if (candidate_ns < floor_ns)
+		floor_ns = candidate_ns;
 	/* Missed instants lie between the last run and this one, unless the phase may have moved. */
 	bool in_phase = r->kind == FIXED_RATE && reset_calls == r->reset_calls_at_last_run && reset_calls % 2 == 0;
 	if (in_phase)
@@ -231,7 +234,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 	if (now_ns < floor_ns && !tw_closing())
 		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
 	if (r->kind == FIXED_RATE)
-		atomic_store(&r->floor_ns, next_floor(r, floor_ns, reset_calls));
+		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
 	else if (overruns != 0)
 		violation(r, "overruns of what is no fixed-rate series");
 	r->reset_calls_at_last_run = reset_calls;
