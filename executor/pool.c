@@ -16,7 +16,8 @@
  *       against searching-1, idle bit (seq_cst) -> full fence -> look for work: of a bringer that wakes nobody, and a worker about
  *       to sleep, one sees the other. Without it a batch waits until the next one comes.
  *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
- *       makes the wait return at once.
+ *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
+ *       else it would be woken by it later, with nobody counting it as searching.
  *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
  *       holds the sequence).
  *
@@ -98,23 +99,42 @@ static bool take_idle(struct tw__pool *pool, unsigned index)
 	return true;
 }
 
-/* Wakes one sleeper to search, unless somebody searches. */
-static void wake_one(struct tw__pool *pool)
+/* Calls a sleeper, in whose name `searching` was raised already. */
+static bool call_one(struct tw__pool *pool)
 {
-	uint32_t none = 0;
-	if (!tw_cas_seq_cst(&pool->searching, &none, 1))
-		return;
 	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++) {
 		uint64_t bits;
 		while ((bits = tw_load_seq_cst(&pool->idle[w]))) {
 			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
 			if (!take_idle(pool, index))
 				continue;
-			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3; it searches in our name */
-			return;
+			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3 */
+			return true;
 		}
 	}
-	tw_sub_seq_cst(&pool->searching, 1);
+	return false;
+}
+
+static bool any_idle(struct tw__pool *pool)
+{
+	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++)
+		if (tw_load_seq_cst(&pool->idle[w]))
+			return true;
+	return false;
+}
+
+/*
+ * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
+ * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (E2).
+ */
+static void wake_one(struct tw__pool *pool)
+{
+	do {
+		uint32_t none = 0;
+		if (!tw_cas_seq_cst(&pool->searching, &none, 1) || call_one(pool))
+			return;
+		tw_sub_seq_cst(&pool->searching, 1);
+	} while (any_idle(pool));
 }
 
 static inline void call_for_help(struct tw__pool *pool)
@@ -209,6 +229,9 @@ static bool sleep_until_called(struct worker *self, struct find *find)
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))
 			tw_add_seq_cst(&pool->searching, 1);
+		else if (found)
+			ck_ec32_wait(&self->wakes, &ec_mode, before,
+				     NULL); /* E3: called already; the call must not wake us later */
 		return found;
 	}
 	ck_ec32_wait(&self->wakes, &ec_mode, before, NULL);

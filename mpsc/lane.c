@@ -216,7 +216,7 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 		return 0;
 	if (!try_lock(lane))
 		return -1;
-	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_acquire(&lane->tail); /* P1 */
+	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail); /* P1; gate's P2 */
 	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
 	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);
 	if (index == 0 && head != 0 && head != tail)

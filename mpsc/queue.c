@@ -99,7 +99,7 @@ static struct tw__lane *make(struct tw__queue *queue)
 	queue->ops->init(lane, queue->context);
 	lane->next = tw_load_relaxed(&queue->lanes);
 	tw_store_relaxed(&queue->lane_count, tw_load_relaxed(&queue->lane_count) + 1);
-	tw_store_release(&queue->lanes, lane); /* P1: pairs with queue_first */
+	tw_store_seq_cst(&queue->lanes, lane); /* P1: pairs with queue_first */
 	return lane;
 }
 

@@ -9,7 +9,7 @@
  * queue for the first time, when it ends, and when a queue is destroyed; so an exit hook and a destroy cannot meet halfway.
  *
  * Pairing table
- *   P1  lanes (list head): store-release (attach) -> load-acquire (driver, statistics): a lane is complete before it is found.
+ *   P1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane is complete before it is found.
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
@@ -61,7 +61,7 @@ static inline struct tw__lane *tw__queue_lane(struct tw__queue *queue)
 /* To walk all lanes: for (l = tw__queue_first(q); l; l = l->next). */
 static inline struct tw__lane *tw__queue_first(struct tw__queue *queue)
 {
-	return tw_load_acquire(&queue->lanes); /* P1: pairs with attach */
+	return tw_load_seq_cst(&queue->lanes); /* P1: pairs with attach; gate's P2 for a thread's first push */
 }
 
 #endif

@@ -2,7 +2,8 @@
  * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The winner owns the slot at once;
  * entries left behind carry a generation that no longer matches. Nothing is unlinked.
  *
- * tw_cancel is lock-free: its compare-and-swap fails only if another thread changed the timer.
+ * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the thread's magazine; of every 128th
+ * or so, and for timers with a side record, the depot's lock is taken for a moment.
  */
 #include <errno.h>
 #include <time.h>

@@ -39,7 +39,7 @@ tw_clock *tw_clock_monotonic(void)
 
 struct manual {
 	tw_clock clock;
-	_Atomic uint64_t now_ns; /* written under `advancing` */
+	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
 	pthread_mutex_t advancing;
 	pthread_mutex_t lock; /* the list */
 	struct tw__clock_listener *listeners;
@@ -128,10 +128,15 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 	return limit_ns;
 }
 
+/* Callbacks of one service may bring work to another, so they are told until none has anything to do. */
 static void tell_all(struct manual *manual, uint64_t now_ns)
 {
-	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
-		l->moved(l, now_ns);
+	bool any;
+	do {
+		any = false;
+		for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
+			any |= l->moved(l, now_ns);
+	} while (any);
 }
 
 static int advance(struct manual *manual, uint64_t to_ns)

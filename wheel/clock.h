@@ -10,8 +10,8 @@
 /* A service on a clock that moves by hand. */
 struct tw__clock_listener {
 	struct tw__clock_listener *next;
-	/* The clock stands at now_ns: returns when what is due has been handed over. */
-	void (*moved)(struct tw__clock_listener *listener, uint64_t now_ns);
+	/* The clock stands at now_ns: returns when what is due has been handed over; whether there was anything, as far as it knows. */
+	bool (*moved)(struct tw__clock_listener *listener, uint64_t now_ns);
 	/*
 	 * The next instant at which it wants to be told, later than the one it was last told; UINT64_MAX: the end of the
 	 * advance will do.

@@ -131,28 +131,31 @@ static tw_service *listening(struct tw__clock_listener *listener)
 	return (tw_service *)(void *)((char *)listener - offsetof(tw_service, listener));
 }
 
-/* What is due at the clock's new time, to the end: callbacks may bring more of it. */
-static void drive_all(tw_service *service)
+/* What is due at the clock's new time, to the end: callbacks may bring more of it. Whether there was anything to do. */
+static bool drive_all(tw_service *service)
 {
 	struct tw__local *local = tw__local_of(service);
+	bool any = false, more = true;
 	pthread_mutex_lock(&service->driving);
-	struct tw__turn turn;
-	do {
-		turn = tw__turn(service, local, SIZE_MAX);
-	} while (turn.done || turn.again);
+	while (more && !tw_load_acquire(&service->closed)) { /* closed: the closer drives */
+		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
+		more = turn.done || turn.again || turn.behind;
+		any |= turn.done || turn.drained;
+	}
 	pthread_mutex_unlock(&service->driving);
+	return any;
 }
 
-static void clock_moved(struct tw__clock_listener *listener, uint64_t now_ns)
+static bool clock_moved(struct tw__clock_listener *listener, uint64_t now_ns)
 {
 	(void)now_ns; /* the turn reads the clock itself, which may have been set further on */
 	tw_service *service = listening(listener);
-	if (tw_load_acquire(&service->closed))
-		return;
 	if (service->threaded)
-		tw__driver_await_turn(service, UINT64_MAX);
+		tw__driver_await_turn(service,
+				      UINT64_MAX); /* also while it drains; returns when the thread has ended */
 	else if (tw__local_of(service))
-		drive_all(service);
+		return drive_all(service);
+	return false;
 }
 
 static uint64_t clock_next(struct tw__clock_listener *listener)
@@ -165,7 +168,7 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->ready.first) /* refused: offered again in the next tick */
+	if (service->ready.first || plan.tick < service->wheel.next) /* refused: offered again in the next tick */
 		plan.tick = service->wheel.next;
 	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	pthread_mutex_unlock(&service->driving);
@@ -308,7 +311,12 @@ int tw_advance(tw_service *service, size_t budget)
 		return -ENOMEM;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	struct tw__turn turn = tw__turn(service, local, budget);
+	bool closed = tw_load_acquire(&service->closed);
+	struct tw__turn turn = {0};
+	if (!closed)
+		turn = tw__turn(service, local, budget);
 	pthread_mutex_unlock(&service->driving);
+	if (closed)
+		return -ESHUTDOWN;
 	return turn.done > INT_MAX ? INT_MAX : (int)turn.done;
 }

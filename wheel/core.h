@@ -75,7 +75,8 @@ struct tw_service {
 	uint64_t batch_sequence;          /* of the last batch; 48 bits */
 	uint32_t quiet_turns;             /* in a row, with little traffic */
 	uint32_t turns;
-	bool woken; /* slept since the last turn */
+	bool unfinished; /* something is left to do soon, whatever the clock says */
+	bool woken;      /* slept since the last turn */
 	struct tw__histogram lateness;
 	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
 	_Atomic uint64_t entries; /* copy of wheel.entries */

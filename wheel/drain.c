@@ -73,7 +73,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 		if (asked + TW__WHEEL_REACH < next)
 			asked = next - 1;
 		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__FAR : 0;
-		uint64_t filed = tw__word_move(word, TW__UNFILED, far, asked);
+		uint64_t filed = tw__word_move(word, TW__UNFILED, far, far ? tw__far_bits(asked) : asked);
 		if (far)
 			tw__note_far(service, slot, generation, asked);
 		if (tw_likely(filed == word) || tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
@@ -85,7 +85,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 
 static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
-	if (!(word & TW__FAR) || (word ^ tick) & TW__DEADLINE_MASK)
+	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
 		return; /* moved again since; that brought an entry of its own */
 	tw__note_far(service, slot, tw__word_generation(word), tick);
 	tw__file(service, slot, word, 0);
@@ -97,7 +97,8 @@ static bool is_base(tw_service *service, struct tw__local *local, const struct t
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
-		local->guess_ns = service->bases_ns[entry->value % TW__STAMPS];
+		bool remembered = tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - entry->value < TW__STAMPS;
+		local->guess_ns = remembered ? service->bases_ns[entry->value % TW__STAMPS] : 0;
 		raise_to_stamp(service, local, now_ns);
 	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;
@@ -144,8 +145,8 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 	} else {
 		return false;
 	}
-	if (tick > next + TW__WHEEL_REACH - 2 || tick + TW__WHEEL_REACH < next)
-		return false;
+	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
+		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
 	tw__wheel_add(&service->wheel, tick, tw__what_entry(entry->what));
 	return true;
 }

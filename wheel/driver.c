@@ -1,8 +1,8 @@
 /*
  * The driver: turns the wheel. It is the tick thread, or whoever calls tw_advance.
  *
- * One turn: hand over what is due, drain the lanes, hand over what has become due thereby, give batches to the executor,
- * move far timers a bit nearer, sweep a bit.
+ * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the executor, move far timers a bit
+ * nearer, sweep a bit.
  *
  * The tick thread has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time
  * (drain.c says what for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers
@@ -97,8 +97,11 @@ static void refile(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (!((word ^ entry) >> TW__GENERATION_SHIFT) && tw__word_armed(word))
-		tw__file(service, slot, word, tw__word_deadline(word, service->wheel.next));
+	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+		return;
+	uint64_t next = service->wheel.next, tick = tw__word_deadline(word, next);
+	tw__file(service, slot, word,
+		 tick < next + TW__WHEEL_REACH ? tick : next - 1); /* due hours ago, read as the future */
 }
 
 /* Chunks of batches that are over. The number of runs that were given back with them. */
@@ -139,11 +142,13 @@ static bool forced(const tw_service *service)
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
 }
 
-/* Offers the first chunk that is ready. False: refused, it waits. */
-static bool offer(tw_service *service, struct tw__chunk *chunk)
+enum offered { TAKEN, REFUSED, HELD_BACK };
+
+/* Offers the first chunk that is ready; if it is not taken it stays. */
+static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 {
 	if (tw__wheel_chunks_left(&service->wheel) < 2 * TW__SEGMENT_ENTRIES)
-		return false; /* batches that nobody finishes hold the chunks */
+		return HELD_BACK; /* batches that nobody finishes hold the chunks */
 	struct tw__chunk *next = chunk->next;
 	bool was_last = service->ready.last == chunk;
 	tw_batch *batch = tw__batch_lend(service, chunk, forced(service), service->last_now_ns);
@@ -152,12 +157,12 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 		service->ready.first = next;
 		if (was_last)
 			service->ready.last = NULL;
-		return true;
+		return TAKEN;
 	}
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
 	tw_bump(&service->refused, 1);
-	return false;
+	return REFUSED;
 }
 
 /* Leaves only the first n entries in the first chunk; the rest gets one of its own behind it. */
@@ -190,11 +195,12 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 		unsigned count = chunk->count;
 		bool here = service->executor == tw_executor_inline();
 		if (!here && chunk->holder_count == 0) {
-			if (offer(service, chunk)) {
+			enum offered offered = offer(service, chunk);
+			if (offered == TAKEN) {
 				done += count;
 				continue;
 			}
-			if (service->on_refused == TW_REFUSED_RETRY)
+			if (offered == HELD_BACK || service->on_refused == TW_REFUSED_RETRY)
 				break;
 			if (service->on_refused == TW_REFUSED_DROP)
 				drop_all(service, local, chunk);
@@ -346,6 +352,7 @@ static uint64_t park(tw_service *service)
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
 	if (any_unread(service) || take_home(service) || requested(service))
 		return 0;
+	service->unfinished = !sure;
 	if (!sure && next_tick_ns(service) < plan_ns)
 		return next_tick_ns(service);
 	return plan_ns;
@@ -359,6 +366,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);
+	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
@@ -378,8 +386,7 @@ static void sleep_until(tw_service *service, uint64_t deadline_ns)
 {
 	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
 		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
-		bool waits_for_clock = !service->ready.first && !tw__wheel_sweeping(&service->wheel);
-		deadline_ns = waits_for_clock ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
+		deadline_ns = !service->unfinished ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
 	}
 	tw__gate_sleep(&service->gate, deadline_ns);
 	tw_bump(&service->wakeups, 1);
@@ -415,6 +422,8 @@ static void *tick_thread(void *arg)
 	if (local)
 		pthread_mutex_unlock(&service->driving);
 	tw_store_seq_cst(&service->stopped, 1);
+	tw_add_seq_cst(&service->turn_done, 1); /* whoever waits for a turn looks at `stopped` then */
+	tw__futex_wake(&service->turn_done, INT32_MAX);
 	tw__futex_wake(&service->stopped, INT32_MAX);
 	return NULL;
 }

@@ -11,7 +11,7 @@
  * Invariant: an armed MULTI timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
  * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever.
  *
- * A FAR word holds only the low bits of its deadline T; the note holds all of it once the lane entry that brought it is drained.
+ * A FAR word holds only a hash of its deadline T; the note holds all of it once the lane entry that brought it is drained.
  * Far entries stand in the wheel at way points T - k * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel
  * at any time, whenever a timer for T is filed: so all timers for T go from one way point to the next together, in the
  * order in which they came (G6).
@@ -37,7 +37,7 @@ static enum tw__note_state note_state(const struct tw__note *note, uint32_t gene
 static bool far_known(const struct tw__note *note, uint64_t word)
 {
 	return note->generation == tw__word_generation(word) &&
-	       ((tw_load_relaxed(&note->far_tick) ^ word) & TW__DEADLINE_MASK) == 0;
+	       tw__far_bits(tw_load_relaxed(&note->far_tick)) == (word & TW__DEADLINE_MASK);
 }
 
 /* The last tick that an entry may be filed for when `first` is the first tick not yet handed over. */
@@ -54,8 +54,8 @@ static uint64_t way_point(uint64_t far_tick, uint64_t first)
 }
 
 /*
- * Clears FAR if the deadline has come near. False: the entry that brings the deadline is still in a lane, and will be filed; or the
- * timer is gone.
+ * Clears FAR if the deadline has come near; *word is what it has become. False: the entry that brings the deadline is still in a
+ * lane, and will be filed; or the timer is gone.
  */
 static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word, uint64_t first)
 {
@@ -65,11 +65,15 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 			note->state = TW__NOTE_NONE;
 			return false;
 		}
-		if (tw_load_relaxed(&note->far_tick) > reach(first))
+		uint64_t far_tick = tw_load_relaxed(&note->far_tick);
+		if (far_tick > reach(first))
 			return true;
-		if (tw_cas_acq_rel(&service->slots.words[slot], word, *word & ~TW__FAR))
-			*word &= ~TW__FAR;
-		if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
+		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
+		uint64_t next = service->wheel.next, near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
+		uint64_t cleared = tw__word_move(*word, TW__FAR, 0, near);
+		if (tw_cas_acq_rel(&service->slots.words[slot], word, cleared))
+			*word = cleared;
+		else if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
 			return false;
 	}
 	return true;
@@ -81,7 +85,7 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, ui
 {
 	struct tw__note *note = &service->slots.notes[slot];
 	uint32_t generation = tw__word_generation(*word);
-	bool is_noted = note_state(note, generation) == TW__NOTE_FILED, was_far = *word & TW__FAR;
+	bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
 	if (note_state(note, generation) == TW__NOTE_HANDED || (is_noted && (note->tick < low || note->tick >= high)))
 		return TW__VERDICT_DEAD;
 	if (what_for == TW__JUDGE_SWEEP)
@@ -90,7 +94,7 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, ui
 		return TW__VERDICT_DEAD;
 	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
 	if (!(*word & TW__FAR))
-		tick = was_far ? far_tick : tw__word_deadline(*word, service->wheel.next);
+		tick = tw__word_deadline(*word, service->wheel.next);
 	else if (what_for == TW__JUDGE_EXPIRE)
 		tick = way_point(far_tick, high);
 	else

@@ -61,7 +61,8 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 		if (r)
 			return r;
 	}
-	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0), tick);
+	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
+				       far ? tw__far_bits(tick) : tick);
 	if (!tw_cas_acq_rel(&service->slots.words[slot], word, moved)) /* W4 */
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));

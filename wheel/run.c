@@ -130,7 +130,8 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	do {
 		if (word & TW__ENDED)
 			return false;
-	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, tw__word_make(run->generation, state, tick)));
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
+				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);
 	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
@@ -149,8 +150,11 @@ static bool continues(tw_service *service, struct tw__local *local, struct tw__r
 		option = &service->slots.options[tw_load_relaxed(&service->slots.records[run->slot].option)];
 	uint64_t deadline_ns = run->rearm_ns;
 	if (option && option->period_ns) {
-		if (!next_of_series(service, local, option, now_ns, &deadline_ns))
+		bool more = next_of_series(service, local, option, now_ns, &deadline_ns);
+		if (!more && !run->rearm)
 			return false;
+		if (!more)
+			option->runs_left = 1; /* reset in its last run: one more */
 		if (run->rearm)
 			option->nominal_ns = deadline_ns = run->rearm_ns;
 	} else if (!run->rearm) {

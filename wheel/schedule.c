@@ -180,7 +180,7 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 	}
 	int r = arm(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
-		tw__option_put(&service->slots, 0, index);
+		tw__option_put_unslotted(&service->slots, index);
 	return r;
 }
 

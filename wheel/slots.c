@@ -195,11 +195,23 @@ uint32_t tw__option_get(struct tw__slots *slots)
 	return option;
 }
 
-void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option)
+static void free_option(struct tw__slots *slots, uint32_t option)
 {
-	pthread_mutex_unlock(tw__option_lock(slots, slot));
 	pthread_mutex_lock(&slots->lock);
 	slots->options[option].next_free = slots->free_option;
 	slots->free_option = option;
 	pthread_mutex_unlock(&slots->lock);
+}
+
+void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option)
+{
+	pthread_mutex_unlock(tw__option_lock(slots, slot));
+	free_option(slots, option);
+}
+
+void tw__option_put_unslotted(struct tw__slots *slots, uint32_t option)
+{
+	for (uint32_t slot = 0; slot < TW__OPTION_LOCKS; slot++)
+		pthread_mutex_unlock(tw__option_lock(slots, slot));
+	free_option(slots, option);
 }

@@ -99,6 +99,9 @@ uint32_t tw__option_get(struct tw__slots *slots);
 /* Frees the side record of a timer that this thread has ended. Waits for a reset that is writing to it. */
 void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option);
 
+/* The same where the slot is not known any more. */
+void tw__option_put_unslotted(struct tw__slots *slots, uint32_t option);
+
 /*
  * Keeps the side record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
  * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without a side record know no lock.

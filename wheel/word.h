@@ -7,7 +7,7 @@
  *
  * States of the 5 bits: FREE, RUNNING, SETTLING, or ARMED with four flags:
  *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
- *   FAR      the deadline is a quarter of the range or more ahead; the driver's notes hold all of it
+ *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it, the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
  *   OPTION   a side record exists (release, period)
  *
@@ -15,6 +15,8 @@
  *   from              to                by                        with
  *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
  *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
+ *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
+ *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
  *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
  *   ARMED FAR         ARMED             driver, when near         CAS
@@ -97,6 +99,15 @@ static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 	if (ahead < half)
 		return base + ahead;
 	return base > behind ? base - behind : 0;
+}
+
+/*
+ * What a FAR word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
+ * deadlines apart but for a chance of 2^-27, also those that lie a multiple of the range apart.
+ */
+static inline uint64_t tw__far_bits(uint64_t tick)
+{
+	return tick * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TW__DEADLINE_BITS);
 }
 
 /* The word of the same timer with another deadline and other flags. */
