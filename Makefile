@@ -118,7 +118,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)test/examples.sh $B/bin
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
-stress: deps-build ## ledger stress, SECONDS=n
+stress: deps-build ## ledger, handles and close under stress, SECONDS=n each
 	$(again) $(stress_bins)
 	$(Q)set -e; for s in $(stress_bins); do $$s $(SECONDS); done
 
@@ -129,7 +129,7 @@ tsan: ## the stress under ThreadSanitizer
 asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(again) stress MODE=asan
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
-	$(Q)build/asan/test/unit/run --jobs 2
+	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
 bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
 	$(again) $B/bench/bench

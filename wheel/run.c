@@ -324,7 +324,7 @@ tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forc
 	tw_batch *batch = (tw_batch *)(void *)chunk;
 	service->batch_sequence = (service->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = forced ? TW__BATCH_FORCED : 0;
-	chunk->holder[HOLDER_SERVICE] = (uintptr_t)service;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_LENT_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);

@@ -47,7 +47,9 @@ static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 
 static inline tw_service *tw__batch_service(tw_batch *batch)
 {
-	return (tw_service *)(uintptr_t)tw__batch_chunk(batch)->holder[HOLDER_SERVICE];
+	/* Relaxed: the same for all batches of an arena, but a late joiner may look while the chunk is lent anew. */
+	return (tw_service *)(uintptr_t)tw_load_relaxed(
+	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
 }
 
 static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)

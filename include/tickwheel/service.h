@@ -66,7 +66,8 @@ enum tw_drive {
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the tick thread */
-	TW_REFUSED_DROP = 2    /* ended with TW_FATE_DROPPED */
+	TW_REFUSED_DROP =
+	    2 /* ended with TW_FATE_DROPPED. The service's own pool refuses when thousands of batches wait */
 };
 
 /* All-zero is a good choice: each knob's 0 means its default. */
@@ -203,7 +204,7 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * changes nothing in memory, and so orders nothing towards the callback. A reset of a fixed-rate series moves its phase.
  * From inside its own callback it re-arms the timer (a one-shot too): no allocation, the same handle, armed when the
  * callback has returned, the delay counted from the call.
- * 0. -ENOENT: gone. -EBUSY: running, and this is not its callback. -ECANCELED: from its own callback, after a cancel.
+ * 0. -ENOENT: gone, or its release runs. -EBUSY: running, and this is not its callback. -ECANCELED: from its own callback, after a cancel.
  * -ESHUTDOWN: closed. -ERANGE. -EINVAL: service NULL. -EAGAIN, -ENOMEM: no room to move it earlier; nothing changed.
  */
 TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
