@@ -4,7 +4,7 @@
 enum { SMALL_BUCKET = 512, MOVES_PER_BUCKET = 8 };
 
 /* What one call moves at most, on each level; then due timers get their turn. */
-enum { MOVE_STEP = 2048 };
+enum { MOVE_STEP = 1024 };
 
 static uint64_t window_width(const struct tw__level *level)
 {
