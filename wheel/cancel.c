@@ -51,7 +51,8 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
  * already.
  */
-static int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation, uint64_t marks)
+static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation,
+								uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {

@@ -81,8 +81,9 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 	return 0;
 }
 
-static inline int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg, uint32_t option,
-		      tw_timer *out)
+/* Inlined into each of the short calls, where `kind` and `option` are constants. */
+static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
+						     void *arg, uint32_t option, tw_timer *out)
 {
 	struct tw__local *local = tw__local_of(service);
 	if (tw_unlikely(!local))
@@ -134,6 +135,12 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
 }
 
+static __attribute__((noinline)) int arm_any(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
+					     void *arg, uint32_t option, tw_timer *out)
+{
+	return arm(service, kind, value, fn, arg, option, out);
+}
+
 static bool beyond_range(const tw_service *service, uint64_t deadline_ns)
 {
 	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
@@ -178,7 +185,7 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 		option->runs_left = period->count;
 		option->fixed_delay = period->mode == TW_FIXED_DELAY;
 	}
-	int r = arm(service, kind, value, task->fn, task->arg, index, out);
+	int r = arm_any(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
 		tw__option_put_unslotted(&service->slots, index);
 	return r;
@@ -212,7 +219,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (known.period || known.release)
 		return arm_with_option(service, &known, known.period ? &period : NULL, out);
 	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	return arm(service, kind, known.when_ns, known.fn, known.arg, 0, out);
+	return arm_any(service, kind, known.when_ns, known.fn, known.arg, 0, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)
