@@ -281,6 +281,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__record *record = &service->slots.records[run.slot];
 	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
 	void *arg = tw_load_relaxed(&record->arg);
+	tw__debug_check(fn != TW__POISON);
 
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);

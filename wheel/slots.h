@@ -113,6 +113,26 @@ static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t
 	return lock;
 }
 
+/*
+ * Debug builds poison what a free slot last called, and check that a slot which is handed out is free: a use after the end is a trap,
+ * not a strange callback.
+ */
+#ifdef TW_DEBUG
+#define TW__POISON ((tw_fn *)(uintptr_t)UINT64_C(0xdead0000dead0000))
+static inline void tw__debug_check(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)
+{
+	tw_store_relaxed(&slots->records[slot].fn, TW__POISON);
+}
+#else
+#define tw__debug_check(holds) ((void)0)
+#define tw__debug_poison(slots, slot) ((void)0)
+#endif
+
 /* A free slot, the caller's own; 0: max_timers are in use. */
 static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
 {
@@ -121,6 +141,7 @@ static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine
 	uint32_t slot = magazine->slots[magazine->head];
 	magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
 	magazine->count--;
+	tw__debug_check(tw__word_state(tw_load_relaxed(&slots->words[slot])) == TW__FREE);
 	return slot;
 }
 
@@ -128,6 +149,7 @@ static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine
 static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
 				uint32_t generation)
 {
+	tw__debug_poison(slots, slot);
 	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
 		tw_add_relaxed(&slots->retired, 1);
 		return;
