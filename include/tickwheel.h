@@ -55,7 +55,7 @@
  *   G11 Cancelled timers cost no memory for long: the slot is free at once, what else they leave behind is bounded.
  *   G12 No spikes: moving far timers nearer and sweeping dead ones is spread over the ticks.
  *   G13 Manners: the service's threads block all signals but those that report their own faults, carry names, and take
- *       affinity, priority and stack size from the config. The tick thread never allocates.
+ *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).
  *
  * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
  * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy.

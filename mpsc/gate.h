@@ -19,6 +19,8 @@
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
  *   P3  bell: exchange-seq_cst (ring) against exchange-seq_cst to 0 (arm the bell), which comes before the driver looks at
  *       lanes and requests: a ring after that look is seen by the futex itself.
+ *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
+ *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, R1).
  */
 #ifndef TW_MPSC_GATE_H
 #define TW_MPSC_GATE_H

@@ -19,13 +19,19 @@
 
 enum { PREFETCH_AHEAD = 12, SAMPLE = 8, TAKES_PER_TURN = 1024 };
 
+/* Of the last numbers, it is known what they stood for. */
+static bool remembered(const tw_service *service, uint64_t sequence)
+{
+	return tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - sequence < TW__STAMPS;
+}
+
 static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
 {
 	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	if (sequence >= current)
 		return now_ns;
-	uint64_t remembered = current - sequence < TW__STAMPS ? sequence : current - TW__STAMPS + 1;
-	uint64_t replaced_ns = service->replaced_ns[remembered % TW__STAMPS];
+	uint64_t known = remembered(service, sequence) ? sequence : current - TW__STAMPS + 1;
+	uint64_t replaced_ns = service->replaced_ns[known % TW__STAMPS];
 	return replaced_ns < now_ns ? replaced_ns : now_ns;
 }
 
@@ -41,9 +47,8 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 	if (!local->base_sequence)
 		return;
 	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
-	raise_base(
-	    local,
-	    service->bases_ns[local->base_sequence % TW__STAMPS]); /* forgotten: a later one's, and no later than U */
+	if (remembered(service, local->base_sequence))
+		raise_base(local, service->bases_ns[local->base_sequence % TW__STAMPS]);
 }
 
 /* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
@@ -97,8 +102,7 @@ static bool is_base(tw_service *service, struct tw__local *local, const struct t
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
-		bool remembered = tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - entry->value < TW__STAMPS;
-		local->guess_ns = remembered ? service->bases_ns[entry->value % TW__STAMPS] : 0;
+		local->guess_ns = remembered(service, entry->value) ? service->bases_ns[entry->value % TW__STAMPS] : 0;
 		raise_to_stamp(service, local, now_ns);
 	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;

@@ -6,7 +6,7 @@
  *
  * The tick thread has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time
  * (drain.c says what for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers
- * that bring an earlier one ring (gate.h). It never allocates and has no path that can fail.
+ * that bring an earlier one ring (gate.h). It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may the re-arming of many of them in one turn.
  */
 #include "wheel/driver.h"
 
