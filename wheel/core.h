@@ -2,7 +2,7 @@
  * The core: the service over a given executor. What each of its parts shares.
  *
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
- *     drain.c judge.c driver.c      the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
+ *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     run.c                         workers: claim, run, finish
  *     close.c core.c                birth and end
  *     stats.c inspect.c             looking on
@@ -22,7 +22,7 @@
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
-enum { TW__STAMPS = 64 };
+enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 8 * TW__SEGMENT_ENTRIES };
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
 /* One thread's part of a service; survives the thread, and goes to the next one. */
@@ -75,6 +75,9 @@ struct tw_service {
 	uint64_t batch_sequence;          /* of the last batch; 48 bits */
 	uint32_t quiet_turns;             /* in a row, with little traffic */
 	uint32_t turns;
+	uint32_t census; /* the slot at which a census stands; 0: none is under way (sweep.c) */
+	bool sweep_asks_words;
+	bool noted;      /* there are, or were, notes */
 	bool unfinished; /* something is left to do soon, whatever the clock says */
 	bool woken;      /* slept since the last turn */
 	struct tw__histogram lateness;
@@ -100,6 +103,8 @@ struct tw_service {
 	_Atomic uint32_t stopped;  /* it has */
 	_Atomic uint32_t started;  /* 1: the tick thread runs; 2: it could not be set up */
 	bool settled;              /* under close_lock */
+
+	struct tw__entry block[TW__BLOCK_ENTRIES]; /* the driver's: entries copied out of a lane */
 
 	/* Whole turns that others wait for: asked for, and done. */
 	_Atomic uint32_t turn_wanted;
@@ -234,6 +239,11 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry);
 
 /* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. */
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
+
+/* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; all of it at once; whether one is under way. */
+void tw__sweep(tw_service *service, uint64_t drained, bool look);
+void tw__sweep_all(tw_service *service);
+bool tw__sweep_under_way(const tw_service *service);
 
 /* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */
 uint64_t tw__drain(tw_service *service, bool *again);

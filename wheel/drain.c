@@ -17,7 +17,7 @@
  */
 #include "wheel/core.h"
 
-enum { PREFETCH_AHEAD = 12, SAMPLE = 8, TAKES_PER_TURN = 1024 };
+enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 64 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -161,56 +161,102 @@ static void prefetch_word(const tw_service *service, const struct tw__entry *ent
 }
 
 /*
- * Whether to look at the words: that pays where many timers are dead already, as those of quick requests are; a few entries
- * at the front of each block tell.
+ * Whether to look at words at all: that pays where many timers are dead already, as those of quick requests are. The oldest entries of
+ * a block tell.
  */
-static void drain_entries(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
-			  uint64_t now_ns)
+static bool many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
 {
-	int looked_at = 0, dead = 0;
-	raise_to_stamp(service, local, now_ns);
-	for (int i = 0; i < n && i < PREFETCH_AHEAD; i++)
-		prefetch_word(service, &entries[i]);
+	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
+	for (int i = 0; i < sample; i++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entries[i].what)]);
+		dead += (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
+	}
+	return dead * 4 >= sample;
+}
+
+/*
+ * Where slots are reused quickly, most entries of a block are superseded within the block: whose slot has a later entry needs no
+ * look at its word, whose line is the producer's.
+ */
+static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
+{
+	uint32_t *reached = service->slots.reached;
 	for (int i = 0; i < n; i++) {
-		bool blindly = looked_at >= SAMPLE && dead < SAMPLE / 4;
-		if (!blindly && i + PREFETCH_AHEAD < n)
-			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
-		if (is_base(service, local, &entries[i], now_ns) ||
-		    (blindly && drain_blindly(service, local, &entries[i])))
-			continue;
-		dead += !drain_entry(service, local, &entries[i]);
-		looked_at++;
+		uint32_t slot = tw__entry_slot(entries[i].what),
+			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
+		if (generation > reached[slot])
+			reached[slot] = generation;
 	}
 }
 
-/* Whether the wheel can take another copied-out segment; a full sweep is the last resort, and always helps. */
+static bool superseded(const tw_service *service, const struct tw__entry *entry)
+{
+	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) < service->slots.reached[tw__entry_slot(entry->what)];
+}
+
+static void drain_looking(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
+			  uint64_t now_ns)
+{
+	note_reached(service, entries, n);
+	for (int i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n && !superseded(service, &entries[i + PREFETCH_AHEAD]))
+			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
+		if (!is_base(service, local, &entries[i], now_ns) && !superseded(service, &entries[i]))
+			drain_entry(service, local, &entries[i]);
+	}
+}
+
+static void drain_block(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
+			uint64_t now_ns)
+{
+	raise_to_stamp(service, local, now_ns);
+	if (many_are_dead(service, entries, n)) {
+		drain_looking(service, local, entries, n, now_ns);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		if (!is_base(service, local, &entries[i], now_ns) && !drain_blindly(service, local, &entries[i]))
+			drain_entry(service, local, &entries[i]);
+}
+
+/* Whether the wheel can take another block; a full sweep is the last resort, and always helps. */
 static bool wheel_has_room(tw_service *service)
 {
-	if (tw_likely(tw__wheel_chunks_left(&service->wheel) > TW__SEGMENT_ENTRIES))
+	if (tw_likely(tw__wheel_chunks_left(&service->wheel) > TW__BLOCK_ENTRIES))
 		return true;
-	tw__wheel_sweep_start(&service->wheel);
-	tw__wheel_sweep(&service->wheel, UINT64_MAX);
-	return tw__wheel_chunks_left(&service->wheel) > TW__SEGMENT_ENTRIES;
+	tw__sweep_all(service);
+	return tw__wheel_chunks_left(&service->wheel) > TW__BLOCK_ENTRIES;
+}
+
+/* Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be, more. */
+static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
+{
+	int n = 0, taken;
+	do {
+		taken = tw__lane_take(lane, service->block + n);
+		n += taken > 0 ? taken : 0;
+	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
+	*again = taken != 0;
+	return n;
 }
 
 uint64_t tw__drain(tw_service *service, bool *again)
 {
-	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 	uint64_t drained = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		int n, takes = 0;
-		do {
+		bool more = true;
+		for (int blocks = 0; more && blocks < BLOCKS_PER_TURN; blocks++) {
 			if (!wheel_has_room(service)) {
 				*again = true;
 				return drained;
 			}
-			n = tw__lane_take(lane, entries);
-			if (n <= 0)
+			int n = take_block(service, lane, &more);
+			if (n == 0)
 				break;
-			drain_entries(service, (struct tw__local *)lane, entries, n, tw__driver_now(service));
+			drain_block(service, (struct tw__local *)lane, service->block, n, tw__driver_now(service));
 			drained += (uint64_t)n;
-		} while (++takes < TAKES_PER_TURN);
-		*again |= n != 0;
+		}
+		*again |= more;
 	}
 	return drained;
 }

@@ -19,12 +19,9 @@
 #include "wheel/spawn.h"
 
 enum {
-	BUSY_ENTRIES = 32,  /* a turn that drains so many for each tick since the last one is no quiet one */
-	QUIET_TURNS = 8,    /* so many quiet turns in a row, and it parks */
-	PLAN_BUDGET = 8192, /* entries looked at for a plan before it gives up until the next tick */
-	SWEEP_STEP = 4096,  /* entries swept in a turn, at least */
-	SWEEP_ALLOWANCE =
-	    4096, /* dead entries that each producer may leave behind, beside as many as there are live timers */
+	BUSY_ENTRIES = 32,   /* a turn that drains so many for each tick since the last one is no quiet one */
+	QUIET_TURNS = 8,     /* so many quiet turns in a row, and it parks */
+	PLAN_BUDGET = 8192,  /* entries looked at for a plan before it gives up until the next tick */
 	TURNS_PER_COUNT = 16 /* turns between two looks at whether to sweep */
 };
 
@@ -215,36 +212,6 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 	return done;
 }
 
-/* --------------------------------------------------------------------- sweep */
-
-static uint64_t live_timers(tw_service *service, uint64_t *producers)
-{
-	uint64_t live =
-	    -tw_load_relaxed(&service->cancelled_without_lane) - tw_load_relaxed(&service->dropped_without_lane);
-	*producers = 0;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, ++*producers) {
-		struct tw__local *local = (struct tw__local *)lane;
-		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
-	}
-	return (int64_t)live > 0 ? live : 0;
-}
-
-/* A part of a sweep in each turn; more where more comes in, so that it gets ahead of the cancels. */
-static void sweep(tw_service *service, uint64_t drained, bool look)
-{
-	struct tw__wheel *wheel = &service->wheel;
-	if (!tw__wheel_sweeping(wheel)) {
-		uint64_t producers;
-		if (!look || wheel->entries <= SWEEP_ALLOWANCE)
-			return;
-		if (wheel->entries <= 2 * live_timers(service, &producers) + SWEEP_ALLOWANCE * producers)
-			return;
-		tw__wheel_sweep_start(wheel);
-	}
-	tw__wheel_sweep(wheel, SWEEP_STEP + wheel->entries / 256 + 2 * drained);
-}
-
 /* ---------------------------------------------------------------------- turn */
 
 static void account(tw_service *service, uint64_t cpu_ns)
@@ -269,7 +236,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn.elapsed = service->wheel.next - service->moved_tick;
 	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
-	sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
+	tw__sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
@@ -365,7 +332,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);
+	bool unfinished = turn->again || service->ready.first || tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);

@@ -128,10 +128,40 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, ui
 	return at_least(verdict, low);
 }
 
+/*
+ * In a sweep after a census words are not read: what the census and the notes say is enough, and both are the driver's own. A timer whose note is of
+ * this generation is FAR or MULTI.
+ */
+static uint64_t judge_unread(const tw_service *service, uint64_t low, uint64_t high, tw__wheel_entry entry)
+{
+	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (generation < service->slots.reached[slot])
+		return TW__VERDICT_DEAD;
+	if (tw_likely(!service->noted))
+		return low;
+	const struct tw__note *note = &service->slots.notes[slot];
+	enum tw__note_state state = note_state(note, generation);
+	bool elsewhere = state == TW__NOTE_FILED && (note->tick < low || note->tick >= high);
+	return elsewhere || state == TW__NOTE_HANDED ? TW__VERDICT_DEAD : low;
+}
+
+static void judge_sweep(const tw_service *service, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
+			unsigned n, uint64_t *verdicts)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(&service->slots.reached[tw__entry_slot(entries[i])]);
+	for (unsigned i = 0; i < n; i++)
+		verdicts[i] = judge_unread(service, low, high, entries[i]);
+}
+
 void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
 	       unsigned n, uint64_t *verdicts)
 {
 	tw_service *service = context;
+	if (what_for == TW__JUDGE_SWEEP && !service->sweep_asks_words) {
+		judge_sweep(service, low, high, entries, n, verdicts);
+		return;
+	}
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);
@@ -142,6 +172,7 @@ void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_
 void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
 {
 	struct tw__note *note = &service->slots.notes[slot];
+	service->noted = true;
 	if (note->generation != generation) {
 		note->generation = generation;
 		note->state = TW__NOTE_NONE;
@@ -174,6 +205,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 		note->generation = generation;
 		note->state = TW__NOTE_FILED;
 		note->tick = tick;
+		service->noted = true;
 	}
 	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
 }

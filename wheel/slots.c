@@ -47,7 +47,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	       records = page_up(slots->end * sizeof *slots->records);
 	size_t notes = page_up(slots->end * sizeof *slots->notes),
 	       options = page_up(slots->end * sizeof *slots->options);
-	slots->mapping_bytes = words + records + notes + options;
+	size_t reached = page_up(slots->end * sizeof *slots->reached);
+	slots->mapping_bytes = words + records + notes + options + reached;
 	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (slots->mapping == MAP_FAILED)
@@ -57,8 +58,10 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->records = (void *)(at + words);
 	slots->notes = (void *)(at + words + records);
 	slots->options = (void *)(at + words + records + notes);
+	slots->reached = (void *)(at + words + records + notes + options);
 	prefer_huge_pages(at, words);
 	prefer_huge_pages(at + words, records);
+	prefer_huge_pages((char *)slots->reached, reached);
 	tw_store_relaxed(&slots->fresh, 1);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
 	for (int i = 0; i < TW__OPTION_LOCKS; i++)
