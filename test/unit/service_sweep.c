@@ -1,0 +1,97 @@
+/* Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are told from the living. */
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+
+TestSuite(sweep, .timeout = 60);
+
+/* Up to 256k slots in use a sweep counts generations first; beyond, it asks the words. */
+enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
+
+static struct probe probes[LIVE];
+
+/* Timers of every kind that the driver keeps books on: plain, moved later, moved to and fro, far, far and moved near. */
+static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
+{
+	uint64_t delay_ns = 2 * SECOND + (uint64_t)probe->id * MS, far_ns = 20 * HOUR;
+	probe_schedule(probe, kind >= 3 ? far_ns : delay_ns);
+	if (kind == 1 || kind == 2)
+		expect_eq(tw_reset(rig->service, probe->timer, delay_ns + 60 * SECOND), 0);
+	if (kind == 2 || kind == 4)
+		expect_eq(tw_reset(rig->service, probe->timer, delay_ns), 0);
+	return rig_now(rig) + (kind == 1 ? delay_ns + 60 * SECOND : kind == 3 ? far_ns : delay_ns);
+}
+
+/* One turn of the driver, without the look ahead by which a manual clock's advance finds its next stop: that drops dead entries too. */
+static void turn(struct rig *rig)
+{
+	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
+	expect_eq(tw_advance(rig->service, TW_NO_LIMIT), 0);
+}
+
+static void churn(struct rig *rig, int dead)
+{
+	struct probe never = PROBE(rig, -1);
+	tw_timer *timers = calloc((size_t)dead, sizeof *timers);
+	for (int i = 0; i < dead; i++)
+		expect_eq(tw_schedule(rig->service, HOUR + (uint64_t)i * 1000, probe_run, &never, &timers[i]), 0);
+	turn(rig);
+	for (int i = 0; i < dead; i++)
+		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+	for (int turns = 0; turns < 500; turns++)
+		turn(rig);
+	free(timers);
+}
+
+static void sweep_keeps_the_living(int dead)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static uint64_t due_ns[LIVE];
+	churn(&rig, 2 * LIVE); /* slots of later generations */
+	for (int i = 0; i < LIVE; i++) {
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = arm_one_kind(&rig, &probes[i], i % 5);
+	}
+	churn(&rig, dead);
+	expect_le(stats_of(rig.service).entries, 2 * LIVE + 4096);
+	for (int i = 0; i < LIVE; i++)
+		expect_eq(tw_is_pending(rig.service, probes[i].timer), true);
+	rig_advance(&rig, 21 * HOUR);
+	expect_eq(rig.ran, LIVE);
+	for (int i = 0; i < LIVE; i++)
+		expect_ran_at(&probes[i], due_ns[i]);
+	rig_close(&rig);
+}
+
+Test(sweep, keeps_what_lives_among_few_slots)
+{
+	sweep_keeps_the_living(FEW_DEAD);
+}
+
+Test(sweep, keeps_what_lives_among_many_slots)
+{
+	sweep_keeps_the_living(MANY_DEAD);
+}
+
+/* Slots that are reused within one drain: the last owner of each lives, and runs. */
+Test(sweep, a_drain_drops_the_superseded_only)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *last = &probes[0], *never = &probes[1];
+	*last = PROBE(&rig, 1);
+	*never = PROBE(&rig, 0);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 3000; i++) {
+			tw_timer timer;
+			expect_eq(tw_schedule(rig.service, SECOND, probe_run, never, &timer), 0);
+			expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
+		}
+		probe_schedule(last, SECOND);
+		rig_advance(&rig, SECOND);
+		expect_eq(atomic_load(&last->runs), round + 1);
+	}
+	expect_eq(atomic_load(&never->runs), 0);
+	rig_close(&rig);
+}
