@@ -1,308 +1,214 @@
 /*
- * The pool: worker threads that take batches from a service's ring and claim runs one at a time.
+ * The pool's birth, end, and plain tasks. What the workers do: pool_worker.c; what services hand over: pool_source.c.
  *
- * A worker that has taken a batch shows it as **open**: others that find the ring empty join it, so a slow callback holds up
- * nothing but itself (G8). The claim is the batch's cursor (run.h); a batch goes home when all who joined have left.
+ * Plain tasks go through one bounded ring with many producers and many consumers (Concurrency Kit's). A producer that is preempted in
+ * the middle of an enqueue holds up the others' tasks until it goes on; which is why the drivers of services have rings of their own.
  *
- * Who wakes whom (the scheme of D. Vyukov's Go scheduler): at most one worker at a time is being woken to **search**. Whoever brings
- * work, and whoever is about to run a callback and leaves work behind, wakes one sleeper unless one is searching
- * already; a searcher that finds work stops searching, and by the same rule wakes the next if there is more.
+ * Submit against close: a submit passes the **door**, whose lowest bit says closed and whose upper bits count those within.
+ * Close sets the bit and waits until nobody is within: from then on the ring only empties.
  *
- * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker.
- *
- * Pairing table
- *   E1  ring: CK's enqueue -> CK's dequeue (its own fences): a batch's address. Its contents: run.h, R1.
- *   E2  "work is there" (enqueue and full fence, or open: store seq_cst) -> load of searching, sleepers (seq_cst)
- *       against searching-1, idle bit (seq_cst) -> full fence -> look for work: of a bringer that wakes nobody, and a worker about
- *       to sleep, one sees the other. Without it a batch waits until the next one comes.
- *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
- *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
- *       else it would be woken by it later, with nobody counting it as searching.
- *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
- *       holds the sequence).
- *
- * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
+ * Pairing table (E1 .. E5: pool_worker.c)
+ *   D1  door: add seq_cst (submit) against or seq_cst (close), then load acquire until only the bit is left: one of the two sees
+ *       the other; all that was enqueued within is visible to the closer.
  */
 #include "executor/pool.h"
 
-#include <ck_ec.h>
-#include <ck_ring.h>
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
+#include "executor/pool_parts.h"
 #include "mpsc/futex.h"
-#include "wheel/run.h"
 #include "wheel/spawn.h"
 
-enum { RING_BATCHES = 4096, WORKERS_MAX = 1024 };
+enum { DOOR_CLOSED = 1, DOOR_WITHIN = 2, TIMED_ONE_IN = 16 };
 
-struct worker {
-	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open; /* by its thread */
-	_Atomic uint64_t open_sequence;
-	struct ck_ec32 wakes;
-	struct tw__pool *pool;
-	unsigned index;
-	pthread_t thread;
-};
+/* -------------------------------------------------------------------- submit */
 
-struct tw__pool {
-	tw_executor executor; /* first: the executor is the pool */
-	unsigned worker_count;
-	struct worker *workers;
-	ck_ring_buffer_t *slots;
-	ck_ring_t ring;
-	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
-	_Atomic uint32_t sleepers;                          /* bits set in idle */
-	_Atomic uint32_t stopping;
-	_Atomic uint64_t idle[WORKERS_MAX / 64]; /* asleep, or about to */
-};
-
-/* ---------------------------------------------------- Concurrency Kit's side */
-
-static int ec_gettime(const struct ck_ec_ops *ops, struct timespec *out)
+static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 {
-	(void)ops;
-	return clock_gettime(CLOCK_MONOTONIC, out);
-}
-
-/* Event counts in multi-producer mode lose no wake-up, so the periodic look that CK asks for by a deadline is left out. */
-static void ec_wait(const struct ck_ec_wait_state *state, const uint32_t *word, uint32_t expected,
-		    const struct timespec *deadline)
-{
-	(void)state;
-	(void)deadline;
-	tw__futex_wait((_Atomic uint32_t *)(uintptr_t)word, expected, UINT64_MAX);
-}
-
-static void ec_wake(const struct ck_ec_ops *ops, const uint32_t *word)
-{
-	(void)ops;
-	tw__futex_wake((_Atomic uint32_t *)(uintptr_t)word, INT_MAX);
-}
-
-static const struct ck_ec_ops ec_ops = {
-    .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
-static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
-
-/* --------------------------------------------------------------------- waking */
-
-static bool take_idle(struct tw__pool *pool, unsigned index)
-{
-	uint64_t bit = UINT64_C(1) << index % 64;
-	if (!(tw_and_seq_cst(&pool->idle[index / 64], ~bit) & bit))
-		return false;
-	tw_sub_seq_cst(&pool->sleepers, 1);
-	return true;
-}
-
-/* Calls a sleeper, in whose name `searching` was raised already. */
-static bool call_one(struct tw__pool *pool)
-{
-	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++) {
-		uint64_t bits;
-		while ((bits = tw_load_seq_cst(&pool->idle[w]))) {
-			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
-			if (!take_idle(pool, index))
-				continue;
-			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3 */
-			return true;
-		}
+	if (tw_add_seq_cst(&pool->door, DOOR_WITHIN) & DOOR_CLOSED) { /* D1 */
+		tw_sub_seq_cst(&pool->door, DOOR_WITHIN);
+		return -ESHUTDOWN;
 	}
-	return false;
+	struct tw__pool_task copy = *task;
+	bool done = ck_ring_enqueue_mpmc_task(&pool->ring, pool->tasks, &copy); /* E1 */
+	ck_pr_fence_store_atomic();                                             /* E2: the sub and these two make one */
+	tw_sub_seq_cst(&pool->door, DOOR_WITHIN);                               /* full fence */
+	ck_pr_fence_atomic_load();
+	if (!done)
+		return -EAGAIN;
+	tw__pool_call_for_help(pool);
+	return 0;
 }
 
-static bool any_idle(struct tw__pool *pool)
+/* Sleeps until there may be room. Counted in waiting_for_room. False: it is too late. */
+static bool await_room(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
 {
-	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++)
-		if (tw_load_seq_cst(&pool->idle[w]))
-			return true;
-	return false;
+	uint32_t room = tw_load_acquire(&pool->room);
+	ck_pr_fence_atomic_load(); /* E5 */
+	*r = try_enqueue(pool, task);
+	return *r == -EAGAIN && tw__futex_wait(&pool->room, room, deadline_ns);
 }
 
-/*
- * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
- * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (E2).
- */
-static void wake_one(struct tw__pool *pool)
+static uint64_t deadline_in(uint64_t timeout_ns)
 {
-	do {
-		uint32_t none = 0;
-		if (!tw_cas_seq_cst(&pool->searching, &none, 1) || call_one(pool))
-			return;
-		tw_sub_seq_cst(&pool->searching, 1);
-	} while (any_idle(pool));
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
-static inline void call_for_help(struct tw__pool *pool)
+static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns)
 {
-	if (tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) != 0) /* E2 */
-		wake_one(pool);
-}
-
-/* -------------------------------------------------------------------- working */
-
-struct find {
-	tw_batch *batch;
-	uint64_t sequence;
-	bool taken; /* from the ring: it is ours to show */
-};
-
-static bool joinable(struct worker *other, struct find *find)
-{
-	find->batch = tw_load_seq_cst(&other->open); /* E2, E4 */
-	find->sequence = tw_load_seq_cst(&other->open_sequence);
-	find->taken = false;
-	return find->batch && tw__batch_left(find->batch, find->sequence);
-}
-
-static bool find_work(struct worker *self, struct find *find)
-{
-	struct tw__pool *pool = self->pool;
-	void *batch;
-	if (ck_ring_dequeue_spmc(&pool->ring, pool->slots, &batch)) { /* E1 */
-		*find = (struct find){batch, tw__batch_sequence(batch), true};
-		return true;
+	int r;
+	uint64_t deadline_ns = deadline_in(timeout_ns);
+	tw_add_seq_cst(&pool->waiting_for_room, 1); /* E5 */
+	while (await_room(pool, task, deadline_ns, &r)) {
 	}
-	for (unsigned i = 1; i < pool->worker_count; i++)
-		if (joinable(&pool->workers[(self->index + i) % pool->worker_count], find))
-			return true;
-	return false;
+	tw_sub_seq_cst(&pool->waiting_for_room, 1);
+	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* Room for what must not fail; none can be had for the moment: the driver frees some as it drains. */
-static void await_room(tw_service *service, struct tw__local *local)
+int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
-	while (!tw__local_ready_to_run(local)) {
-		tw__gate_ring(&service->gate);
-		sched_yield();
-	}
+	static _Thread_local unsigned submits;
+	if (!pool || !fn)
+		return -EINVAL;
+	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
+	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0};
+	int r = try_enqueue(pool, &task);
+	if (tw_likely(r == 0) || r == -ESHUTDOWN)
+		return r;
+	if (timeout_ns > 0)
+		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, &task, timeout_ns);
+	if (r && r != -ESHUTDOWN)
+		tw_add_relaxed(&pool->rejected, 1);
+	return r;
 }
 
-static struct tw__local *attach(tw_service *service)
+bool tw_pool_is_worker(const tw_pool *pool)
 {
-	struct tw__local *local;
-	while (!(local = tw__local_of(service)))
-		sched_yield();
-	return local;
+	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-static void work_on(struct worker *self, const struct find *find)
-{
-	struct tw__pool *pool = self->pool;
-	tw_service *service = tw__batch_service(find->batch);
-	struct tw__local *local = attach(service);
-	if (find->taken) {
-		tw_store_release(&self->open_sequence, find->sequence); /* E4 */
-		tw_store_seq_cst(&self->open, find->batch);             /* E2 */
-	}
-	uint64_t now_ns = 0;
-	unsigned claimed = 0;
-	int index;
-	while (await_room(service, local), (index = tw__batch_claim(find->batch, find->sequence)) >= 0) {
-		claimed++;
-		if (tw__batch_left(find->batch, find->sequence) || ck_ring_size(&pool->ring) > 0)
-			call_for_help(pool);
-		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
-	}
-	if (find->taken)
-		tw_store_relaxed(&self->open, NULL); /* it is spent: whoever still sees it claims nothing */
-	if (claimed)
-		tw__batch_finish(find->batch, claimed);
-}
-
-/* ------------------------------------------------------------------- sleeping */
-
-/* Called while counted as searching; returns counted as searching, or when the pool stops. */
-static bool sleep_until_called(struct worker *self, struct find *find)
-{
-	struct tw__pool *pool = self->pool;
-	uint32_t before = ck_ec32_value(&self->wakes); /* E3 */
-	tw_sub_seq_cst(&pool->searching, 1);
-	tw_add_seq_cst(&pool->sleepers, 1);
-	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
-	ck_pr_fence_memory(); /* E2 */
-	bool found = find_work(self, find);
-	if (found || tw_load_seq_cst(&pool->stopping)) {
-		if (take_idle(pool, self->index))
-			tw_add_seq_cst(&pool->searching, 1);
-		else if (found)
-			ck_ec32_wait(&self->wakes, &ec_mode, before,
-				     NULL); /* E3: called already; the call must not wake us later */
-		return found;
-	}
-	ck_ec32_wait(&self->wakes, &ec_mode, before, NULL);
-	return false;
-}
-
-static void *worker_main(void *arg)
-{
-	struct worker *self = arg;
-	struct tw__pool *pool = self->pool;
-	tw_add_seq_cst(&pool->searching, 1);
-	while (!tw_load_seq_cst(&pool->stopping)) {
-		struct find find;
-		if (!find_work(self, &find) && !sleep_until_called(self, &find))
-			continue;
-		tw_sub_seq_cst(&pool->searching, 1);
-		do {
-			work_on(self, &find);
-		} while (find_work(self, &find));
-		tw_add_seq_cst(&pool->searching, 1);
-	}
-	return NULL;
-}
-
-/* ------------------------------------------------------------------- the pool */
-
+/* Batches for the public face: from services whose own executor is another. */
 static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
-	struct tw__pool *pool = (struct tw__pool *)self;
 	(void)n;
-	if (!ck_ring_enqueue_spmc(&pool->ring, pool->slots, batch)) /* E1 */
-		return -EAGAIN;
-	ck_pr_fence_memory(); /* E2 */
-	call_for_help(pool);
-	return 0;
+	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){NULL, batch, 0});
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
 
-tw_executor *tw__pool_executor(struct tw__pool *pool)
+tw_executor *tw_pool_executor(tw_pool *pool)
 {
-	return &pool->executor;
+	return pool ? &pool->executor : NULL;
 }
 
-static void stop(struct tw__pool *pool, unsigned started)
+tw_pool *tw__pool_of(tw_executor *executor)
+{
+	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
+}
+
+/* ----------------------------------------------------------------------- end */
+
+static void stop(tw_pool *pool, unsigned started)
 {
 	tw_store_seq_cst(&pool->stopping, 1);
-	for (unsigned i = 0; i < started; i++)
-		ck_ec32_inc(&pool->workers[i].wakes, &ec_mode);
+	tw__pool_wake_all(pool, started);
 	for (unsigned i = 0; i < started; i++)
 		pthread_join(pool->workers[i].thread, NULL);
 }
 
-static void release(struct tw__pool *pool)
+static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
+	struct tw__pool_task task;
+	while (ck_ring_dequeue_mpmc_task(&pool->ring, pool->tasks, &task)) {
+		tw_add_relaxed(&pool->dropped, 1);
+		if (told)
+			told(told_arg, task.fn, task.arg);
+	}
+}
+
+/* Nobody is within the door any more; whoever waits for room has been sent away. */
+static void shut_door(tw_pool *pool)
+{
+	tw_or_seq_cst(&pool->door, DOOR_CLOSED); /* D1 */
+	tw_add_seq_cst(&pool->room, 1);
+	tw__futex_wake(&pool->room, INT_MAX);
+	while (tw_load_acquire(&pool->door) != DOOR_CLOSED || tw_load_acquire(&pool->waiting_for_room))
+		sched_yield();
+}
+
+/* 1: this call is the first, and closes. */
+static int begin_close(tw_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	int r = pool->users ? -EBUSY : !pool->closed;
+	if (r == 1)
+		pool->closed = true;
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+{
+	if (!pool || (unsigned)mode > TW_POOL_DROP)
+		return -EINVAL;
+	if (tw_pool_is_worker(pool))
+		return -EDEADLK;
+	int r = begin_close(pool);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		while (!tw_load_acquire(&pool->ended))
+			tw__futex_wait(&pool->ended, 0, UINT64_MAX);
+		return 0;
+	}
+	shut_door(pool);
+	if (mode == TW_POOL_DROP)
+		drop_tasks(pool, told, told_arg);
+	stop(pool, pool->worker_count);
+	tw_store_release(&pool->ended, 1); /* pairs with a second close */
+	tw__futex_wake(&pool->ended, INT_MAX);
+	return 0;
+}
+
+static void release(tw_pool *pool)
+{
+	for (struct tw__source *s = tw_load_relaxed(&pool->sources), *next; s; s = next) {
+		next = s->next;
+		free(s->slots);
+		free(s);
+	}
+	pthread_mutex_destroy(&pool->lock);
 	free(pool->workers);
-	free(pool->slots);
+	free(pool->tasks);
 	free(pool);
 }
 
-static int start(struct tw__pool *pool, const struct tw_service_config *config)
+int tw_pool_destroy(tw_pool *pool)
 {
-	for (unsigned i = 0; i < pool->worker_count; i++) {
-		struct worker *worker = &pool->workers[i];
-		*worker = (struct worker){.pool = pool, .index = i};
-		ck_ec32_init(&worker->wakes, 0);
-	}
+	if (!pool)
+		return 0;
+	int r = tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
+	if (r == 0)
+		release(pool);
+	return r;
+}
+
+/* --------------------------------------------------------------------- birth */
+
+static int start(tw_pool *pool, const struct tw_service_config *config)
+{
+	for (unsigned i = 0; i < pool->worker_count; i++)
+		tw__worker_init(&pool->workers[i], pool, i);
 	for (unsigned i = 0; i < pool->worker_count; i++) {
 		char suffix[16];
 		snprintf(suffix, sizeof suffix, "-%u", i);
-		int r = tw__spawn(&pool->workers[i].thread, config, suffix, false, worker_main, &pool->workers[i]);
+		int r = tw__spawn(&pool->workers[i].thread, config, suffix, false, tw__worker_main, &pool->workers[i]);
 		if (r) {
 			stop(pool, i);
 			return r;
@@ -311,17 +217,20 @@ static int start(struct tw__pool *pool, const struct tw_service_config *config)
 	return 0;
 }
 
-int tw__pool_create(struct tw__pool **out, unsigned workers, const struct tw_service_config *config)
+int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struct tw_service_config *config)
 {
-	struct tw__pool *pool = aligned_alloc(alignof(struct tw__pool), sizeof *pool);
+	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
 	if (!pool)
 		return -ENOMEM;
-	*pool = (struct tw__pool){.executor.ops = &pool_ops, .worker_count = workers};
-	pool->workers = aligned_alloc(alignof(struct worker), workers * sizeof *pool->workers);
-	pool->slots = calloc(RING_BATCHES, sizeof *pool->slots);
+	memset(pool, 0, sizeof *pool);
+	pool->executor.ops = &pool_ops;
+	pool->worker_count = workers;
+	pool->workers = aligned_alloc(alignof(struct tw__worker), workers * sizeof *pool->workers);
+	pool->tasks = calloc(queue, sizeof *pool->tasks);
+	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
 	int r = -ENOMEM;
-	if (pool->workers && pool->slots) {
-		ck_ring_init(&pool->ring, RING_BATCHES);
+	if (pool->workers && pool->tasks) {
+		ck_ring_init(&pool->ring, queue);
 		r = start(pool, config);
 	}
 	if (r) {
@@ -332,10 +241,72 @@ int tw__pool_create(struct tw__pool **out, unsigned workers, const struct tw_ser
 	return 0;
 }
 
-void tw__pool_destroy(struct tw__pool *pool)
+static int config_check(const struct tw_pool_config *c)
 {
-	if (!pool)
-		return;
-	stop(pool, pool->worker_count);
-	release(pool);
+	if (c->workers > TW__WORKERS_MAX || c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
+		return -EINVAL;
+	return (c->affinity == NULL) == (c->affinity_size == 0) ? 0 : -EINVAL;
+}
+
+int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
+{
+	struct tw_pool_config config = {.size = sizeof config};
+	if (!out)
+		return -EINVAL;
+	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_pool_config, queue), cfg) : 0;
+	if (r)
+		return r;
+	if (!config.queue)
+		config.queue = 65536;
+	if (!config.workers)
+		config.workers = tw__usable_cpus();
+	r = config_check(&config);
+	const struct tw_service_config threads = {.thread_name = config.thread_name ? config.thread_name : "tw",
+						  .stack_size = config.stack_size,
+						  .affinity = config.affinity,
+						  .affinity_size = config.affinity_size};
+	return r ? r : tw__pool_create(out, config.workers, config.queue, &threads);
+}
+
+/* --------------------------------------------------------------------- stats */
+
+static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
+{
+	for (unsigned i = 0; i < pool->worker_count; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		stats->running += tw_load_relaxed(&worker->busy);
+		stats->completed += tw_load_relaxed(&worker->completed);
+		tw__histogram_merge(&sums[0], &worker->wait);
+		tw__histogram_merge(&sums[1], &worker->run);
+	}
+	stats->wait = tw__histogram_read(&sums[0]);
+	stats->run = tw__histogram_read(&sums[1]);
+}
+
+static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
+{
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
+		stats->queued += ck_ring_size(&s->ring);
+		stats->services += tw_load_relaxed(&s->in_use);
+	}
+	stats->queued += ck_ring_size(&pool->ring);
+}
+
+int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
+{
+	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
+		return -EINVAL;
+	struct tw__histogram *sums = calloc(2, sizeof *sums);
+	if (!sums)
+		return -ENOMEM;
+	struct tw_pool_stats stats = {.size = out->size, .workers = pool->worker_count};
+	stats.rejected = tw_load_relaxed(&pool->rejected);
+	stats.dropped = tw_load_relaxed(&pool->dropped);
+	sum_workers(pool, &stats, sums);
+	sum_sources(pool, &stats);
+	free(sums);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
 }

@@ -1,19 +1,30 @@
-/* The pool of worker threads; see pool.c. */
+/* The pool as services use it; its public face is tickwheel/pool.h. */
 #ifndef TW_EXECUTOR_POOL_H
 #define TW_EXECUTOR_POOL_H
 
-#include "tickwheel/executor.h"
-#include "tickwheel/service.h"
+#include "tickwheel/pool.h"
 
-struct tw__pool;
+struct tw__source;
 
-/* workers: 1 .. 1024. Takes thread settings from the config. 0, -ENOMEM, or what creating a thread failed with. */
-int tw__pool_create(struct tw__pool **out, unsigned workers, const struct tw_service_config *config);
+/* A pool that belongs to one service, with the thread settings of its config. workers: 1 .. 1024. As tw_pool_create. */
+int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struct tw_service_config *config);
 
-/* The face that a service hands over to. For one service: its ring has one producer. */
-tw_executor *tw__pool_executor(struct tw__pool *pool);
+/* The pool whose public face the executor is, or NULL. */
+tw_pool *tw__pool_of(tw_executor *executor);
 
-/* Stops and frees it. Nothing may be queued, nothing may run. */
-void tw__pool_destroy(struct tw__pool *pool);
+/*
+ * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. owned: the pool ends with it.
+ * 0, -ENOMEM, -ESHUTDOWN: the pool is closed.
+ */
+int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
+
+/* The face that the service hands over to. */
+tw_executor *tw__source_executor(struct tw__source *source);
+
+/*
+ * The service is settled: nothing of it is queued or runs. On return no worker will look at its memory again. service NULL: it never came to be. Destroys
+ * the pool if it was the service's own. NULL does nothing.
+ */
+void tw__pool_leave(struct tw__source *source, tw_service *service);
 
 #endif

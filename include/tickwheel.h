@@ -67,6 +67,7 @@
 
 #include "tickwheel/clock.h"
 #include "tickwheel/executor.h"
+#include "tickwheel/pool.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"

@@ -69,16 +69,22 @@ static bool all_zero(const void *at, size_t n)
 	return n == 0;
 }
 
+int tw__config_copy(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size)
+		return tw__struct_read(out, known, least, in);
+	memset(out, 0, known);
+	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
+}
+
 int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
 {
 	memset(out, 0, sizeof *out);
-	if (cfg && cfg->size) {
-		int r = tw__struct_read(out, sizeof *out, offsetof(struct tw_service_config, buckets), cfg);
-		if (r)
-			return r;
-	} else if (cfg && !all_zero(cfg, sizeof *cfg)) {
-		return -EINVAL; /* knobs, but no size */
-	}
+	int r = cfg ? tw__config_copy(out, sizeof *out, offsetof(struct tw_service_config, buckets), cfg) : 0;
+	if (r)
+		return r;
 	if (!out->tick_ns)
 		out->tick_ns = 1000000;
 	if (!out->buckets)

@@ -133,6 +133,9 @@ int tw__config_read(struct tw_service_config *out, const struct tw_service_confi
  */
 int tw__struct_read(void *out, size_t known, size_t least, const void *in);
 
+/* The same for a config, whose size may be 0 if all else is 0 too. */
+int tw__config_copy(void *out, size_t known, size_t least, const void *in);
+
 /* -------------------------------------------------------------------- time */
 
 /* Ticks in a span, rounded down. One multiplication; the quotient it gives may be one too small. */

@@ -52,3 +52,10 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	}
 	return -r;
 }
+
+unsigned tw__usable_cpus(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+	return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}

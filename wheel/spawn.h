@@ -16,4 +16,7 @@
 int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
 	      void *(*main)(void *), void *arg);
 
+/* The processors that the process may use, 1 .. 1024. */
+unsigned tw__usable_cpus(void);
+
 #endif

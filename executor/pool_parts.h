@@ -1,0 +1,99 @@
+/*
+ * What the pool's parts share: pool.c (birth, end, submit), pool_source.c (what comes from services), pool_worker.c (the threads).
+ *
+ * The workers' rules stand in pool_worker.c.
+ */
+#ifndef TW_EXECUTOR_POOL_PARTS_H
+#define TW_EXECUTOR_POOL_PARTS_H
+
+#include <ck_ec.h>
+#include <ck_ring.h>
+#include <pthread.h>
+#include <stdalign.h>
+
+#include "mpsc/atomics.h"
+#include "tickwheel/pool.h"
+#include "wheel/histogram.h"
+#include "wheel/run.h"
+
+enum { TW__WORKERS_MAX = 1024, TW__SOURCE_BATCHES = 4096 };
+
+/* A plain task; fn NULL: arg is a batch, handed over to the pool's public face. */
+struct tw__pool_task {
+	tw_fn *fn;
+	void *arg;
+	uint64_t queued_ns; /* 0: not timed */
+};
+CK_RING_PROTOTYPE(task, tw__pool_task)
+
+/* What one service hands over: a ring with one producer, its driver. Sources are never freed before the pool is. */
+struct tw__source {
+	tw_executor executor; /* first: the service's executor is its source */
+	tw_pool *pool;
+	struct tw__source *next; /* in the pool's list; set once */
+	_Atomic bool in_use;     /* written under the pool's lock */
+	bool owns_pool;          /* the service made the pool for itself */
+	ck_ring_buffer_t *slots;
+	ck_ring_t ring;
+};
+
+struct tw__worker {
+	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open; /* by its thread: the batch it took, others may join it */
+	_Atomic uint64_t open_sequence;
+	_Atomic uint32_t looking; /* by its thread: it may be reading a batch of which it holds no run */
+	_Atomic uint32_t busy;    /* by its thread: inside a callback or task */
+	_Atomic uint64_t completed;
+	struct ck_ec32 wakes;
+	tw_pool *pool;
+	unsigned index;
+	unsigned turn; /* whether sources or plain tasks are looked at first */
+	pthread_t thread;
+	struct tw__histogram wait, run;
+};
+
+struct tw_pool {
+	tw_executor executor; /* first: its public face */
+	unsigned worker_count;
+	struct tw__worker *workers;
+	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
+
+	/* Plain tasks. */
+	struct tw__pool_task *tasks;
+	uint32_t task_slots;
+	alignas(TW__CACHE_LINE) ck_ring_t ring;
+	alignas(TW__CACHE_LINE) _Atomic uint64_t door; /* 2 for each submit under way; 1: closed (pool.c) */
+	_Atomic uint32_t waiting_for_room;             /* submitters */
+	_Atomic uint32_t room;                         /* moves on when a task leaves the ring and somebody waits */
+
+	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
+	_Atomic uint32_t sleepers;                          /* bits set in idle */
+	_Atomic uint32_t stopping;
+	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
+
+	_Atomic uint64_t rejected, dropped;
+	_Atomic uint32_t ended; /* the threads are gone */
+	pthread_mutex_t lock;   /* sources, users, closing */
+	unsigned users;         /* sources in use */
+	bool closed;
+};
+
+/* The worker that the calling thread is, or NULL. */
+extern _Thread_local struct tw__worker *tw__this_worker;
+
+/* pool_worker.c */
+void *tw__worker_main(void *worker);
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index);
+
+/* Work has been put where workers find it (E2's first half): wakes one if that is needed. */
+void tw__pool_call_for_help(tw_pool *pool);
+
+/* Lets all workers go on and end. */
+void tw__pool_wake_all(tw_pool *pool, unsigned started);
+
+/* pool_source.c: whether anything that services handed over waits. */
+bool tw__sources_empty(tw_pool *pool);
+
+/* The next batch of any source, or NULL. */
+tw_batch *tw__sources_take(tw_pool *pool);
+
+#endif

@@ -1,0 +1,342 @@
+/*
+ * The workers: threads that take batches from services' rings and plain tasks from the pool's, and claim runs one at a time.
+ *
+ * A worker that has taken a batch shows it as **open**: others that find nothing else join it, so a slow callback holds up
+ * nothing but itself (G8). The claim is the batch's cursor (run.h); a batch goes home when all who joined have left.
+ *
+ * Who wakes whom (the scheme of D. Vyukov's Go scheduler): at most one worker at a time is being woken to **search**. Whoever brings
+ * work, and whoever is about to run something and leaves work behind, wakes one sleeper unless one is searching
+ * already; a searcher that finds work stops searching, and by the same rule wakes the next if there is more.
+ *
+ * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker.
+ *
+ * Pairing table
+ *   E1  rings: CK's enqueue -> CK's dequeue (its own fences): a batch's address, a task. A batch's contents: run.h, R1.
+ *   E2  "work is there" (enqueue and full fence, or open: store seq_cst) -> load of searching, sleepers (seq_cst)
+ *       against searching-1, idle bit (seq_cst) -> full fence -> look for work: of a bringer that wakes nobody, and a worker about
+ *       to sleep, one sees the other. Without it a batch waits until the next one comes.
+ *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
+ *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
+ *       else it would be woken by it later, with nobody counting it as searching.
+ *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
+ *       holds the sequence).
+ *   E5  room: the ring's dequeue (an atomic) -> load of waiting_for_room, against its increment (an atomic) -> look at the ring:
+ *       of a submitter that found the ring full, and a worker that has made room, one sees the other.
+ *
+ * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "executor/pool_parts.h"
+#include "mpsc/futex.h"
+
+_Thread_local struct tw__worker *tw__this_worker;
+
+/* ---------------------------------------------------- Concurrency Kit's side */
+
+static int ec_gettime(const struct ck_ec_ops *ops, struct timespec *out)
+{
+	(void)ops;
+	return clock_gettime(CLOCK_MONOTONIC, out);
+}
+
+/* Event counts in multi-producer mode lose no wake-up, so the periodic look that CK asks for by a deadline is left out. */
+static void ec_wait(const struct ck_ec_wait_state *state, const uint32_t *word, uint32_t expected,
+		    const struct timespec *deadline)
+{
+	(void)state;
+	(void)deadline;
+	tw__futex_wait((_Atomic uint32_t *)(uintptr_t)word, expected, UINT64_MAX);
+}
+
+static void ec_wake(const struct ck_ec_ops *ops, const uint32_t *word)
+{
+	(void)ops;
+	tw__futex_wake((_Atomic uint32_t *)(uintptr_t)word, INT_MAX);
+}
+
+static const struct ck_ec_ops ec_ops = {
+    .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
+static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
+
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index)
+{
+	*worker = (struct tw__worker){.pool = pool, .index = index};
+	ck_ec32_init(&worker->wakes, 0);
+}
+
+/* --------------------------------------------------------------------- waking */
+
+static bool take_idle(tw_pool *pool, unsigned index)
+{
+	uint64_t bit = UINT64_C(1) << index % 64;
+	if (!(tw_and_seq_cst(&pool->idle[index / 64], ~bit) & bit))
+		return false;
+	tw_sub_seq_cst(&pool->sleepers, 1);
+	return true;
+}
+
+/* Calls a sleeper, in whose name `searching` was raised already. */
+static bool call_one(tw_pool *pool)
+{
+	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++) {
+		uint64_t bits;
+		while ((bits = tw_load_seq_cst(&pool->idle[w]))) {
+			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
+			if (!take_idle(pool, index))
+				continue;
+			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3 */
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool any_idle(tw_pool *pool)
+{
+	for (unsigned w = 0; w <= (pool->worker_count - 1) / 64; w++)
+		if (tw_load_seq_cst(&pool->idle[w]))
+			return true;
+	return false;
+}
+
+/*
+ * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
+ * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (E2).
+ */
+static void wake_one(tw_pool *pool)
+{
+	do {
+		uint32_t none = 0;
+		if (!tw_cas_seq_cst(&pool->searching, &none, 1) || call_one(pool))
+			return;
+		tw_sub_seq_cst(&pool->searching, 1);
+	} while (any_idle(pool));
+}
+
+void tw__pool_call_for_help(tw_pool *pool)
+{
+	if (tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) != 0) /* E2 */
+		wake_one(pool);
+}
+
+void tw__pool_wake_all(tw_pool *pool, unsigned started)
+{
+	for (unsigned i = 0; i < started; i++)
+		ck_ec32_inc(&pool->workers[i].wakes, &ec_mode);
+}
+
+/* -------------------------------------------------------------------- finding */
+
+struct find {
+	tw_batch *batch; /* NULL: a plain task */
+	uint64_t sequence;
+	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
+	struct tw__pool_task task;
+};
+
+static bool taken(struct find *find, tw_batch *batch)
+{
+	*find = (struct find){.batch = batch, .sequence = tw__batch_sequence(batch), .claimed = -1};
+	return true;
+}
+
+static bool take_batch(struct tw__worker *self, struct find *find)
+{
+	tw_batch *batch = tw__sources_take(self->pool);
+	return batch && taken(find, batch);
+}
+
+static void tell_of_room(tw_pool *pool)
+{
+	ck_pr_fence_atomic_load(); /* E5 */
+	if (tw_likely(tw_load_relaxed(&pool->waiting_for_room) == 0))
+		return;
+	tw_add_seq_cst(&pool->room, 1);
+	tw__futex_wake(&pool->room, INT_MAX);
+}
+
+static bool take_task(struct tw__worker *self, struct find *find)
+{
+	tw_pool *pool = self->pool;
+	if (!ck_ring_dequeue_mpmc_task(&pool->ring, pool->tasks, &find->task)) /* E1 */
+		return false;
+	tell_of_room(pool);
+	if (!find->task.fn)
+		return taken(find, find->task.arg);
+	find->batch = NULL;
+	return true;
+}
+
+/* Room for what must not fail; none can be had for the moment: the driver frees some as it drains. */
+static void await_room(tw_service *service, struct tw__local *local)
+{
+	while (!tw__local_ready_to_run(local)) {
+		tw__gate_ring(&service->gate);
+		sched_yield();
+	}
+}
+
+static struct tw__local *attach(tw_service *service)
+{
+	struct tw__local *local;
+	while (!(local = tw__local_of(service)))
+		sched_yield();
+	return local;
+}
+
+/* Claims a run of the batch that another worker shows. */
+static bool join_one(struct tw__worker *other, struct find *find)
+{
+	find->batch = tw_load_seq_cst(&other->open); /* E2, E4 */
+	find->sequence = tw_load_seq_cst(&other->open_sequence);
+	if (!find->batch || !tw__batch_left(find->batch, find->sequence))
+		return false;
+	tw_service *service = tw__batch_service(find->batch);
+	await_room(service, attach(service));
+	find->claimed = tw__batch_claim(find->batch, find->sequence);
+	return find->claimed >= 0;
+}
+
+/* Until it has a run of it, nothing but `looking` keeps the batch's service from going away (pool_source.c). */
+static bool join(struct tw__worker *self, struct find *find)
+{
+	tw_pool *pool = self->pool;
+	bool joined = false;
+	tw_store_seq_cst(&self->looking, 1); /* S1 */
+	for (unsigned i = 1; i < pool->worker_count && !joined; i++)
+		joined = join_one(&pool->workers[(self->index + i) % pool->worker_count], find);
+	tw_store_release(&self->looking, 0); /* S2 */
+	return joined;
+}
+
+/* Timers and plain tasks take turns at being looked at first. */
+static bool find_work(struct tw__worker *self, struct find *find)
+{
+	bool tasks_first = self->turn++ & 1;
+	if (tasks_first && take_task(self, find))
+		return true;
+	return take_batch(self, find) || (!tasks_first && take_task(self, find)) || join(self, find);
+}
+
+static bool more_waits(tw_pool *pool)
+{
+	return ck_ring_size(&pool->ring) > 0 || !tw__sources_empty(pool);
+}
+
+/* -------------------------------------------------------------------- working */
+
+static uint64_t clock_now(void)
+{
+	return tw_clock_now(tw_clock_monotonic());
+}
+
+static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
+{
+	if (more_waits(self->pool))
+		tw__pool_call_for_help(self->pool);
+	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
+	tw_store_relaxed(&self->busy, 1); /* a gauge */
+	task->fn(task->arg);
+	tw_store_relaxed(&self->busy, 0);
+	if (tw_unlikely(task->queued_ns)) {
+		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);
+		tw__histogram_add(&self->run, clock_now() - begun_ns, 1);
+	}
+	tw_bump(&self->completed, 1);
+}
+
+static int claim_next(tw_service *service, struct tw__local *local, const struct find *find)
+{
+	await_room(service, local);
+	return tw__batch_claim(find->batch, find->sequence);
+}
+
+static unsigned run_claimed(struct tw__worker *self, const struct find *find)
+{
+	tw_service *service = tw__batch_service(find->batch);
+	struct tw__local *local = attach(service);
+	uint64_t now_ns = 0;
+	unsigned count = 0;
+	int index = find->claimed >= 0 ? find->claimed : claim_next(service, local, find);
+	for (; index >= 0; index = claim_next(service, local, find), count++) {
+		if (tw__batch_left(find->batch, find->sequence) || more_waits(self->pool))
+			tw__pool_call_for_help(self->pool);
+		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
+	}
+	return count;
+}
+
+static void run_batch(struct tw__worker *self, const struct find *find)
+{
+	bool shows = find->claimed < 0;
+	if (shows) {
+		tw_store_release(&self->open_sequence, find->sequence); /* E4 */
+		tw_store_seq_cst(&self->open, find->batch);             /* E2 */
+	}
+	tw_store_relaxed(&self->busy, 1); /* a gauge */
+	unsigned count = run_claimed(self, find);
+	tw_store_relaxed(&self->busy, 0);
+	if (shows)
+		tw_store_seq_cst(&self->open, NULL); /* S1: it is spent, whoever still sees it claims nothing */
+	if (count)
+		tw__batch_finish(find->batch, count);
+}
+
+static void work_on(struct tw__worker *self, const struct find *find)
+{
+	if (find->batch)
+		run_batch(self, find);
+	else
+		run_task(self, &find->task);
+}
+
+/* ------------------------------------------------------------------- sleeping */
+
+/* Called while counted as searching; returns counted as searching, or when the pool stops. */
+static bool sleep_until_called(struct tw__worker *self, struct find *find)
+{
+	tw_pool *pool = self->pool;
+	uint32_t before = ck_ec32_value(&self->wakes); /* E3 */
+	tw_sub_seq_cst(&pool->searching, 1);
+	tw_add_seq_cst(&pool->sleepers, 1);
+	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
+	ck_pr_fence_memory(); /* E2 */
+	bool found = find_work(self, find);
+	if (found || tw_load_seq_cst(&pool->stopping)) {
+		if (take_idle(pool, self->index))
+			tw_add_seq_cst(&pool->searching, 1);
+		else if (found)
+			ck_ec32_wait(&self->wakes, &ec_mode, before,
+				     NULL); /* E3: called already; the call must not wake us later */
+		return found;
+	}
+	ck_ec32_wait(&self->wakes, &ec_mode, before, NULL);
+	return false;
+}
+
+void *tw__worker_main(void *arg)
+{
+	struct tw__worker *self = tw__this_worker = arg;
+	tw_pool *pool = self->pool;
+	struct find find;
+	tw_add_seq_cst(&pool->searching, 1);
+	for (;;) {
+		bool stopping = tw_load_seq_cst(&pool->stopping); /* first: what was there before the stop is found */
+		if (!find_work(self, &find)) {
+			if (stopping)
+				return NULL;
+			if (!sleep_until_called(self, &find))
+				continue;
+		}
+		tw_sub_seq_cst(&pool->searching, 1);
+		do {
+			work_on(self, &find);
+		} while (find_work(self, &find));
+		tw_add_seq_cst(&pool->searching, 1);
+	}
+}

@@ -1,0 +1,99 @@
+/*
+ * The pool: worker threads for callbacks and plain tasks.
+ *
+ * A service makes a pool of its own unless it is given an executor. A pool made here can be shared by many services
+ * (tw_service_config.executor = tw_pool_executor(pool)) and takes plain tasks besides.
+ *
+ * Runs are claimed one at a time, so a slow one holds up nothing but its own thread while another worker is free. What one
+ * service hands over, and what one thread submits, is begun in that order; timers and plain tasks take turns.
+ *
+ * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks.
+ */
+#ifndef TICKWHEEL_POOL_H
+#define TICKWHEEL_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "executor.h"
+#include "service.h"
+#include "stats.h"
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_pool tw_pool;
+
+/* Zero means default for each knob. */
+struct tw_pool_config {
+	size_t size;      /* sizeof(struct tw_pool_config); 0 only if all else is 0 too */
+	uint32_t workers; /* threads; 1 .. 1024; default: CPUs the process may use */
+	uint32_t
+	    queue; /* plain tasks that may wait; power of two, 16 .. 16 Mi; default 65536; one of them is never used */
+	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw" */
+	size_t stack_size;       /* bytes; 0: the system's default */
+	const void *affinity;    /* a cpu_set_t of affinity_size bytes, read during the call; NULL: inherited */
+	size_t affinity_size;
+};
+
+/*
+ * Makes a pool and its threads, which block all signals but those that report their own faults. cfg may be NULL. *out is
+ * written on success only. -EINVAL: out NULL, a knob out of range. -E2BIG, as for services. -ENOMEM; -EAGAIN or -EPERM: a
+ * thread could not be made. Whatever fails, nothing is left behind.
+ */
+TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
+
+/* The pool as an executor of services; lives as long as the pool. NULL if pool is. */
+TW_API tw_executor *tw_pool_executor(tw_pool *pool);
+
+/*
+ * Runs fn(arg) once on one of the workers, as soon as one is free. Where the queue is full: waits for room at most timeout_ns (0: not
+ * at all; TW_FOREVER). What the caller wrote before is visible to fn.
+ * 0. -EINVAL: pool or fn NULL. -EAGAIN: full, timeout 0. -ETIMEDOUT: still full. -ESHUTDOWN: closed. -EDEADLK: full, and the
+ * caller is one of the pool's own workers, for which it would have to wait. After an error fn will not be called.
+ */
+TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
+
+enum tw_pool_close_mode {
+	TW_POOL_DRAIN = 0, /* what was submitted runs first */
+	TW_POOL_DROP = 1   /* what has not begun is dropped, and told */
+};
+
+/* Told of each task that is dropped, on the thread that closes. */
+typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
+
+/*
+ * Refuses new tasks, settles the old, waits for those that run, ends the threads. told may be NULL. A second close waits for the
+ * first and answers 0. 0. -EINVAL: NULL, unknown mode. -EBUSY: a service uses the pool; nothing changed. -EDEADLK: called
+ * by one of its workers.
+ */
+TW_API int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg);
+
+/* Closes with TW_POOL_DRAIN if need be, and frees. NULL is allowed. Errors as tw_pool_close; nothing is freed then. */
+TW_API int tw_pool_destroy(tw_pool *pool);
+
+/* Whether the calling thread is one of the pool's workers. */
+TW_API bool tw_pool_is_worker(const tw_pool *pool);
+
+struct tw_pool_stats {
+	size_t size; /* in: sizeof(struct tw_pool_stats) */
+	uint64_t workers;
+	uint64_t services;      /* that use it */
+	uint64_t queued;        /* plain tasks that wait, and batches of due timers that nobody has begun */
+	uint64_t running;       /* workers inside a callback or task */
+	uint64_t completed;     /* plain tasks that have returned (the timers' runs are in tw_stats) */
+	uint64_t rejected;      /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
+	uint64_t dropped;       /* by tw_pool_close */
+	struct tw_latency wait; /* of plain tasks, submit to start; one in 16 of each submitting thread's is timed */
+	struct tw_latency run;  /* of these, their duration */
+};
+
+/* A snapshot; lock-free, any thread. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */
+TW_API int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

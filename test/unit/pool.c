@@ -1,0 +1,498 @@
+/* The pool: plain tasks, bounds, closing, and services that share it. */
+#include "tickwheel/pool.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+
+TestSuite(pool, .timeout = 30);
+
+static tw_pool *pool_of(uint32_t workers, uint32_t queue)
+{
+	tw_pool *pool = NULL;
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = queue};
+	expect_eq(tw_pool_create(&pool, &cfg), 0);
+	return pool;
+}
+
+static struct tw_pool_stats pool_stats(tw_pool *pool)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	return stats;
+}
+
+/* A task that stays on its worker until it is let go. */
+struct latch {
+	atomic_bool begun, open;
+	atomic_int answer;
+	tw_pool *pool;
+};
+
+static void wait_open(void *arg)
+{
+	struct latch *latch = arg;
+	atomic_store(&latch->begun, true);
+	while (!atomic_load(&latch->open))
+		sched_yield();
+}
+
+static void occupy(tw_pool *pool, struct latch *latch)
+{
+	expect_eq(tw_pool_submit(pool, wait_open, latch, 0), 0);
+	while (!atomic_load(&latch->begun))
+		sched_yield();
+}
+
+static void count(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* -------------------------------------------------------------- plain tasks */
+
+static int order[1000], ordered;
+
+static void note_order(void *arg)
+{
+	order[ordered++] = (int)(intptr_t)arg;
+}
+
+Test(pool, one_worker_runs_in_the_order_of_submission)
+{
+	tw_pool *pool = pool_of(1, 1024);
+	for (intptr_t i = 0; i < 1000; i++)
+		expect_eq(tw_pool_submit(pool, note_order, (void *)i, 0), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(ordered, 1000);
+	for (int i = 0; i < 1000; i++)
+		expect_eq(order[i], i);
+}
+
+enum { SUBMITTERS = 4, EACH = 20000 };
+
+struct submitter {
+	tw_pool *pool;
+	atomic_int *marks;
+	uint64_t timeout_ns;
+	int accepted, refused, other;
+	pthread_t thread;
+};
+
+static void mark(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+static void *submit_all(void *arg)
+{
+	struct submitter *s = arg;
+	for (int i = 0; i < EACH; i++) {
+		int r = tw_pool_submit(s->pool, mark, &s->marks[i], s->timeout_ns);
+		if (r == -ESHUTDOWN)
+			break;
+		s->accepted += r == 0;
+		s->refused += r == -EAGAIN;
+		s->other += r != 0 && r != -EAGAIN;
+	}
+	return NULL;
+}
+
+static void start_submitters(struct submitter *submitters, tw_pool *pool, uint64_t timeout_ns)
+{
+	for (int i = 0; i < SUBMITTERS; i++) {
+		submitters[i] = (struct submitter){.pool = pool, .timeout_ns = timeout_ns};
+		submitters[i].marks = calloc(EACH, sizeof(atomic_int));
+		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_all, &submitters[i]), 0);
+	}
+}
+
+/* The accepted of all, and that no task ran twice. */
+static int join_submitters(struct submitter *submitters, int *ran)
+{
+	int accepted = 0;
+	*ran = 0;
+	for (int i = 0; i < SUBMITTERS; i++) {
+		pthread_join(submitters[i].thread, NULL);
+		accepted += submitters[i].accepted;
+		expect_eq(submitters[i].other, 0);
+	}
+	for (int i = 0; i < SUBMITTERS; i++)
+		for (int k = 0; k < EACH; k++) {
+			expect_le(atomic_load(&submitters[i].marks[k]), 1);
+			*ran += atomic_load(&submitters[i].marks[k]);
+		}
+	return accepted;
+}
+
+static void free_marks(struct submitter *submitters)
+{
+	for (int i = 0; i < SUBMITTERS; i++)
+		free(submitters[i].marks);
+}
+
+Test(pool, runs_what_many_threads_submit_exactly_once)
+{
+	struct submitter submitters[SUBMITTERS];
+	int ran;
+	tw_pool *pool = pool_of(3, 64); /* small: submitters wait for room most of the time */
+	start_submitters(submitters, pool, TW_FOREVER);
+	for (int i = 0; i < SUBMITTERS; i++)
+		pthread_join(submitters[i].thread, NULL);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	int accepted = 0;
+	ran = 0;
+	for (int i = 0; i < SUBMITTERS; i++) {
+		accepted += submitters[i].accepted;
+		for (int k = 0; k < EACH; k++) {
+			expect_eq(atomic_load(&submitters[i].marks[k]), 1);
+			ran++;
+		}
+	}
+	expect_eq(accepted, SUBMITTERS * EACH);
+	expect_eq(pool_stats(pool).completed, SUBMITTERS * EACH);
+	expect_eq(tw_pool_destroy(pool), 0);
+	free_marks(submitters);
+}
+
+static void tell(void *told_arg, tw_fn *fn, void *arg)
+{
+	(void)arg;
+	*(int *)told_arg += fn == mark;
+}
+
+static void close_amid_submits(enum tw_pool_close_mode mode)
+{
+	struct submitter submitters[SUBMITTERS];
+	int told = 0, ran;
+	tw_pool *pool = pool_of(2, 64);
+	start_submitters(submitters, pool, TW_FOREVER);
+	while (pool_stats(pool).completed < 500)
+		sched_yield();
+	expect_eq(tw_pool_close(pool, mode, tell, &told), 0);
+	int accepted = join_submitters(submitters, &ran);
+	expect_eq(ran + told, accepted);
+	expect_eq(pool_stats(pool).dropped, told);
+	expect_eq(pool_stats(pool).queued, 0);
+	if (mode == TW_POOL_DRAIN)
+		expect_eq(told, 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	free_marks(submitters);
+}
+
+Test(pool, close_loses_nothing_that_was_accepted)
+{
+	for (int round = 0; round < 20; round++) {
+		close_amid_submits(TW_POOL_DRAIN);
+		close_amid_submits(TW_POOL_DROP);
+	}
+}
+
+/* Opens the latch once the queue is empty: the closer drops before it waits for what runs. */
+static void *open_when_empty(void *arg)
+{
+	struct latch *latch = arg;
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	while (tw_pool_stats_get(latch->pool, &stats) == 0 && stats.queued > 0)
+		sched_yield();
+	atomic_store(&latch->open, true);
+	return NULL;
+}
+
+Test(pool, close_with_drop_tells_of_each)
+{
+	atomic_int ran = 0;
+	int told = 0;
+	tw_pool *pool = pool_of(1, 64);
+	struct latch latch = {.pool = pool};
+	occupy(pool, &latch);
+	for (int i = 0; i < 50; i++)
+		expect_eq(tw_pool_submit(pool, mark, &ran, 0), 0);
+	expect_eq(pool_stats(pool).queued, 50);
+	expect_eq(pool_stats(pool).running, 1);
+	pthread_t opener;
+	expect_eq(pthread_create(&opener, NULL, open_when_empty, &latch), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DROP, tell, &told), 0);
+	pthread_join(opener, NULL);
+	expect_eq(told, 50);
+	expect_eq(atomic_load(&ran), 0);
+	expect_eq(tw_pool_submit(pool, mark, &ran, 0), -ESHUTDOWN);
+	expect_eq(tw_pool_submit(pool, mark, &ran, TW_FOREVER), -ESHUTDOWN);
+	expect_eq(tw_pool_close(pool, TW_POOL_DROP, NULL, NULL), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* -------------------------------------------------------------------- bounds */
+
+static void submit_and_wait(void *arg)
+{
+	struct latch *latch = arg;
+	wait_open(latch);
+	atomic_store(&latch->answer, tw_pool_submit(latch->pool, mark, &latch->answer, TW_FOREVER));
+}
+
+static int fill(tw_pool *pool, atomic_int *ran)
+{
+	int n = 0;
+	while (tw_pool_submit(pool, count, ran, 0) == 0)
+		n++;
+	return n;
+}
+
+Test(pool, refuses_what_its_queue_cannot_hold)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(1, 16);
+	struct latch latch = {.pool = pool};
+	occupy(pool, &latch);
+	int held = fill(pool, &ran);
+	expect_eq(held, 15);
+	expect_eq(tw_pool_submit(pool, count, &ran, 0), -EAGAIN);
+	expect_eq(tw_pool_submit(pool, count, &ran, 5 * MS), -ETIMEDOUT);
+	expect_eq(pool_stats(pool).rejected, 3);
+	atomic_store(&latch.open, true);
+	expect_eq(tw_pool_submit(pool, count, &ran, TW_FOREVER), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(atomic_load(&ran), held + 1);
+}
+
+Test(pool, does_not_let_a_worker_wait_for_itself)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(1, 16);
+	struct latch latch = {.pool = pool};
+	expect_eq(tw_pool_submit(pool, submit_and_wait, &latch, 0), 0);
+	while (!atomic_load(&latch.begun))
+		sched_yield();
+	int held = fill(pool, &ran);
+	atomic_store(&latch.open, true);
+	while (atomic_load(&latch.answer) == 0)
+		sched_yield();
+	int answer = atomic_load(&latch.answer);
+	expect_eq(answer, -EDEADLK);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(atomic_load(&ran), held);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+static void close_own_pool(void *arg)
+{
+	struct latch *latch = arg;
+	atomic_store(&latch->answer,
+		     tw_pool_is_worker(latch->pool) ? tw_pool_close(latch->pool, TW_POOL_DRAIN, NULL, NULL) : 1);
+	atomic_store(&latch->begun, true);
+}
+
+Test(pool, cannot_be_closed_by_its_worker)
+{
+	tw_pool *pool = pool_of(2, 16);
+	struct latch latch = {.pool = pool};
+	expect_eq(tw_pool_submit(pool, close_own_pool, &latch, 0), 0);
+	while (!atomic_load(&latch.begun))
+		sched_yield();
+	expect_eq(atomic_load(&latch.answer), -EDEADLK);
+	expect_eq(tw_pool_is_worker(pool), false);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(pool, a_slow_task_delays_no_other_while_a_worker_is_free)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(2, 1024);
+	struct latch latch = {.pool = pool};
+	occupy(pool, &latch);
+	for (int i = 0; i < 500; i++)
+		expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+	while (atomic_load(&ran) < 500)
+		sched_yield(); /* for ever, if they wait for the slow one */
+	expect_eq(atomic_load(&latch.open), false);
+	atomic_store(&latch.open, true);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(pool, times_some_of_what_it_runs)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(2, 4096);
+	for (int i = 0; i < 1600; i++)
+		expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	struct tw_pool_stats stats = pool_stats(pool);
+	expect_eq(stats.workers, 2);
+	expect_eq(stats.completed, 1600);
+	expect_eq(stats.wait.count, 100);
+	expect_eq(stats.run.count, 100);
+	expect_ge(stats.wait.max_ns, stats.wait.p50_ns / 2);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* ------------------------------------------------------------------ services */
+
+static tw_service *service_on(tw_executor *executor)
+{
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = executor};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+Test(pool, serves_several_services_and_tasks)
+{
+	atomic_int ran = 0;
+	tw_pool *pool = pool_of(2, 4096);
+	tw_service *services[3];
+	for (int i = 0; i < 3; i++)
+		services[i] = service_on(tw_pool_executor(pool));
+	expect_eq(pool_stats(pool).services, 3);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_destroy(pool), -EBUSY);
+	for (int i = 0; i < 3000; i++) {
+		expect_eq(tw_schedule(services[i % 3], (uint64_t)(i % 20) * MS, count, &ran, NULL), 0);
+		expect_eq(tw_pool_submit(pool, count, &ran, TW_FOREVER), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw_service_close(services[i], TW_CLOSE_DRAIN, TW_FOREVER), 0);
+		expect_sound(services[i]);
+		expect_eq(tw_service_destroy(services[i]), 0);
+	}
+	expect_eq(pool_stats(pool).services, 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(atomic_load(&ran), 6000);
+}
+
+struct churner {
+	tw_pool *pool;
+	atomic_int ran;
+	int scheduled, wrong;
+	pthread_t thread;
+};
+
+static void *churn_services(void *arg)
+{
+	struct churner *c = arg;
+	struct tw_service_config cfg = {.size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(c->pool)};
+	for (int round = 0; round < 40; round++) {
+		tw_service *service;
+		if (tw_service_create(&service, &cfg)) {
+			c->wrong++;
+			continue;
+		}
+		for (int i = 0; i < 200; i++)
+			c->scheduled += tw_schedule(service, (uint64_t)(i % 4) * 50000, count, &c->ran, NULL) == 0;
+		c->wrong += tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) != 0;
+		c->wrong += tw_service_destroy(service) != 0;
+	}
+	return NULL;
+}
+
+/* Services come and go on a pool whose workers never rest: none of them touches the memory of one that has gone. */
+Test(pool, outlives_services_that_come_and_go)
+{
+	tw_pool *pool = pool_of(3, 16);
+	struct churner churners[3];
+	for (int i = 0; i < 3; i++) {
+		churners[i] = (struct churner){.pool = pool};
+		expect_eq(pthread_create(&churners[i].thread, NULL, churn_services, &churners[i]), 0);
+	}
+	for (int i = 0; i < 3; i++) {
+		pthread_join(churners[i].thread, NULL);
+		expect_eq(churners[i].wrong, 0);
+		expect_eq(atomic_load(&churners[i].ran), churners[i].scheduled);
+	}
+	expect_eq(pool_stats(pool).services, 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(pool, a_closed_one_takes_no_service)
+{
+	tw_pool *pool = pool_of(1, 16);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_pool_executor(pool)};
+	expect_eq(tw_service_create(&service, &cfg), -ESHUTDOWN);
+	cr_assert_null(service);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* ----------------------------------------------------------------- bad input */
+
+static void expect_refused(struct tw_pool_config cfg, int error)
+{
+	tw_pool *pool = NULL;
+	expect_eq(tw_pool_create(&pool, &cfg), error);
+	cr_assert_null(pool);
+}
+
+Test(pool, refuses_bad_arguments)
+{
+	tw_pool *pool = pool_of(1, 16);
+	struct tw_pool_stats small = {.size = 8};
+	atomic_int ran = 0;
+	expect_eq(tw_pool_create(NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_submit(NULL, count, &ran, 0), -EINVAL);
+	expect_eq(tw_pool_submit(pool, NULL, &ran, 0), -EINVAL);
+	expect_eq(tw_pool_close(NULL, TW_POOL_DRAIN, NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_close(pool, (enum tw_pool_close_mode)2, NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_stats_get(NULL, &small), -EINVAL);
+	expect_eq(tw_pool_stats_get(pool, NULL), -EINVAL);
+	expect_eq(tw_pool_stats_get(pool, &small), -EINVAL);
+	expect_eq(tw_pool_destroy(NULL), 0);
+	expect_eq(tw_pool_is_worker(NULL), false);
+	cr_assert_null(tw_pool_executor(NULL));
+	expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	expect_eq(atomic_load(&ran), 1);
+}
+
+Test(pool, refuses_bad_configs)
+{
+	const size_t size = sizeof(struct tw_pool_config);
+	char byte = 0;
+	expect_refused((struct tw_pool_config){.workers = 1}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = 8}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .workers = 1025}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .queue = 8}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .queue = 100}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .queue = 1u << 25}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .affinity = &byte}, -EINVAL);
+	expect_refused((struct tw_pool_config){.size = size, .affinity_size = 1}, -EINVAL);
+	struct {
+		struct tw_pool_config known;
+		char tail[16];
+	} longer = {.known = {.size = sizeof longer, .workers = 1, .queue = 16}};
+	tw_pool *pool = NULL;
+	expect_eq(tw_pool_create(&pool, &longer.known), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	longer.tail[3] = 1;
+	pool = NULL;
+	expect_eq(tw_pool_create(&pool, &longer.known), -E2BIG);
+	cr_assert_null(pool);
+}
+
+/* Each request for memory or a thread fails in turn, and leaves nothing. */
+Test(pool, creation_fails_cleanly)
+{
+	for (long nth = 0;; nth++) {
+		tw_pool *pool = NULL;
+		long before = faults_outstanding();
+		faults_arm(nth, false);
+		int r = tw_pool_create(&pool,
+				       &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 3});
+		bool refused = faults_disarm();
+		if (!refused) {
+			expect_eq(r, 0);
+			expect_ge(nth, 5);
+			expect_eq(tw_pool_destroy(pool), 0);
+			expect_eq(faults_outstanding(), before);
+			return;
+		}
+		cr_assert(r == -ENOMEM || r == -EAGAIN);
+		cr_assert_null(pool);
+		expect_eq(faults_outstanding(), before);
+	}
+}
