@@ -118,7 +118,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)test/examples.sh $B/bin
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
-stress: deps-build ## ledger, handles and close under stress, SECONDS=n each
+stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
 	$(again) $(stress_bins)
 	$(Q)set -e; for s in $(stress_bins); do $$s $(SECONDS); done
 

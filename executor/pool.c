@@ -1,9 +1,6 @@
 /*
  * The pool's birth, end, and plain tasks. What the workers do: pool_worker.c; what services hand over: pool_source.c.
  *
- * Plain tasks go through one bounded ring with many producers and many consumers (Concurrency Kit's). A producer that is preempted in
- * the middle of an enqueue holds up the others' tasks until it goes on; which is why the drivers of services have rings of their own.
- *
  * Submit against close: a submit passes the **door**, whose lowest bit says closed and whose upper bits count those within.
  * Close sets the bit and waits until nobody is within: from then on the ring only empties.
  *
@@ -34,24 +31,25 @@ static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 		tw_sub_seq_cst(&pool->door, DOOR_WITHIN);
 		return -ESHUTDOWN;
 	}
-	struct tw__pool_task copy = *task;
-	bool done = ck_ring_enqueue_mpmc_task(&pool->ring, pool->tasks, &copy); /* E1 */
-	ck_pr_fence_store_atomic();                                             /* E2: the sub and these two make one */
-	tw_sub_seq_cst(&pool->door, DOOR_WITHIN);                               /* full fence */
-	ck_pr_fence_atomic_load();
+	bool done = tw__task_ring_push(&pool->tasks, task);
+	tw_sub_seq_cst(&pool->door, DOOR_WITHIN); /* D1, E2 */
 	if (!done)
 		return -EAGAIN;
 	tw__pool_call_for_help(pool);
 	return 0;
 }
 
-/* Sleeps until there may be room. Counted in waiting_for_room. False: it is too late. */
-static bool await_room(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
+/* Tries, and sleeps until there may be room. The caller is counted in waiting_for_room. False: *r is the answer. */
+static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
 {
-	uint32_t room = tw_load_acquire(&pool->room);
-	ck_pr_fence_atomic_load(); /* E5 */
+	uint32_t room = tw_load_seq_cst(&pool->room);
 	*r = try_enqueue(pool, task);
-	return *r == -EAGAIN && tw__futex_wait(&pool->room, room, deadline_ns);
+	if (*r != -EAGAIN)
+		return false;
+	if (tw__task_ring_full(&pool->tasks)) /* E5 */
+		return tw__futex_wait(&pool->room, room, deadline_ns);
+	sched_yield(); /* a worker is in the middle of taking one out */
+	return true;
 }
 
 static uint64_t deadline_in(uint64_t timeout_ns)
@@ -65,7 +63,7 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 	int r;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
 	tw_add_seq_cst(&pool->waiting_for_room, 1); /* E5 */
-	while (await_room(pool, task, deadline_ns, &r)) {
+	while (try_or_sleep(pool, task, deadline_ns, &r)) {
 	}
 	tw_sub_seq_cst(&pool->waiting_for_room, 1);
 	return r == -EAGAIN ? -ETIMEDOUT : r;
@@ -125,7 +123,7 @@ static void stop(tw_pool *pool, unsigned started)
 static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__pool_task task;
-	while (ck_ring_dequeue_mpmc_task(&pool->ring, pool->tasks, &task)) {
+	while (tw__task_ring_pop(&pool->tasks, &task)) {
 		tw_add_relaxed(&pool->dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);
@@ -185,7 +183,7 @@ static void release(tw_pool *pool)
 	}
 	pthread_mutex_destroy(&pool->lock);
 	free(pool->workers);
-	free(pool->tasks);
+	free(pool->tasks.cells);
 	free(pool);
 }
 
@@ -226,11 +224,12 @@ int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struc
 	pool->executor.ops = &pool_ops;
 	pool->worker_count = workers;
 	pool->workers = aligned_alloc(alignof(struct tw__worker), workers * sizeof *pool->workers);
-	pool->tasks = calloc(queue, sizeof *pool->tasks);
+	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
 	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
 	int r = -ENOMEM;
-	if (pool->workers && pool->tasks) {
-		ck_ring_init(&pool->ring, queue);
+	if (cells)
+		tw__task_ring_init(&pool->tasks, cells, queue);
+	if (pool->workers && cells) {
 		r = start(pool, config);
 	}
 	if (r) {
@@ -289,7 +288,7 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 		stats->queued += ck_ring_size(&s->ring);
 		stats->services += tw_load_relaxed(&s->in_use);
 	}
-	stats->queued += ck_ring_size(&pool->ring);
+	stats->queued += tw__task_ring_count(&pool->tasks);
 }
 
 int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)

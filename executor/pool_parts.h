@@ -11,20 +11,13 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "executor/task_ring.h"
 #include "mpsc/atomics.h"
 #include "tickwheel/pool.h"
 #include "wheel/histogram.h"
 #include "wheel/run.h"
 
 enum { TW__WORKERS_MAX = 1024, TW__SOURCE_BATCHES = 4096 };
-
-/* A plain task; fn NULL: arg is a batch, handed over to the pool's public face. */
-struct tw__pool_task {
-	tw_fn *fn;
-	void *arg;
-	uint64_t queued_ns; /* 0: not timed */
-};
-CK_RING_PROTOTYPE(task, tw__pool_task)
 
 /* What one service hands over: a ring with one producer, its driver. Sources are never freed before the pool is. */
 struct tw__source {
@@ -57,10 +50,7 @@ struct tw_pool {
 	struct tw__worker *workers;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
-	/* Plain tasks. */
-	struct tw__pool_task *tasks;
-	uint32_t task_slots;
-	alignas(TW__CACHE_LINE) ck_ring_t ring;
+	struct tw__task_ring tasks;
 	alignas(TW__CACHE_LINE) _Atomic uint64_t door; /* 2 for each submit under way; 1: closed (pool.c) */
 	_Atomic uint32_t waiting_for_room;             /* submitters */
 	_Atomic uint32_t room;                         /* moves on when a task leaves the ring and somebody waits */

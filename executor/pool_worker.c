@@ -11,16 +11,17 @@
  * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker.
  *
  * Pairing table
- *   E1  rings: CK's enqueue -> CK's dequeue (its own fences): a batch's address, a task. A batch's contents: run.h, R1.
- *   E2  "work is there" (enqueue and full fence, or open: store seq_cst) -> load of searching, sleepers (seq_cst)
- *       against searching-1, idle bit (seq_cst) -> full fence -> look for work: of a bringer that wakes nobody, and a worker about
- *       to sleep, one sees the other. Without it a batch waits until the next one comes.
+ *   E1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's contents: run.h, R1.
+ *   E2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
+ *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
+ *       one comes. What stands between the two, on either side: for a source a full fence (CK); for an open batch its seq_cst store
+ *       and load; for a task an addition to the door, which orders the two by who came first.
  *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
  *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
  *       else it would be woken by it later, with nobody counting it as searching.
  *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
  *       holds the sequence).
- *   E5  room: the ring's dequeue (an atomic) -> load of waiting_for_room, against its increment (an atomic) -> look at the ring:
+ *   E5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both seq_cst):
  *       of a submitter that found the ring full, and a worker that has made room, one sees the other.
  *
  * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
@@ -153,8 +154,7 @@ static bool take_batch(struct tw__worker *self, struct find *find)
 
 static void tell_of_room(tw_pool *pool)
 {
-	ck_pr_fence_atomic_load(); /* E5 */
-	if (tw_likely(tw_load_relaxed(&pool->waiting_for_room) == 0))
+	if (tw_likely(tw_load_seq_cst(&pool->waiting_for_room) == 0)) /* E5 */
 		return;
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
@@ -163,7 +163,7 @@ static void tell_of_room(tw_pool *pool)
 static bool take_task(struct tw__worker *self, struct find *find)
 {
 	tw_pool *pool = self->pool;
-	if (!ck_ring_dequeue_mpmc_task(&pool->ring, pool->tasks, &find->task)) /* E1 */
+	if (!tw__task_ring_pop(&pool->tasks, &find->task)) /* E1 */
 		return false;
 	tell_of_room(pool);
 	if (!find->task.fn)
@@ -225,7 +225,7 @@ static bool find_work(struct tw__worker *self, struct find *find)
 
 static bool more_waits(tw_pool *pool)
 {
-	return ck_ring_size(&pool->ring) > 0 || !tw__sources_empty(pool);
+	return tw__task_ring_count(&pool->tasks) > 0 || !tw__sources_empty(pool);
 }
 
 /* -------------------------------------------------------------------- working */
@@ -305,7 +305,8 @@ static bool sleep_until_called(struct tw__worker *self, struct find *find)
 	tw_sub_seq_cst(&pool->searching, 1);
 	tw_add_seq_cst(&pool->sleepers, 1);
 	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
-	ck_pr_fence_memory(); /* E2 */
+	tw_add_seq_cst(&pool->door, 0); /* E2: tasks */
+	ck_pr_fence_memory();           /* E2: sources */
 	bool found = find_work(self, find);
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))

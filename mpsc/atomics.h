@@ -39,6 +39,8 @@
 	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_acq_rel, memory_order_acquire)
 #define tw_cas_seq_cst(p, expected, v) \
 	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_seq_cst, memory_order_seq_cst)
+#define tw_cas_relaxed(p, expected, v) \
+	atomic_compare_exchange_strong_explicit((p), (expected), (v), memory_order_relaxed, memory_order_relaxed)
 #define tw_cas_weak_release(p, expected, v) \
 	atomic_compare_exchange_weak_explicit((p), (expected), (v), memory_order_release, memory_order_relaxed)
 

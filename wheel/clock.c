@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-bool (*tw__clock_in_callback)(const tw_clock *clock);
-
 uint64_t tw_clock_now(const tw_clock *clock)
 {
 	return clock ? clock->ops->now(clock) : 0;
@@ -151,17 +149,12 @@ static int advance(struct manual *manual, uint64_t to_ns)
 	return 0;
 }
 
-static bool in_callback(const tw_clock *clock)
-{
-	return tw__clock_in_callback && tw__clock_in_callback(clock);
-}
-
 int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
 	if (!manual || ns > INT64_MAX)
 		return -EINVAL;
-	if (in_callback(clock))
+	if (tw__clock_in_callback(clock))
 		return -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
 	int r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
@@ -174,7 +167,7 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return -EINVAL;
-	if (in_callback(clock))
+	if (tw__clock_in_callback(clock))
 		return -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);

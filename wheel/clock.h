@@ -30,7 +30,7 @@ struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
 
-/* The clock whose service's callback the calling thread is in; set by the layer that runs callbacks. */
-extern bool (*tw__clock_in_callback)(const tw_clock *clock);
+/* Whether the calling thread is in a callback of a service on this clock (core.c). */
+bool tw__clock_in_callback(const tw_clock *clock);
 
 #endif

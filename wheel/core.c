@@ -181,7 +181,7 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	return next_ns;
 }
 
-static bool in_callback_on(const tw_clock *clock)
+bool tw__clock_in_callback(const tw_clock *clock)
 {
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
 		if (run->service->clock == clock)
@@ -249,7 +249,6 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 		return -ENOMEM;
 	memset(service, 0, sizeof *service);
 	set_constants(service, cfg);
-	tw__clock_in_callback = in_callback_on;
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
 	if (r) {

@@ -28,10 +28,9 @@ typedef struct tw_pool tw_pool;
 
 /* Zero means default for each knob. */
 struct tw_pool_config {
-	size_t size;      /* sizeof(struct tw_pool_config); 0 only if all else is 0 too */
-	uint32_t workers; /* threads; 1 .. 1024; default: CPUs the process may use */
-	uint32_t
-	    queue; /* plain tasks that may wait; power of two, 16 .. 16 Mi; default 65536; one of them is never used */
+	size_t size;             /* sizeof(struct tw_pool_config); 0 only if all else is 0 too */
+	uint32_t workers;        /* threads; 1 .. 1024; default: CPUs the process may use */
+	uint32_t queue;          /* plain tasks that may wait; power of two, 16 .. 16 Mi; default 65536 */
 	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw" */
 	size_t stack_size;       /* bytes; 0: the system's default */
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, read during the call; NULL: inherited */

@@ -251,7 +251,7 @@ Test(pool, refuses_what_its_queue_cannot_hold)
 	struct latch latch = {.pool = pool};
 	occupy(pool, &latch);
 	int held = fill(pool, &ran);
-	expect_eq(held, 15);
+	expect_eq(held, 16);
 	expect_eq(tw_pool_submit(pool, count, &ran, 0), -EAGAIN);
 	expect_eq(tw_pool_submit(pool, count, &ran, 5 * MS), -ETIMEDOUT);
 	expect_eq(pool_stats(pool).rejected, 3);

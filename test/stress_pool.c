@@ -1,0 +1,154 @@
+/*
+ * stress_pool SECONDS [SEED]: a shared pool under fire.
+ *
+ * Threads submit plain tasks, with and without waiting for room, while others make services on the same pool, let their timers
+ * run, and destroy them; in the middle of it the main thread closes the pool, in a random mode, and makes the next one. Every
+ * accepted task runs or is told as dropped, exactly once; no timer is lost with its service.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100 };
+
+static tw_pool *pool;
+static atomic_ulong accepted, ran, told, timers, fired, services, rounds;
+static uint64_t first_seed;
+static atomic_bool enough;
+
+static _Noreturn void violation(const char *what, long long value)
+{
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&rounds), what,
+		value);
+	_exit(1);
+}
+
+static void run_task(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
+}
+
+static void run_timer(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add_explicit(&fired, 1, memory_order_relaxed);
+}
+
+static void tell(void *arg, tw_fn *fn, void *task_arg)
+{
+	(void)arg;
+	(void)task_arg;
+	if (fn != run_task)
+		violation("a dropped task that nobody submitted", 0);
+	atomic_fetch_add(&told, 1);
+}
+
+static void *submit(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+	static const uint64_t timeouts_ns[] = {0, 20000, TW_FOREVER};
+	for (;;) {
+		int r = tw_pool_submit(pool, run_task, NULL, timeouts_ns[random_below(&seed, 3)]);
+		if (r == -ESHUTDOWN)
+			return NULL;
+		if (r == 0)
+			atomic_fetch_add(&accepted, 1);
+		else if (r != -EAGAIN && r != -ETIMEDOUT)
+			violation("submit", r);
+	}
+}
+
+/* False: the pool is closed. */
+static bool own_one(uint64_t *seed)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof cfg, .tick_ns = 50000, .executor = tw_pool_executor(pool)};
+	int r = tw_service_create(&service, &cfg);
+	if (r == -ESHUTDOWN)
+		return false;
+	if (r)
+		violation("create", r);
+	for (int i = 0; i < SERVICE_TIMERS; i++)
+		if ((r = tw_schedule(service, random_below(seed, 300000), run_timer, NULL, NULL)))
+			violation("schedule", r);
+	if ((r = tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER)))
+		violation("close", r);
+	if ((r = tw_service_destroy(service)))
+		violation("destroy", r);
+	atomic_fetch_add(&timers, SERVICE_TIMERS);
+	atomic_fetch_add(&services, 1);
+	return true;
+}
+
+static void *own(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+	while (own_one(&seed) && !atomic_load(&enough)) {
+	}
+	return NULL;
+}
+
+static void round_of(uint64_t *seed)
+{
+	pthread_t threads[SUBMITTERS + OWNERS];
+	uint64_t seeds[SUBMITTERS + OWNERS];
+	struct tw_pool_config cfg = {
+	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .queue = 16u << random_below(seed, 4)};
+	int r = tw_pool_create(&pool, &cfg);
+	if (r)
+		violation("create", r);
+	atomic_store(&enough, false);
+	for (int i = 0; i < SUBMITTERS + OWNERS; i++) {
+		seeds[i] = random_next(seed);
+		pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit : own, &seeds[i]);
+	}
+	usleep((useconds_t)random_below(seed, 30000));
+	enum tw_pool_close_mode mode = random_below(seed, 2) ? TW_POOL_DRAIN : TW_POOL_DROP;
+	r = tw_pool_close(pool, mode, tell, NULL);
+	bool busy = r == -EBUSY;
+	atomic_store(&enough, true);
+	for (int i = SUBMITTERS; i < SUBMITTERS + OWNERS; i++)
+		pthread_join(threads[i], NULL);
+	if (busy)
+		r = tw_pool_close(pool, mode, tell, NULL);
+	if (r)
+		violation("close", r);
+	for (int i = 0; i < SUBMITTERS; i++)
+		pthread_join(threads[i], NULL);
+	if ((r = tw_pool_destroy(pool)))
+		violation("destroy", r);
+	if (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted))
+		violation("tasks lost or run twice",
+			  (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
+	if (atomic_load(&fired) != atomic_load(&timers))
+		violation("timers lost or run twice", (long long)(atomic_load(&timers) - atomic_load(&fired)));
+	atomic_fetch_add(&rounds, 1);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_pool SECONDS [SEED]\n");
+		return 2;
+	}
+	tw_clock *clock = tw_clock_monotonic();
+	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9);
+	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
+	printf("stress_pool: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = first_seed;
+	while (tw_clock_now(clock) - start_ns < span_ns)
+		round_of(&seed);
+	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped\n", atomic_load(&rounds),
+	       atomic_load(&services), atomic_load(&timers), atomic_load(&accepted), atomic_load(&told));
+	return 0;
+}
