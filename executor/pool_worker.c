@@ -297,6 +297,16 @@ static void work_on(struct tw__worker *self, const struct find *find)
 
 /* ------------------------------------------------------------------- sleeping */
 
+/*
+ * Until the worker has been called since `before`. Again and again: Concurrency Kit's wait also returns when a caller of an earlier
+ * round, who was slow, takes down the flag that this wait has just put up.
+ */
+static void await_call(struct tw__worker *self, uint32_t before)
+{
+	while (ck_ec32_value(&self->wakes) == before)
+		ck_ec32_wait(&self->wakes, &ec_mode, before, NULL);
+}
+
 /* Called while counted as searching; returns counted as searching, or when the pool stops. */
 static bool sleep_until_called(struct tw__worker *self, struct find *find)
 {
@@ -312,11 +322,10 @@ static bool sleep_until_called(struct tw__worker *self, struct find *find)
 		if (take_idle(pool, self->index))
 			tw_add_seq_cst(&pool->searching, 1);
 		else if (found)
-			ck_ec32_wait(&self->wakes, &ec_mode, before,
-				     NULL); /* E3: called already; the call must not wake us later */
+			await_call(self, before); /* E3: called already; the call must not wake us later */
 		return found;
 	}
-	ck_ec32_wait(&self->wakes, &ec_mode, before, NULL);
+	await_call(self, before);
 	return false;
 }
 

@@ -17,7 +17,7 @@
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100 };
+enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100, FLOOD = 3000000 };
 
 static tw_pool *pool;
 static atomic_ulong accepted, ran, told, timers, fired, services, rounds;
@@ -57,7 +57,7 @@ static void *submit(void *arg)
 {
 	uint64_t seed = *(uint64_t *)arg;
 	static const uint64_t timeouts_ns[] = {0, 20000, TW_FOREVER};
-	for (;;) {
+	while (!atomic_load(&enough)) {
 		int r = tw_pool_submit(pool, run_task, NULL, timeouts_ns[random_below(&seed, 3)]);
 		if (r == -ESHUTDOWN)
 			return NULL;
@@ -66,6 +66,7 @@ static void *submit(void *arg)
 		else if (r != -EAGAIN && r != -ETIMEDOUT)
 			violation("submit", r);
 	}
+	return NULL;
 }
 
 /* False: the pool is closed. */
@@ -98,6 +99,35 @@ static void *own(void *arg)
 	return NULL;
 }
 
+/* Nobody submits any more: what was accepted runs, with no further help from outside. */
+static void await_all_run(pthread_t *submitters)
+{
+	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 20 * TW_SECOND;
+	atomic_store(&enough, true);
+	for (int i = 0; i < SUBMITTERS; i++)
+		pthread_join(submitters[i], NULL);
+	while (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted)) {
+		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
+			violation("tasks wait, and no worker comes",
+				  (long long)(atomic_load(&accepted) - atomic_load(&ran) - atomic_load(&told)));
+		sched_yield();
+	}
+}
+
+/*
+ * One submitter and one worker at full speed: the worker is called, and goes to sleep, as often as can be. Nobody else comes to
+ * wake a worker that sleeps through a call, but the submitter's wait for room ends.
+ */
+static void flood(void)
+{
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .queue = 65536};
+	int r = tw_pool_create(&pool, &cfg);
+	for (int i = 0; r == 0 && i < FLOOD; i++, atomic_fetch_add(&accepted, 1))
+		r = tw_pool_submit(pool, run_task, NULL, 20 * TW_SECOND);
+	if (r || (r = tw_pool_destroy(pool)))
+		violation("flood", r);
+}
+
 static void round_of(uint64_t *seed)
 {
 	pthread_t threads[SUBMITTERS + OWNERS];
@@ -113,6 +143,9 @@ static void round_of(uint64_t *seed)
 		pthread_create(&threads[i], NULL, i < SUBMITTERS ? submit : own, &seeds[i]);
 	}
 	usleep((useconds_t)random_below(seed, 30000));
+	bool quietly = random_below(seed, 2);
+	if (quietly)
+		await_all_run(threads);
 	enum tw_pool_close_mode mode = random_below(seed, 2) ? TW_POOL_DRAIN : TW_POOL_DROP;
 	r = tw_pool_close(pool, mode, tell, NULL);
 	bool busy = r == -EBUSY;
@@ -123,7 +156,7 @@ static void round_of(uint64_t *seed)
 		r = tw_pool_close(pool, mode, tell, NULL);
 	if (r)
 		violation("close", r);
-	for (int i = 0; i < SUBMITTERS; i++)
+	for (int i = 0; i < SUBMITTERS && !quietly; i++)
 		pthread_join(threads[i], NULL);
 	if ((r = tw_pool_destroy(pool)))
 		violation("destroy", r);
@@ -146,8 +179,11 @@ int main(int argc, char **argv)
 	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
 	printf("stress_pool: seed %" PRIu64 "\n", first_seed);
 	uint64_t seed = first_seed;
-	while (tw_clock_now(clock) - start_ns < span_ns)
+	while (tw_clock_now(clock) - start_ns < span_ns) {
+		if (atomic_load(&rounds) % 100 == 0)
+			flood();
 		round_of(&seed);
+	}
 	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped\n", atomic_load(&rounds),
 	       atomic_load(&services), atomic_load(&timers), atomic_load(&accepted), atomic_load(&told));
 	return 0;
