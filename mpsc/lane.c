@@ -179,12 +179,39 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 		if (tw__lane_has_room(lane, n))
 			return 0;
 	}
+	return tw__lane_extend(lane, grew);
+}
+
+int tw__lane_admit(struct tw__lane *lane, size_t n)
+{
+	if (n > lane->bound)
+		return -EAGAIN;
+	if (backlog(lane) + n > lane->bound && (!compact(lane) || backlog(lane) + n > lane->bound))
+		return -EAGAIN;
+	return 0;
+}
+
+int tw__lane_extend(struct tw__lane *lane, bool *grew)
+{
 	struct tw__segment *segment = obtain(lane);
 	if (!segment)
 		return -ENOMEM;
 	begin_segment(lane, segment);
 	*grew = true;
 	return 0;
+}
+
+/* The segments behind the marked one were never published: the driver does not know of them. */
+void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
+{
+	for (struct tw__segment *s = mark->segment->next, *next; s; s = next) {
+		next = s->next;
+		free(s);
+		lane->segments--;
+	}
+	mark->segment->next = NULL;
+	write_to(lane, mark->segment, (unsigned)(mark->at - mark->segment->entries));
+	lane->written = mark->written;
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)

@@ -72,6 +72,7 @@ struct tw__lane {
 	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
 	uint32_t segments;                             /* in the chain */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
+	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P4 */
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
@@ -95,6 +96,42 @@ void tw__lane_fini(struct tw__lane *lane);
  * Nothing is published or lost. *grew tells whether a new segment was begun.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
+
+/*
+ * A batch of entries that become visible together, however many segments they fill: admitted against the bound first (dropping
+ * the dead if need be; -EAGAIN), then put, with an extension wherever room runs out (-ENOMEM), at last published; or taken back
+ * to the mark. Between admission and publication nothing but this may be done with the lane: a compaction would publish.
+ */
+int tw__lane_admit(struct tw__lane *lane, size_t n);
+int tw__lane_extend(struct tw__lane *lane, bool *grew);
+
+struct tw__lane_mark {
+	struct tw__segment *segment;
+	struct tw__entry *at;
+	uint64_t written;
+};
+
+static inline struct tw__lane_mark tw__lane_here(const struct tw__lane *lane)
+{
+	return (struct tw__lane_mark){lane->last, lane->at, lane->written};
+}
+
+/* Takes back what was put since the mark; it must not have been published. */
+void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark);
+
+/* Steps through what was put since the mark: the next entries that lie side by side, up to *end. NULL: that was all. */
+static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane, struct tw__lane_mark *mark,
+						       const struct tw__entry **end)
+{
+	if (mark->at == mark->segment->entries + TW__SEGMENT_ENTRIES && mark->segment != lane->last) {
+		mark->segment = mark->segment->next;
+		mark->at = mark->segment->entries;
+	}
+	const struct tw__entry *from = mark->at;
+	*end = mark->at =
+	    mark->segment == lane->last ? lane->at : mark->segment->entries + TW__SEGMENT_ENTRIES;
+	return from == *end ? NULL : from;
+}
 
 /* Room that cannot fail, for what must not be lost: from the reserve; bound or not. */
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n);
