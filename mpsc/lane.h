@@ -128,8 +128,7 @@ static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *la
 		mark->at = mark->segment->entries;
 	}
 	const struct tw__entry *from = mark->at;
-	*end = mark->at =
-	    mark->segment == lane->last ? lane->at : mark->segment->entries + TW__SEGMENT_ENTRIES;
+	*end = mark->at = mark->segment == lane->last ? lane->at : mark->segment->entries + TW__SEGMENT_ENTRIES;
 	return from == *end ? NULL : from;
 }
 

@@ -76,7 +76,7 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	return r;
 }
 
-/* From a caller whose struct is not ours, or with more than a plain timer has. */
+/* Whatever it is. */
 static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
 {
 	struct tw_task known;
@@ -87,7 +87,7 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
 	return r ? r : put_with_option(call, &known, known.period ? &period : NULL);
 }
 
-/* What tw__task_check would find nothing wrong with. */
+/* A plain task with a delay, in the struct that we know, that tw__task_check would find nothing wrong with: most are. */
 static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
 {
 	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
@@ -95,11 +95,37 @@ static inline bool is_simple(const struct batch_call *call, const struct tw_task
 	       task->when_ns <= TW_MAX_DELAY_NS;
 }
 
-static inline int put_task(struct batch_call *call, const struct tw_task *task)
+/*
+ * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no call, no field of lane or magazine
+ * written but at the end. How many.
+ */
+static size_t put_stretch(struct batch_call *call, size_t i)
 {
-	if (tw_likely(is_simple(call, task)))
-		return put(call, task, TW__KIND_DELAY, task->when_ns, 0);
-	return put_any(call, task);
+	struct tw__lane *lane = &call->local->lane;
+	struct tw__magazine *magazine = &call->local->magazine;
+	const struct tw__slots *slots = &call->service->slots;
+	struct tw__record *records = slots->records;
+	size_t n = call->n - i, room = (size_t)(lane->end - lane->at);
+	n = n < room ? n : room;
+	n = n < magazine->count ? n : magazine->count;
+	size_t done = 0;
+	for (; done < n; done++) {
+		const struct tw_task *task = task_at(call, i + done);
+		if (tw_unlikely(!is_simple(call, task)))
+			break;
+		uint32_t slot = magazine->slots[(magazine->head + done) % TW__MAGAZINE_MAX];
+		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
+		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by W1 */
+		tw_store_relaxed(&records[slot].arg, task->arg);
+		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
+		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
+		lane->at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
+	}
+	magazine->head = (uint32_t)(magazine->head + done) % TW__MAGAZINE_MAX;
+	magazine->count -= (uint32_t)done;
+	lane->at += done;
+	lane->written += done;
+	return done;
 }
 
 static int put_all(struct batch_call *call)
@@ -112,8 +138,12 @@ static int put_all(struct batch_call *call)
 	r = room_for_one(call);
 	if (!r)
 		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
-	for (size_t i = 0; !r && i < call->n; i++)
-		r = put_task(call, task_at(call, i));
+	for (size_t i = 0; !r && i < call->n;) {
+		size_t done = put_stretch(call, i);
+		if (done == 0)
+			r = put_any(call, task_at(call, i)); /* makes room, and takes what is not simple */
+		i += done ? done : 1;
+	}
 	return r;
 }
 
@@ -145,41 +175,44 @@ static void take_back(struct batch_call *call)
 	call->local->stamp = call->stamp_before;
 }
 
-/* Stores the word. The deadline. */
-static inline uint64_t arm(const struct batch_call *call, const struct tw__entry *entry)
+/* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
+struct last_tick {
+	uint64_t from_ns, to_ns; /* instants in (from, to] have these bits */
+	uint64_t bits;
+};
+
+static inline uint64_t bits_of(const tw_service *service, struct last_tick *last, uint64_t deadline_ns)
+{
+	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
+		return last->bits;
+	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
+	last->from_ns = last->to_ns - service->tick_ns;
+	last->bits = tw__deadline_bits(service, deadline_ns);
+	return last->bits;
+}
+
+/* Stores the words. The earliest deadline. */
+static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 {
 	const struct tw__slots *slots = &call->service->slots;
-	uint32_t slot = tw__entry_slot(entry->what), generation = (uint32_t)(entry->what >> TW__GENERATION_SHIFT);
-	uint64_t base_ns = tw__what_kind(entry->what) == TW__KIND_DELAY ? call->base_ns : 0;
-	uint64_t option = tw_load_relaxed(&slots->records[slot].option) ? TW__OPTION : 0;
-	uint64_t state = TW__ARMED | option | tw__deadline_bits(call->service, base_ns + entry->value);
-	tw_store_release(&slots->words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
-	return base_ns + entry->value;
-}
-
-static void tell(const struct batch_call *call, tw_timer *out)
-{
 	struct tw__lane_mark at = call->begin;
 	const struct tw__entry *entry, *end;
-	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
-		for (; entry != end; entry++)
-			if (is_timer(entry))
-				*out++ = tw__handle_make(&call->service->slots, tw__entry_slot(entry->what),
-							 (uint32_t)(entry->what >> TW__GENERATION_SHIFT));
-}
-
-/* The earliest deadline. */
-static uint64_t arm_all(struct batch_call *call)
-{
-	struct tw__lane_mark at = call->begin;
-	const struct tw__entry *entry, *end;
+	struct last_tick last = {0, 0, 0};
 	uint64_t earliest_ns = UINT64_MAX;
 	tw_bump(&call->local->scheduled, call->n);
 	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
 		for (; entry != end; entry++) {
 			if (tw_unlikely(!is_timer(entry)))
 				continue;
-			uint64_t deadline_ns = arm(call, entry);
+			uint32_t slot = tw__entry_slot(entry->what);
+			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
+			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
+			uint64_t option = tw_load_relaxed(&slots->records[slot].option) ? TW__OPTION : 0;
+			uint64_t state = TW__ARMED | option | bits_of(call->service, &last, deadline_ns);
+			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
+			if (tw_likely(out))
+				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
+			tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;
@@ -199,13 +232,12 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		take_back(call);
 		return r;
 	}
-	if (out)
-		tell(call, out);
-	uint64_t earliest_ns = arm_all(call);
+	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(!tw__gate_is_open(word))) {
-		bool fell_asleep = tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
+		bool fell_asleep =
+		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
 		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
 	}
 	return 0;
