@@ -35,6 +35,7 @@
 #include <time.h>
 
 #include "mpsc/futex.h"
+#include "wheel/liveness.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
 
@@ -210,6 +211,7 @@ static void work_on(struct worker *self, const struct find *find)
 	}
 	if (find->taken)
 		tw_store_relaxed(&self->open, NULL); /* it is spent: whoever still sees it claims nothing */
+	tw__running_none(local);
 	if (claimed)
 		tw__batch_finish(find->batch, claimed);
 }

@@ -48,6 +48,8 @@ static int config_check(const struct tw_service_config *c)
 		return -EINVAL;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
 		return -EINVAL;
+	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
+		return -EINVAL;
 	if ((c->executor && !executor_is_sound(c->executor)) || !c->clock->ops)
 		return -EINVAL;
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
@@ -107,6 +109,7 @@ static void local_init(struct tw__lane *lane, void *context)
 static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
+	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
 }
 

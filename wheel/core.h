@@ -37,11 +37,15 @@ struct tw__local {
 	_Atomic uint64_t scheduled, fired, cancelled, dropped;
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
+	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see liveness.h */
+	_Atomic uint64_t running_since_ns;
+	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
 	uint64_t guess_ns;                        /* what the thread itself counted from: base_ns is not earlier */
 	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
 struct tw_service {
@@ -67,6 +71,7 @@ struct tw_service {
 	struct tw__wheel wheel;
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
 	uint64_t last_now_ns;        /* clamped: never falls */
+	_Atomic uint64_t turned_ns;  /* when the last turn was; read by liveness */
 	uint64_t last_reading_ns;
 	uint64_t turning_to;              /* the tick of the turn under way */
 	uint64_t moved_tick;              /* `next` at the last move_nearer */

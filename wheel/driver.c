@@ -15,6 +15,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "wheel/liveness.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
 
@@ -71,6 +72,7 @@ static void turn_wheel(tw_service *service)
 {
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
+	tw_store_relaxed(&service->turned_ns, now_ns);
 	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
 	tw__wheel_turn(&service->wheel, service->turning_to, &due);
 	tw_store_release(&service->gate.cursor,
@@ -273,6 +275,8 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
+	if (tw_unlikely(service->config.on_stuck != NULL))
+		tw__tell_stuck(service);
 	if (turn.drained || turn.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
 	return turn;
@@ -417,7 +421,7 @@ static void *tick_thread(void *arg)
 		uint64_t deadline_ns = choose_sleep(service, &turn);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, deadline_ns);
+			sleep_until(service, tw__look_for_stuck_by(service, deadline_ns));
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);

@@ -17,6 +17,7 @@ extern "C" {
 #endif
 
 typedef struct tw_service tw_service;
+struct tw_liveness; /* stats.h */
 
 /* A callback. It must not longjmp, throw or end its thread. */
 typedef void tw_fn(void *arg);
@@ -92,6 +93,17 @@ struct tw_service_config {
 	size_t affinity_size;
 	int sched_policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR of the tick thread; 0 (SCHED_OTHER): default */
 	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
+
+	/*
+	 * Telling of callbacks that do not return: once for each run that has lasted stuck_ns on the service's clock, on the thread that
+	 * drives the service, at its next turn; the tick thread wakes up for it as long as anything runs. `seen` holds what
+	 * tw_liveness_get says of turns and runs, that run as the longest; nothing of what is overdue. on_stuck is bound by the rules
+	 * for callbacks that run inline: short, any call on the service but those that wait for the driver. A tick thread that is
+	 * stuck itself (in an inline callback, or in on_stuck) has nobody to tell: another thread asks tw_liveness_get. Both or none.
+	 */
+	uint64_t stuck_ns; /* default 0: not wanted */
+	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
+	void *stuck_arg;
 };
 
 /*
