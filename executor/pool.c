@@ -195,6 +195,8 @@ static void work_on(struct worker *self, const struct find *find)
 {
 	struct tw__pool *pool = self->pool;
 	tw_service *service = tw__batch_service(find->batch);
+	if (tw_unlikely(!service))
+		return; /* a joiner so late that the chunk's memory has been given back: nothing is left in it */
 	struct tw__local *local = attach(service);
 	if (find->taken) {
 		tw_store_release(&self->open_sequence, find->sequence); /* E4 */

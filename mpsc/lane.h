@@ -27,6 +27,9 @@
  *       producer's new writes to it. Without it an unread entry is overwritten.
  *   P3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
  *       left them. Without it a compaction and a take work on the same entries.
+ *   P5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver frees what a storm has left behind. Both
+ *       only try: a producer that finds it taken takes a new segment, a driver leaves it for another tick.
+ *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again, could keep the lock from the driver.
  *   P4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; P2 guards the memory.
  *
  * Rejected: a ring (its memory is touched in full even when short, and its size is its bound); taking single segments
@@ -68,9 +71,9 @@ struct tw__lane {
 	uint64_t written;                              /* entries written; == tail outside of a push */
 	struct tw__entry *at, *end;                    /* where the next entry goes; end of the segment */
 	struct tw__segment *last;                      /* the segment written to */
-	struct tw__segment *first;                     /* the oldest one (L4) */
+	struct tw__segment *first;                     /* the oldest one (L4); under spare_lock */
 	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
-	uint32_t segments;                             /* in the chain */
+	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
 	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P4 */
 
@@ -78,6 +81,9 @@ struct tw__lane {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
 	_Atomic(struct tw__segment *) head_segment;
 	_Atomic uint32_t lock;
+	_Atomic uint32_t wanted;     /* the driver found the lock taken: no compaction before it has had its turn */
+	_Atomic uint32_t spare_lock; /* over first, where the driver trims */
+	_Atomic uint32_t trimmed;    /* segments that the driver has freed */
 
 	tw__entry_use_fn *use;
 	void *use_context;
@@ -170,6 +176,21 @@ static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
  * compacting: look again later, and do not park.
  */
 int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
+
+/* Segments that the lane holds, the reserve left out. */
+static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
+{
+	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->trimmed); /* a count, no more */
+}
+
+/* Those it needs for what is unread, and a few. */
+uint32_t tw__lane_needs(const struct tw__lane *lane);
+
+/*
+ * Driver only: frees up to `most` segments that it has left behind and the producer has not taken back, above what the lane needs.
+ * How many. free() may wait for the allocator's own locks; nothing else here waits.
+ */
+unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 
 /* Whether there may be entries to take, now. */
 static inline bool tw__lane_unread(const struct tw__lane *lane)

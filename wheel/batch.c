@@ -130,12 +130,7 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 
 static int put_all(struct batch_call *call)
 {
-	struct tw__lane *lane = &call->local->lane;
-	int r = tw__lane_admit(lane, call->n + 1);
-	if (r)
-		return r;
-	call->begin = tw__lane_here(lane);
-	r = room_for_one(call);
+	int r = room_for_one(call);
 	if (!r)
 		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
 	for (size_t i = 0; !r && i < call->n;) {
@@ -225,9 +220,12 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->word = tw__gate_pin_and_look(&service->gate, &call->local->lane.pinned);
 	if (call->word & TW__GATE_CLOSED)
 		return -ESHUTDOWN;
+	int r = tw__lane_admit(&call->local->lane, call->n + 1);
+	if (r)
+		return r;
 	call->stamp_before = call->local->stamp;
-	call->begin = tw__lane_here(&call->local->lane);
-	int r = put_all(call);
+	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
+	r = put_all(call);
 	if (r) {
 		take_back(call);
 		return r;

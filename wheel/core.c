@@ -208,9 +208,12 @@ static int make_wheel(tw_service *service)
 	service->arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->table = reserve(service->table_bytes);
 	service->arena = reserve(service->arena_bytes);
-	if (!service->table || !service->arena)
+	service->cold_bytes = tw__wheel_cold_bytes(chunks);
+	service->cold = reserve(service->cold_bytes);
+	if (!service->table || !service->arena || !service->cold)
 		return -ENOMEM;
 	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
+	tw__wheel_cold_init(&service->wheel, service->cold);
 	return 0;
 }
 
@@ -218,6 +221,8 @@ static void free_wheel(tw_service *service)
 {
 	if (service->table)
 		munmap(service->table, service->table_bytes);
+	if (service->cold)
+		munmap(service->cold, service->cold_bytes);
 	if (service->arena)
 		munmap(service->arena, service->arena_bytes);
 }

@@ -86,8 +86,11 @@ struct tw_service {
 	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
 	_Atomic uint64_t entries; /* copy of wheel.entries */
 	_Atomic uint64_t chunks_used;
-	void *table, *arena;
-	size_t table_bytes, arena_bytes;
+	void *table, *arena, *cold;
+	size_t table_bytes, arena_bytes, cold_bytes;
+	bool trimming;                     /* memory is going back, a step a turn; trim.c */
+	uint32_t trim_slots, trim_options; /* blocks from here on have been looked at */
+	uint64_t trim_at_ns;               /* when that begins, if things stay as they are; 0: nothing to give */
 	pthread_t thread;
 	struct tw__clock_listener listener;
 

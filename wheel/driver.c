@@ -18,6 +18,7 @@
 #include "wheel/liveness.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
+#include "wheel/trim.h"
 
 enum {
 	BUSY_ENTRIES = 32,  /* a turn that drains so many for each tick since the last one is no quiet one */
@@ -271,10 +272,12 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn.elapsed = service->wheel.next - service->moved_tick;
 	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
-	sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
+	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
+	sweep(service, turn.drained, look);
+	tw__trim(service, look, turn.drained + turn.done > BUSY_ENTRIES);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
-	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
+	tw_store_relaxed(&service->chunks_used, tw__wheel_chunks_held(&service->wheel));
 	if (tw_unlikely(service->config.on_stuck != NULL))
 		tw__tell_stuck(service);
 	if (turn.drained || turn.done)
@@ -369,7 +372,8 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || service->ready.first || tw__wheel_sweeping(&service->wheel);
+	bool unfinished =
+	    turn->again || service->ready.first || service->trimming || tw__wheel_sweeping(&service->wheel);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);
@@ -421,7 +425,7 @@ static void *tick_thread(void *arg)
 		uint64_t deadline_ns = choose_sleep(service, &turn);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, tw__look_for_stuck_by(service, deadline_ns));
+			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);

@@ -147,6 +147,7 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 		note->state = TW__NOTE_NONE;
 	}
 	tw_store_relaxed(&note->far_tick, far_tick);
+	tw_store_relaxed(&service->slots.noted, true);
 }
 
 void tw__note_handed(tw_service *service, tw__wheel_entry entry)
@@ -174,6 +175,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 		note->generation = generation;
 		note->state = TW__NOTE_FILED;
 		note->tick = tick;
+		tw_store_relaxed(&service->slots.noted, true);
 	}
 	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
 }
