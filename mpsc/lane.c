@@ -1,19 +1,10 @@
 #include "mpsc/lane.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two drains. */
 enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16, LOCK_SPINS = 4096 };
-
-static struct tw__segment *segment_new(void)
-{
-	struct tw__segment *segment = malloc(sizeof *segment);
-	if (segment)
-		segment->next = NULL;
-	return segment;
-}
 
 static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index)
 {
@@ -25,11 +16,12 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
 {
 	memset(lane, 0, sizeof *lane);
-	lane->first = segment_new();
-	lane->reserve = segment_new();
+	lane->first = tw__segment_new(&lane->slab);
+	lane->reserve = tw__segment_new(&lane->slab);
 	if (!lane->first || !lane->reserve) {
-		free(lane->first);
-		free(lane->reserve);
+		tw__segment_free(lane->first);
+		tw__segment_free(lane->reserve);
+		tw__slab_leave(lane->slab);
 		return false;
 	}
 	tw_store_relaxed(&lane->segments, 1);
@@ -45,9 +37,10 @@ void tw__lane_fini(struct tw__lane *lane)
 {
 	for (struct tw__segment *s = lane->first, *next; s; s = next) {
 		next = s->next;
-		free(s);
+		tw__segment_free(s);
 	}
-	free(lane->reserve);
+	tw__segment_free(lane->reserve);
+	tw__slab_leave(lane->slab);
 }
 
 static bool try_lock(struct tw__lane *lane)
@@ -98,9 +91,9 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 {
 	struct tw__segment *segment = reclaim(lane);
 	if (!segment)
-		return segment_new();
+		return tw__segment_new(&lane->slab);
 	if (tw__lane_segments(lane) > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
-		free(reclaim(lane)); /* after a storm: one goes back for each one used */
+		tw__segment_free(reclaim(lane)); /* after a storm: one goes back for each one used */
 	return segment;
 }
 
@@ -166,7 +159,7 @@ static void drop_dead(struct tw__lane *lane)
 	kept += keep(&to, &base);
 	for (struct tw__segment *s = to.segment->next, *next; s; s = next) {
 		next = s->next;
-		free(s);
+		tw__segment_free(s);
 		count_segments(lane, -1);
 	}
 	to.segment->next = NULL;
@@ -223,7 +216,7 @@ void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
 {
 	for (struct tw__segment *s = mark->segment->next, *next; s; s = next) {
 		next = s->next;
-		free(s);
+		tw__segment_free(s);
 		count_segments(lane, -1);
 	}
 	mark->segment->next = NULL;
@@ -265,7 +258,7 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
 	unsigned freed = 0;
 	struct tw__segment *segment;
 	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) && (segment = take_spare(lane))) {
-		free(segment);
+		tw__segment_free(segment);
 		tw_store_relaxed(&lane->trimmed, tw_load_relaxed(&lane->trimmed) + 1);
 		freed++;
 	}

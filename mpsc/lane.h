@@ -39,23 +39,8 @@
 #define TW_MPSC_LANE_H
 
 #include <stdalign.h>
-#include <stddef.h>
 
-#include "mpsc/atomics.h"
-
-enum { TW__SEGMENT_ENTRIES = 255 };
-
-/* What is queued; the meaning is the caller's, but that what == 0 is padding: skip it. */
-struct tw__entry {
-	uint64_t what;
-	uint64_t value;
-};
-
-struct tw__segment {
-	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (P1) */
-	uint64_t unused;
-	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-};
+#include "mpsc/segment.h"
 
 /*
  * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries behind it count from, drop it
@@ -73,6 +58,7 @@ struct tw__lane {
 	struct tw__segment *last;                      /* the segment written to */
 	struct tw__segment *first;                     /* the oldest one (L4); under spare_lock */
 	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
+	struct tw__slab *slab;                         /* where new segments come from */
 	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
 	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P4 */
@@ -188,7 +174,7 @@ uint32_t tw__lane_needs(const struct tw__lane *lane);
 
 /*
  * Driver only: frees up to `most` segments that it has left behind and the producer has not taken back, above what the lane needs.
- * How many. free() may wait for the allocator's own locks; nothing else here waits.
+ * How many. It waits for nobody.
  */
 unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 

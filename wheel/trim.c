@@ -6,7 +6,7 @@
  * half of that; so storms that come again within a second or two find their memory where they left it.
  *
  * The driver does it, a small step in each turn, and ticks on until it is done; in a turn with traffic it stops. madvise and
- * free are allowed here: neither allocates, a failure changes nothing, and both wait for no user of the service, only, like any page
+ * munmap are allowed here: neither allocates, a failure changes nothing, and both wait for no user of the service, only, like any page
  * fault, for the system's own locks. The depot's lock is only tried.
  */
 #include "wheel/trim.h"

@@ -237,6 +237,8 @@ Test(batch, of_more_entries_than_a_lane_may_hold_schedules_nothing)
 	expect_eq(stats_of(rig.service).pending, 600);
 	for (int i = 0; i < 300; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
+	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 1000, timers + 600), -EAGAIN); /* nor with the dead gone */
+	expect_sound(rig.service);
 	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 600, timers + 600), 0); /* the dead made room */
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 900);
@@ -275,7 +277,7 @@ Test(batch, without_memory_schedules_nothing)
 		expect_no_timers(MANY);
 		expect_eq(stats_of(rig.service).pending, 0);
 	}
-	expect_ge(nth, MANY / 255);
+	expect_ge(nth, 2); /* those of the lane itself were had when the rig was opened, or come first */
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, MANY);
 	expect_ids_ascend(&rig);
