@@ -274,7 +274,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	service->moved_tick = service->wheel.next;
 	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
 	sweep(service, turn.drained, look);
-	tw__trim(service, look, turn.drained + turn.done > BUSY_ENTRIES);
+	tw__trim(service, look, turn.drained + turn.done > 8 * BUSY_ENTRIES);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, tw__wheel_chunks_held(&service->wheel));
