@@ -5,7 +5,9 @@
  *     drain.c judge.c driver.c      the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     run.c                         workers: claim, run, finish
  *     close.c core.c                birth and end
- *     stats.c inspect.c             looking on
+ *     stats.c inspect.c liveness.c  looking on
+ *     batch.c                       many schedules in one
+ *     trim.c cold.c                 memory goes back after a storm
  *
  * The driver is whoever holds `driving`. There is one at a time, and it alone touches the wheel, the notes and the gate's word.
  */

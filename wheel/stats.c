@@ -116,6 +116,7 @@ int tw_stats_print(const struct tw_stats *s, FILE *out)
 	    {"runs", s->runs},
 	    {"overruns", s->overruns},
 	    {"resets", s->resets},
+	    {"resets, lazy", s->resets - s->resets_eager},
 	    {"resets, eager", s->resets_eager},
 	    {"refused", s->refused},
 	    {"wake-ups", s->wakeups},

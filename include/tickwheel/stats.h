@@ -47,7 +47,7 @@ struct tw_stats {
 	uint64_t retired_slots; /* slots whose generations are used up */
 	uint64_t clock_steps;   /* times the clock was seen to step back */
 	uint64_t threads;       /* threads that have used the service and still live */
-	uint64_t memory_bytes;  /* touched by slots, records, chunks and lanes (upper bound) */
+	uint64_t memory_bytes;  /* held by slots, records, chunks, lanes; falls as it is given back (upper bound) */
 
 	struct tw_latency lateness; /* tick due to hand-over */
 	struct tw_latency wait;     /* hand-over to start of the callback */

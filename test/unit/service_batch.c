@@ -237,7 +237,8 @@ Test(batch, of_more_entries_than_a_lane_may_hold_schedules_nothing)
 	expect_eq(stats_of(rig.service).pending, 600);
 	for (int i = 0; i < 300; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 1000, timers + 600), -EAGAIN); /* nor with the dead gone */
+	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 1000, timers + 600),
+		  -EAGAIN); /* nor with the dead gone */
 	expect_sound(rig.service);
 	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 600, timers + 600), 0); /* the dead made room */
 	rig_advance(&rig, MS);
