@@ -136,7 +136,7 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 /* One service from create to destroy. A third of them have a tick thread. */
 static uint64_t run_round(unsigned long number, uint64_t *seed)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 20000};
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 40000};
 	cfg.drive = random_percent(seed, 66) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
 	tw_service *s;
 	int answer = tw_service_create(&s, &cfg);
