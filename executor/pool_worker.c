@@ -34,6 +34,7 @@
 
 #include "executor/pool_parts.h"
 #include "mpsc/futex.h"
+#include "wheel/liveness.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
 
@@ -197,6 +198,8 @@ static bool join_one(struct tw__worker *other, struct find *find)
 	if (!find->batch || !tw__batch_left(find->batch, find->sequence))
 		return false;
 	tw_service *service = tw__batch_service(find->batch);
+	if (tw_unlikely(!service))
+		return false; /* the chunk's memory has been given back: nothing is left in it */
 	await_room(service, attach(service));
 	find->claimed = tw__batch_claim(find->batch, find->sequence);
 	return find->claimed >= 0;
@@ -268,6 +271,7 @@ static unsigned run_claimed(struct tw__worker *self, const struct find *find)
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
 	}
+	tw__running_none(local);
 	return count;
 }
 

@@ -17,6 +17,7 @@
  *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
  *                                      reset*     is_pending
  *                                      stats_get  remaining
+ *                                      liveness_get
  *   any thread                 yes     yes        yes          yes           yes           one at a   alone
  *                                                                                          time
  *   a callback of the service  yes     yes        yes          yes (itself:  -EDEADLK      -EBUSY     -EDEADLK
@@ -52,7 +53,10 @@
  *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
  *       at most 8 per coarse bucket to move far timers nearer.
  *   G10 Catching up after a stall costs what is due, not the ticks missed.
- *   G11 Cancelled timers cost no memory for long: the slot is free at once, what else they leave behind is bounded.
+ *   G11 Cancelled timers cost no memory for long: the slot is free at once, what else they leave behind is bounded. After a storm, when
+ *       more than twice of what is needed has been held for a second, memory goes back to the system, a little in each tick: records,
+ *       side records, entries, lanes; all but 8 bytes for each slot ever used, which make old handles harmless (G5). A tick
+ *       thread ticks until that is done; a manually driven service does it in its turns.
  *   G12 No spikes: moving far timers nearer and sweeping dead ones is spread over the ticks.
  *   G13 Manners: the service's threads block all signals but those that report their own faults, carry names, and take
  *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).

@@ -19,6 +19,10 @@
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
  *   P3  bell: exchange-seq_cst (ring) against exchange-seq_cst to 0 (arm the bell), which comes before the driver looks at
  *       lanes and requests: a ring after that look is seen by the futex itself.
+ *   P4  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
+ *       lane.pinned (whoever closes): the Dekker pair with CLOSED in PARKED's place and the pin in the tail's. A call that saw the gate
+ *       open is seen pinned, and waited for by the closer (never by the driver): all that it publishes comes before its pin falls
+ *       (store-release -> the closer's load). Without it close may end a part of a batch that the rest of is then refused.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
  *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, R1).
  */
@@ -64,6 +68,28 @@ static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 		return tw_load_acquire(&gate->word); /* P1, P2 */
 	}
 	return tw_load_seq_cst(&gate->word); /* P2: the push was published by tw__lane_publish_seq_cst */
+}
+
+/* Pins a lane, then looks (P4): if that does not say closed, close will wait until the pin is taken off. */
+static inline uint64_t tw__gate_pin_and_look(struct tw__gate *gate, _Atomic uint32_t *pinned)
+{
+	if (tw_likely(gate->asymmetric)) {
+		tw_store_relaxed(pinned, 1); /* P4: ordered by the driver's heavy barrier */
+		return tw__gate_look_after_push(gate);
+	}
+	tw_store_seq_cst(pinned, 1); /* P4 */
+	return tw_load_seq_cst(&gate->word);
+}
+
+static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
+{
+	tw_store_release(pinned, 0); /* P4: pairs with is_pinned */
+}
+
+/* For the closer, after the driver has published CLOSED and passed its barrier. */
+static inline bool tw__gate_is_pinned(const _Atomic uint32_t *pinned)
+{
+	return tw_load_seq_cst(pinned) != 0; /* P4 */
 }
 
 static inline bool tw__gate_is_open(uint64_t word)

@@ -1,19 +1,10 @@
 #include "mpsc/lane.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two drains. */
-enum { KEEP_SEGMENTS = 512, LOCK_SPINS = 4096 };
-
-static struct tw__segment *segment_new(void)
-{
-	struct tw__segment *segment = malloc(sizeof *segment);
-	if (segment)
-		segment->next = NULL;
-	return segment;
-}
+enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16, LOCK_SPINS = 4096 };
 
 static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index)
 {
@@ -25,14 +16,15 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
 {
 	memset(lane, 0, sizeof *lane);
-	lane->first = segment_new();
-	lane->reserve = segment_new();
+	lane->first = tw__segment_new(&lane->slab);
+	lane->reserve = tw__segment_new(&lane->slab);
 	if (!lane->first || !lane->reserve) {
-		free(lane->first);
-		free(lane->reserve);
+		tw__segment_free(lane->first);
+		tw__segment_free(lane->reserve);
+		tw__slab_leave(lane->slab);
 		return false;
 	}
-	lane->segments = 1;
+	tw_store_relaxed(&lane->segments, 1);
 	lane->bound = bound;
 	lane->use = use;
 	lane->use_context = use_context;
@@ -45,9 +37,10 @@ void tw__lane_fini(struct tw__lane *lane)
 {
 	for (struct tw__segment *s = lane->first, *next; s; s = next) {
 		next = s->next;
-		free(s);
+		tw__segment_free(s);
 	}
-	free(lane->reserve);
+	tw__segment_free(lane->reserve);
+	tw__slab_leave(lane->slab);
 }
 
 static bool try_lock(struct tw__lane *lane)
@@ -65,15 +58,32 @@ static uint64_t backlog(const struct tw__lane *lane)
 	return lane->written - tw_load_acquire(&lane->head); /* P4: pairs with take */
 }
 
-/* Unlinks the oldest segment, if the driver has left it. */
-static struct tw__segment *reclaim(struct tw__lane *lane)
+static void count_segments(struct tw__lane *lane, int by)
 {
+	tw_store_relaxed(&lane->segments, tw_load_relaxed(&lane->segments) + (uint32_t)by);
+}
+
+/* Takes the oldest segment off the chain, if the driver has left it. NULL: none, or the other side is at it. */
+static struct tw__segment *take_spare(struct tw__lane *lane)
+{
+	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* P5 */
+		return NULL;
 	struct tw__segment *segment = lane->first;
 	if (segment == tw_load_acquire(&lane->head_segment)) /* P2: pairs with take */
-		return NULL;
-	lane->first = segment->next;
-	lane->segments--;
-	segment->next = NULL;
+		segment = NULL;
+	else
+		lane->first = segment->next;
+	tw_store_release(&lane->spare_lock, 0); /* P5 */
+	return segment;
+}
+
+static struct tw__segment *reclaim(struct tw__lane *lane)
+{
+	struct tw__segment *segment = take_spare(lane);
+	if (segment) {
+		count_segments(lane, -1);
+		segment->next = NULL;
+	}
 	return segment;
 }
 
@@ -81,9 +91,9 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 {
 	struct tw__segment *segment = reclaim(lane);
 	if (!segment)
-		return segment_new();
-	if (lane->segments > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
-		free(reclaim(lane)); /* after a storm: one goes back for each one used */
+		return tw__segment_new(&lane->slab);
+	if (tw__lane_segments(lane) > backlog(lane) / TW__SEGMENT_ENTRIES + KEEP_SEGMENTS)
+		tw__segment_free(reclaim(lane)); /* after a storm: one goes back for each one used */
 	return segment;
 }
 
@@ -93,7 +103,7 @@ static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 	while (lane->at != lane->end)
 		tw__lane_put(lane, 0, 0);
 	lane->last->next = segment;
-	lane->segments++;
+	count_segments(lane, 1);
 	write_to(lane, segment, 0);
 }
 
@@ -149,8 +159,8 @@ static void drop_dead(struct tw__lane *lane)
 	kept += keep(&to, &base);
 	for (struct tw__segment *s = to.segment->next, *next; s; s = next) {
 		next = s->next;
-		free(s);
-		lane->segments--;
+		tw__segment_free(s);
+		count_segments(lane, -1);
 	}
 	to.segment->next = NULL;
 	write_to(lane, to.segment, to.index);
@@ -161,7 +171,7 @@ static void drop_dead(struct tw__lane *lane)
 static bool compact(struct tw__lane *lane)
 {
 	for (int spin = 0; spin < LOCK_SPINS; spin++, tw_cpu_relax()) {
-		if (!try_lock(lane))
+		if (tw_load_relaxed(&lane->wanted) || !try_lock(lane))
 			continue;
 		drop_dead(lane);
 		unlock(lane);
@@ -179,12 +189,39 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 		if (tw__lane_has_room(lane, n))
 			return 0;
 	}
+	return tw__lane_extend(lane, grew);
+}
+
+int tw__lane_admit(struct tw__lane *lane, size_t n)
+{
+	if (n > lane->bound)
+		return -EAGAIN;
+	if (backlog(lane) + n > lane->bound && (!compact(lane) || backlog(lane) + n > lane->bound))
+		return -EAGAIN;
+	return 0;
+}
+
+int tw__lane_extend(struct tw__lane *lane, bool *grew)
+{
 	struct tw__segment *segment = obtain(lane);
 	if (!segment)
 		return -ENOMEM;
 	begin_segment(lane, segment);
 	*grew = true;
 	return 0;
+}
+
+/* The segments behind the marked one were never published: the driver does not know of them. */
+void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
+{
+	for (struct tw__segment *s = mark->segment->next, *next; s; s = next) {
+		next = s->next;
+		tw__segment_free(s);
+		count_segments(lane, -1);
+	}
+	mark->segment->next = NULL;
+	write_to(lane, mark->segment, (unsigned)(mark->at - mark->segment->entries));
+	lane->written = mark->written;
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
@@ -210,12 +247,34 @@ bool tw__lane_refill_reserve(struct tw__lane *lane)
 	return lane->reserve != NULL;
 }
 
+uint32_t tw__lane_needs(const struct tw__lane *lane)
+{
+	uint64_t unread = tw_load_relaxed(&lane->tail) - tw_load_relaxed(&lane->head); /* relaxed: how much about */
+	return (uint32_t)(unread / TW__SEGMENT_ENTRIES) + SPARE_SEGMENTS;
+}
+
+unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
+{
+	unsigned freed = 0;
+	struct tw__segment *segment;
+	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) && (segment = take_spare(lane))) {
+		tw__segment_free(segment);
+		tw_store_relaxed(&lane->trimmed, tw_load_relaxed(&lane->trimmed) + 1);
+		freed++;
+	}
+	return freed;
+}
+
 int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 {
 	if (!tw__lane_unread(lane))
 		return 0;
-	if (!try_lock(lane))
+	if (!try_lock(lane)) {
+		tw_store_relaxed(&lane->wanted, 1);
 		return -1;
+	}
+	if (tw_unlikely(tw_load_relaxed(&lane->wanted)))
+		tw_store_relaxed(&lane->wanted, 0);
 	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail); /* P1; gate's P2 */
 	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
 	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);

@@ -27,6 +27,9 @@
  *       producer's new writes to it. Without it an unread entry is overwritten.
  *   P3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
  *       left them. Without it a compaction and a take work on the same entries.
+ *   P5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver frees what a storm has left behind. Both
+ *       only try: a producer that finds it taken takes a new segment, a driver leaves it for another tick.
+ *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again, could keep the lock from the driver.
  *   P4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; P2 guards the memory.
  *
  * Rejected: a ring (its memory is touched in full even when short, and its size is its bound); taking single segments
@@ -36,23 +39,8 @@
 #define TW_MPSC_LANE_H
 
 #include <stdalign.h>
-#include <stddef.h>
 
-#include "mpsc/atomics.h"
-
-enum { TW__SEGMENT_ENTRIES = 255 };
-
-/* What is queued; the meaning is the caller's, but that what == 0 is padding: skip it. */
-struct tw__entry {
-	uint64_t what;
-	uint64_t value;
-};
-
-struct tw__segment {
-	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (P1) */
-	uint64_t unused;
-	struct tw__entry entries[TW__SEGMENT_ENTRIES];
-};
+#include "mpsc/segment.h"
 
 /*
  * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries behind it count from, drop it
@@ -68,15 +56,20 @@ struct tw__lane {
 	uint64_t written;                              /* entries written; == tail outside of a push */
 	struct tw__entry *at, *end;                    /* where the next entry goes; end of the segment */
 	struct tw__segment *last;                      /* the segment written to */
-	struct tw__segment *first;                     /* the oldest one (L4) */
+	struct tw__segment *first;                     /* the oldest one (L4); under spare_lock */
 	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
-	uint32_t segments;                             /* in the chain */
+	struct tw__slab *slab;                         /* where new segments come from */
+	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
+	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P4 */
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
 	_Atomic(struct tw__segment *) head_segment;
 	_Atomic uint32_t lock;
+	_Atomic uint32_t wanted;     /* the driver found the lock taken: no compaction before it has had its turn */
+	_Atomic uint32_t spare_lock; /* over first, where the driver trims */
+	_Atomic uint32_t trimmed;    /* segments that the driver has freed */
 
 	tw__entry_use_fn *use;
 	void *use_context;
@@ -95,6 +88,41 @@ void tw__lane_fini(struct tw__lane *lane);
  * Nothing is published or lost. *grew tells whether a new segment was begun.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
+
+/*
+ * A batch of entries that become visible together, however many segments they fill: admitted against the bound first (dropping
+ * the dead if need be; -EAGAIN), then put, with an extension wherever room runs out (-ENOMEM), at last published; or taken back
+ * to the mark. Between admission and publication nothing but this may be done with the lane: a compaction would publish.
+ */
+int tw__lane_admit(struct tw__lane *lane, size_t n);
+int tw__lane_extend(struct tw__lane *lane, bool *grew);
+
+struct tw__lane_mark {
+	struct tw__segment *segment;
+	struct tw__entry *at;
+	uint64_t written;
+};
+
+static inline struct tw__lane_mark tw__lane_here(const struct tw__lane *lane)
+{
+	return (struct tw__lane_mark){lane->last, lane->at, lane->written};
+}
+
+/* Takes back what was put since the mark; it must not have been published. */
+void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark);
+
+/* Steps through what was put since the mark: the next entries that lie side by side, up to *end. NULL: that was all. */
+static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane, struct tw__lane_mark *mark,
+						       const struct tw__entry **end)
+{
+	if (mark->at == mark->segment->entries + TW__SEGMENT_ENTRIES && mark->segment != lane->last) {
+		mark->segment = mark->segment->next;
+		mark->at = mark->segment->entries;
+	}
+	const struct tw__entry *from = mark->at;
+	*end = mark->at = mark->segment == lane->last ? lane->at : mark->segment->entries + TW__SEGMENT_ENTRIES;
+	return from == *end ? NULL : from;
+}
 
 /* Room that cannot fail, for what must not be lost: from the reserve; bound or not. */
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n);
@@ -134,6 +162,21 @@ static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
  * compacting: look again later, and do not park.
  */
 int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
+
+/* Segments that the lane holds, the reserve left out. */
+static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
+{
+	return tw_load_relaxed(&lane->segments) - tw_load_relaxed(&lane->trimmed); /* a count, no more */
+}
+
+/* Those it needs for what is unread, and a few. */
+uint32_t tw__lane_needs(const struct tw__lane *lane);
+
+/*
+ * Driver only: frees up to `most` segments that it has left behind and the producer has not taken back, above what the lane needs.
+ * How many. It waits for nobody.
+ */
+unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 
 /* Whether there may be entries to take, now. */
 static inline bool tw__lane_unread(const struct tw__lane *lane)

@@ -2,7 +2,7 @@
  * Closing: refuse new work, settle the old, stop.
  *
  *   1. The driver publishes CLOSED and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
- *      CLOSED and takes its timer back (schedule.c).
+ *      CLOSED and takes its timer back (schedule.c). A batch call that saw it open is waited for (batch.c).
  *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the driver hands over all it
  *      meets, deadline or not. DRAIN: time goes on until none is left, or the timeout comes, then as DROP.
  *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread.
@@ -15,6 +15,7 @@
 
 #include "wheel/driver.h"
 #include "wheel/run.h"
+#include "wheel/schedule.h"
 
 enum { POLL_NS = 1000000 };
 
@@ -178,7 +179,7 @@ static int settle(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 	if (mode == 1 + TW_CLOSE_DRAIN)
 		deadline_ns = UINT64_MAX; /* the timeout bounds the draining alone */
 	ask(service, mode);
-	if (!turn(service, mode, deadline_ns))
+	if (!turn(service, mode, deadline_ns) || !tw__await_batch_calls(service, deadline_ns))
 		return -ETIMEDOUT;
 	if (mode == 1 + TW_CLOSE_RUN && !run_out(service, mode, deadline_ns))
 		return -ETIMEDOUT;

@@ -48,6 +48,8 @@ static int config_check(const struct tw_service_config *c)
 		return -EINVAL;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
 		return -EINVAL;
+	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
+		return -EINVAL;
 	if ((c->executor && !executor_is_sound(c->executor)) || !c->clock->ops)
 		return -EINVAL;
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
@@ -113,6 +115,7 @@ static void local_init(struct tw__lane *lane, void *context)
 static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
+	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
 }
 
@@ -211,9 +214,12 @@ static int make_wheel(tw_service *service)
 	service->arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->table = reserve(service->table_bytes);
 	service->arena = reserve(service->arena_bytes);
-	if (!service->table || !service->arena)
+	service->cold_bytes = tw__wheel_cold_bytes(chunks);
+	service->cold = reserve(service->cold_bytes);
+	if (!service->table || !service->arena || !service->cold)
 		return -ENOMEM;
 	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
+	tw__wheel_cold_init(&service->wheel, service->cold);
 	return 0;
 }
 
@@ -221,6 +227,8 @@ static void free_wheel(tw_service *service)
 {
 	if (service->table)
 		munmap(service->table, service->table_bytes);
+	if (service->cold)
+		munmap(service->cold, service->cold_bytes);
 	if (service->arena)
 		munmap(service->arena, service->arena_bytes);
 }

@@ -5,7 +5,9 @@
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     run.c                         workers: claim, run, finish
  *     close.c core.c                birth and end
- *     stats.c inspect.c             looking on
+ *     stats.c inspect.c liveness.c  looking on
+ *     batch.c                       many schedules in one
+ *     trim.c cold.c                 memory goes back after a storm
  *
  * The driver is whoever holds `driving`. There is one at a time, and it alone touches the wheel, the notes and the gate's word.
  */
@@ -37,11 +39,15 @@ struct tw__local {
 	_Atomic uint64_t scheduled, fired, cancelled, dropped;
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
+	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see liveness.h */
+	_Atomic uint64_t running_since_ns;
+	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
 	uint64_t guess_ns;                        /* what the thread itself counted from: base_ns is not earlier */
 	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
 struct tw_service {
@@ -67,6 +73,7 @@ struct tw_service {
 	struct tw__wheel wheel;
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
 	uint64_t last_now_ns;        /* clamped: never falls */
+	_Atomic uint64_t turned_ns;  /* when the last turn was; read by liveness */
 	uint64_t last_reading_ns;
 	uint64_t turning_to;              /* the tick of the turn under way */
 	uint64_t moved_tick;              /* `next` at the last move_nearer */
@@ -77,15 +84,17 @@ struct tw_service {
 	uint32_t turns;
 	uint32_t census; /* the slot at which a census stands; 0: none is under way (sweep.c) */
 	bool sweep_asks_words;
-	bool noted;      /* there are, or were, notes */
 	bool unfinished; /* something is left to do soon, whatever the clock says */
 	bool woken;      /* slept since the last turn */
 	struct tw__histogram lateness;
 	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
 	_Atomic uint64_t entries; /* copy of wheel.entries */
 	_Atomic uint64_t chunks_used;
-	void *table, *arena;
-	size_t table_bytes, arena_bytes;
+	void *table, *arena, *cold;
+	size_t table_bytes, arena_bytes, cold_bytes;
+	bool trimming;                     /* memory is going back, a step a turn; trim.c */
+	uint32_t trim_slots, trim_options; /* blocks from here on have been looked at */
+	uint64_t trim_at_ns;               /* when that begins, if things stay as they are; 0: nothing to give */
 	pthread_t thread;
 	struct tw__clock_listener listener;
 
@@ -185,6 +194,9 @@ static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t dea
 	uint64_t tick = tw__tick_of(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
 	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
+
+/* How many timers live, by the lanes' counters: about right while others work. *lanes (may be NULL): how many lanes there are. */
+uint64_t tw__live_timers(tw_service *service, uint64_t *lanes);
 
 /* ----------------------------------------------------------- any thread's */
 

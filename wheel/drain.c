@@ -181,6 +181,7 @@ static bool many_are_dead(const tw_service *service, const struct tw__entry *ent
 static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
 {
 	uint32_t *reached = service->slots.reached;
+	tw_store_relaxed(&service->slots.counted, true);
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);

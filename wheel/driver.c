@@ -15,8 +15,10 @@
 #include <sys/prctl.h>
 #include <time.h>
 
+#include "wheel/liveness.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
+#include "wheel/trim.h"
 
 enum {
 	BUSY_ENTRIES = 32,   /* a turn that drains so many for each tick since the last one is no quiet one */
@@ -68,6 +70,7 @@ static void turn_wheel(tw_service *service)
 {
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
+	tw_store_relaxed(&service->turned_ns, now_ns);
 	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
 	tw__wheel_turn(&service->wheel, service->turning_to, &due);
 	tw_store_release(&service->gate.cursor,
@@ -236,10 +239,14 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn.elapsed = service->wheel.next - service->moved_tick;
 	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
 	service->moved_tick = service->wheel.next;
-	tw__sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
+	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
+	tw__sweep(service, turn.drained, look);
+	tw__trim(service, look, turn.drained + turn.done > 8 * BUSY_ENTRIES);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
-	tw_store_relaxed(&service->chunks_used, service->wheel.arena_used);
+	tw_store_relaxed(&service->chunks_used, tw__wheel_chunks_held(&service->wheel));
+	if (tw_unlikely(service->config.on_stuck != NULL))
+		tw__tell_stuck(service);
 	if (turn.drained || turn.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
 	return turn;
@@ -332,7 +339,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || service->ready.first || tw__sweep_under_way(service);
+	bool unfinished = turn->again || service->ready.first || service->trimming || tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);
@@ -384,7 +391,7 @@ static void *tick_thread(void *arg)
 		uint64_t deadline_ns = choose_sleep(service, &turn);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, deadline_ns);
+			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);

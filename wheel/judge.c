@@ -137,7 +137,7 @@ static uint64_t judge_unread(const tw_service *service, uint64_t low, uint64_t h
 	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	if (generation < service->slots.reached[slot])
 		return TW__VERDICT_DEAD;
-	if (tw_likely(!service->noted))
+	if (tw_likely(!tw_load_relaxed(&service->slots.noted)))
 		return low;
 	const struct tw__note *note = &service->slots.notes[slot];
 	enum tw__note_state state = note_state(note, generation);
@@ -172,12 +172,12 @@ void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_
 void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
 {
 	struct tw__note *note = &service->slots.notes[slot];
-	service->noted = true;
 	if (note->generation != generation) {
 		note->generation = generation;
 		note->state = TW__NOTE_NONE;
 	}
 	tw_store_relaxed(&note->far_tick, far_tick);
+	tw_store_relaxed(&service->slots.noted, true);
 }
 
 void tw__note_handed(tw_service *service, tw__wheel_entry entry)
@@ -205,7 +205,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 		note->generation = generation;
 		note->state = TW__NOTE_FILED;
 		note->tick = tick;
-		service->noted = true;
+		tw_store_relaxed(&service->slots.noted, true);
 	}
 	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
 }

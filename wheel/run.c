@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "wheel/liveness.h"
+
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
 
@@ -20,7 +22,7 @@ bool tw__inside(const tw_service *service)
 tw_timer tw_self(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
 }
 
 uint64_t tw_overruns(void)
@@ -286,12 +288,15 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
+	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	tw__current_run = &run;
 	fn(arg);
 	tw__current_run = run.outer;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
 	finish(service, local, &run, marks, *now_ns);
+	if (tw_unlikely(run.outer))
+		tw__running_restore(local, before);
 	return true;
 }
 
@@ -418,6 +423,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
 		ran += run_entry(service, local, chunk->entries[i], &of, &now_ns);
 	}
+	tw__running_none(local);
 	return ran;
 }
 
@@ -441,6 +447,7 @@ int tw_run_one(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	uint64_t now_ns = 0;
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &now_ns);
+	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
 }

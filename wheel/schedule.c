@@ -26,9 +26,9 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 /*
  * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
  * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
- * for this tick, which it will correct if it comes late (drain.c).
+ * for this tick, which it will correct if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
  */
-static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word)
+static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t now_ns)
 {
 	if (tw_likely(tw__gate_is_open(word))) {
 		uint64_t sequence = tw__gate_sequence(word);
@@ -38,19 +38,11 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		}
 		return tw_load_relaxed(&service->gate.base_ns); /* of this number or a later one: an estimate */
 	}
-	uint64_t now_ns = tw__clock_read(service);
+	if (!now_ns)
+		now_ns = tw__clock_read(service);
 	local->stamp = 0;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
-}
-
-/* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
-static inline uint64_t deadline_bits(tw_service *service, uint64_t deadline_ns)
-{
-	uint64_t tick = tw__tick_to_write(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
-	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
-		return tick & TW__DEADLINE_MASK;
-	return TW__UNFILED | tick >> tw__hint_shift(service);
 }
 
 /* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */
@@ -67,6 +59,19 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	return 0;
 }
 
+uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns)
+{
+	if (!tw__gate_is_open(word) && !*now_ns)
+		*now_ns = tw__clock_read(service);
+	return put_base(service, local, word, *now_ns);
+}
+
+void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew)
+{
+	if (word & TW__GATE_PARKED && (grew || deadline_ns < tw_load_relaxed(&service->gate.plan)))
+		tw__gate_ring(&service->gate);
+}
+
 /* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: wake it anyway. */
 static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
 		      uint32_t slot, uint32_t generation, tw_timer *out)
@@ -76,8 +81,7 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
 		return r;
 	}
-	if (word & TW__GATE_PARKED && (grew || deadline_ns < tw_load_relaxed(&service->gate.plan)))
-		tw__gate_ring(&service->gate);
+	tw__wake_after_push(service, word, deadline_ns, grew);
 	return 0;
 }
 
@@ -111,8 +115,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		tw_store_relaxed(&record->option, option);
 	tw_bump(&local->scheduled, 1);
 
-	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
-	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
+	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word, 0) + value : value;
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__deadline_bits(service, deadline_ns);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
@@ -165,33 +169,7 @@ static int read_period(struct tw_period *period, const struct tw_period *in)
 	return period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS ? -ERANGE : 0;
 }
 
-/* A timer with a side record. A series reads the clock: its nominal instants are exact from the first on. */
-static int arm_with_option(tw_service *service, const struct tw_task *task, const struct tw_period *period,
-			   tw_timer *out)
-{
-	uint32_t index = tw__option_get(&service->slots);
-	if (!index)
-		return refused(tw__local_of(service), out, -ENOMEM);
-	struct tw__option *option = &service->slots.options[index];
-	option->release = task->release;
-	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	uint64_t value = task->when_ns;
-	if (period) {
-		if (kind == TW__KIND_DELAY)
-			value = tw__clock_read(service) + period->first_ns;
-		kind = TW__KIND_DEADLINE;
-		option->nominal_ns = value;
-		option->period_ns = period->period_ns;
-		option->runs_left = period->count;
-		option->fixed_delay = period->mode == TW_FIXED_DELAY;
-	}
-	int r = arm_any(service, kind, value, task->fn, task->arg, index, out);
-	if (r)
-		tw__option_put_unslotted(&service->slots, index);
-	return r;
-}
-
-static int check_task(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
+int tw__task_check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
 	bool at = task->flags & TW_TASK_AT;
 	if (!task->fn || task->flags & ~(uint32_t)TW_TASK_AT || task->reserved)
@@ -203,23 +181,66 @@ static int check_task(const tw_service *service, const struct tw_task *task, con
 	return 0;
 }
 
+int tw__task_read(const tw_service *service, struct tw_task *known, struct tw_period *period,
+		  const struct tw_task *task)
+{
+	int r = tw__struct_read(known, sizeof *known, offsetof(struct tw_task, when_ns), task);
+	if (!r && known->period)
+		r = read_period(period, known->period);
+	return r ? r : tw__task_check(service, known, known->period ? period : NULL);
+}
+
+/* A series reads the clock: its nominal instants are exact from the first on. */
+static void begin_series(tw_service *service, struct tw__option *option, const struct tw_period *period,
+			 uint64_t *now_ns, struct tw__arming *arming)
+{
+	if (arming->kind == TW__KIND_DELAY) {
+		if (!*now_ns)
+			*now_ns = tw__clock_read(service);
+		arming->value = *now_ns + period->first_ns;
+	}
+	arming->kind = TW__KIND_DEADLINE;
+	option->nominal_ns = arming->value;
+	option->period_ns = period->period_ns;
+	option->runs_left = period->count;
+	option->fixed_delay = period->mode == TW_FIXED_DELAY;
+}
+
+int tw__task_prepare(tw_service *service, const struct tw_task *task, const struct tw_period *period, uint64_t *now_ns,
+		     struct tw__arming *arming)
+{
+	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
+	arming->value = task->when_ns;
+	arming->option = 0;
+	if (tw__task_is_plain(task))
+		return 0;
+	arming->option = tw__option_get(&service->slots);
+	if (!arming->option)
+		return -ENOMEM;
+	struct tw__option *option = &service->slots.options[arming->option];
+	option->release = task->release;
+	if (period)
+		begin_series(service, option, period, now_ns, arming);
+	return 0;
+}
+
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
 	struct tw_task known;
 	struct tw_period period;
+	struct tw__arming arming;
 	if (!service || !task)
 		return -EINVAL;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_task, when_ns), task);
-	if (!r && known.period)
-		r = read_period(&period, known.period);
-	if (!r)
-		r = check_task(service, &known, known.period ? &period : NULL);
+	int r = tw__task_read(service, &known, &period, task);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	if (known.period || known.release)
-		return arm_with_option(service, &known, known.period ? &period : NULL, out);
-	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	return arm_any(service, kind, known.when_ns, known.fn, known.arg, 0, out);
+	r = tw__task_prepare(service, &known, known.period ? &period : NULL, &(uint64_t){0}, &arming);
+	if (r)
+		return refused(tw__local_of(service), out, r);
+	r = arm_any(service, arming.kind, arming.value, known.fn, known.arg, arming.option, out);
+	if (r && arming.option)
+		tw__option_put_unslotted(&service->slots, arming.option);
+	return r;
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

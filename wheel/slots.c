@@ -39,8 +39,7 @@ static void prefer_huge_pages(char *at, size_t bytes)
 
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
-	*slots =
-	    (struct tw__slots){.max_timers = max_timers, .base_generation = random_generation(), .fresh_option = 1};
+	*slots = (struct tw__slots){.max_timers = max_timers, .base_generation = random_generation()};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t words = page_up(slots->end * sizeof *slots->words),
@@ -48,7 +47,12 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t notes = page_up(slots->end * sizeof *slots->notes),
 	       options = page_up(slots->end * sizeof *slots->options);
 	size_t reached = page_up(slots->end * sizeof *slots->reached);
-	slots->mapping_bytes = words + records + notes + options + reached;
+	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
+	size_t blocks = page_up(block_count * sizeof *slots->blocks);
+	size_t option_blocks = page_up(block_count * sizeof *slots->option_blocks);
+	size_t option_room = page_up(block_count / 8 + 8);
+	slots->mapping_bytes =
+	    words + records + notes + options + reached + cold + blocks + option_blocks + option_room;
 	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (slots->mapping == MAP_FAILED)
@@ -59,6 +63,12 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->notes = (void *)(at + words + records);
 	slots->options = (void *)(at + words + records + notes);
 	slots->reached = (void *)(at + words + records + notes + options);
+	at += words + records + notes + options + reached;
+	slots->cold = (void *)at;
+	slots->blocks = (void *)(at + cold);
+	slots->option_blocks = (void *)(at + cold + blocks);
+	slots->option_room = (void *)(at + cold + blocks + option_blocks);
+	at = slots->mapping;
 	prefer_huge_pages(at, words);
 	prefer_huge_pages(at + words, records);
 	prefer_huge_pages((char *)slots->reached, reached);
@@ -90,7 +100,7 @@ static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
 	pthread_mutex_unlock(&slots->lock);
 }
 
-static uint32_t pop_chain(struct tw__slots *slots, uint32_t *count)
+uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 {
 	uint32_t head = slots->chains;
 	if (head) {
@@ -137,16 +147,22 @@ static void append(struct tw__magazine *magazine, uint32_t slot)
 bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t n = 0, slot;
+	uint32_t cold[TW__MAGAZINE_MAX / 2], n_cold = 0;
 	pthread_mutex_lock(&slots->lock);
-	slot = pop_chain(slots, &n);
+	slot = tw__chain_pop(slots, &n);
 	bool fresh = !slot;
 	if (fresh)
+		n_cold = tw__cold_take(slots, magazine->limit / 2, cold);
+	if (fresh && n_cold == 0)
 		n = take_fresh(slots, magazine->limit / 2, &slot);
 	pthread_mutex_unlock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++) {
 		append(magazine, slot);
 		slot = fresh ? slot + 1 : slots->records[slot].link;
 	}
+	for (uint32_t i = 0; i < n_cold; i++)
+		append(magazine, cold[i]);
+	n += n_cold;
 	do {
 		if (magazine->limit < TW__MAGAZINE_MAX)
 			magazine->limit *= 2;
@@ -184,14 +200,55 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 
 /* ------------------------------------------------------------- side records */
 
+static void set_room(struct tw__slots *slots, uint32_t block, bool has)
+{
+	uint64_t bit = UINT64_C(1) << block % 64;
+	slots->option_room[block / 64] =
+	    has ? slots->option_room[block / 64] | bit : slots->option_room[block / 64] & ~bit;
+}
+
+/* The lowest block with room, so that others fall empty and can be given back. Under the lock. */
+static bool find_room(struct tw__slots *slots, uint32_t *block)
+{
+	uint32_t end = tw_load_relaxed(&slots->option_end);
+	for (uint32_t w = 0; w * 64 < end; w++)
+		if (slots->option_room[w]) {
+			*block = w * 64 + (uint32_t)__builtin_ctzll(slots->option_room[w]);
+			return true;
+		}
+	*block = end;
+	if ((uint64_t)end * TW__BLOCK >= slots->end)
+		return false;
+	tw_store_relaxed(&slots->option_end, end + 1);
+	set_room(slots, *block, true);
+	return true;
+}
+
+static uint32_t take_from(struct tw__slots *slots, uint32_t index)
+{
+	struct tw__option_block *block = &slots->option_blocks[index];
+	uint32_t option = block->free;
+	if (block->used == 0)
+		tw_store_relaxed(&slots->option_held, tw_load_relaxed(&slots->option_held) + 1);
+	if (index == 0 && block->used == 0)
+		block->used = block->live = 1; /* 0 is no side record */
+	if (option)
+		block->free = slots->options[option].next_free;
+	else
+		option = index * TW__BLOCK + block->used++;
+	if (++block->live == TW__BLOCK)
+		set_room(slots, index, false);
+	return option;
+}
+
 uint32_t tw__option_get(struct tw__slots *slots)
 {
+	uint32_t block, option = 0;
 	pthread_mutex_lock(&slots->lock);
-	uint32_t option = slots->free_option;
-	if (option)
-		slots->free_option = slots->options[option].next_free;
-	else if (slots->fresh_option < slots->end)
-		option = slots->fresh_option++;
+	if (find_room(slots, &block)) {
+		option = take_from(slots, block);
+		tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) + 1);
+	}
 	pthread_mutex_unlock(&slots->lock);
 	if (option)
 		memset(&slots->options[option], 0, sizeof slots->options[option]);
@@ -200,9 +257,13 @@ uint32_t tw__option_get(struct tw__slots *slots)
 
 static void free_option(struct tw__slots *slots, uint32_t option)
 {
+	struct tw__option_block *block = &slots->option_blocks[option / TW__BLOCK];
 	pthread_mutex_lock(&slots->lock);
-	slots->options[option].next_free = slots->free_option;
-	slots->free_option = option;
+	slots->options[option].next_free = block->free;
+	block->free = option;
+	block->live--;
+	set_room(slots, option / TW__BLOCK, true);
+	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) - 1);
 	pthread_mutex_unlock(&slots->lock);
 }
 

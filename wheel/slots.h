@@ -57,6 +57,20 @@ struct tw__magazine {
 	uint32_t head, count, limit;
 };
 
+/* What stands for 1024 slots, or side records, where memory is given back (cold.c). */
+enum { TW__BLOCK = 1024 };
+
+struct tw__slot_block {
+	uint16_t cold; /* free slots that are in no chain */
+	bool given;    /* their records' and notes' memory */
+};
+
+struct tw__option_block {
+	uint32_t free; /* first of its free list, or 0 */
+	uint16_t used; /* from here on never used, or given back since */
+	uint16_t live;
+};
+
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
@@ -73,7 +87,17 @@ struct tw__slots {
 
 	pthread_mutex_t lock; /* the depot and what follows */
 	uint32_t chains;      /* the first chain's head, or 0 */
-	uint32_t free_option, fresh_option;
+	uint64_t *cold;       /* a bit for each slot that is cold */
+	struct tw__slot_block *blocks;
+	uint32_t cold_low;      /* below this block nothing is cold */
+	_Atomic uint32_t given; /* blocks whose records are given back */
+	uint64_t *option_room;  /* a bit for each block of side records that has room */
+	struct tw__option_block *option_blocks;
+	_Atomic uint32_t option_end;  /* blocks of side records ever begun */
+	_Atomic uint32_t option_held; /* of these: not given back */
+	_Atomic uint32_t options_live;
+	_Atomic bool noted;                             /* notes have been written */
+	_Atomic bool counted;                           /* `reached` has been written */
 	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
 	void *mapping;
 	size_t mapping_bytes;
@@ -94,6 +118,27 @@ void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazin
 
 /* Gives one slot to the depot, for a thread that has no magazine. */
 void tw__depot_put(struct tw__slots *slots, uint32_t slot);
+
+/* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
+uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
+
+/*
+ * cold.c. Under the lock: takes up to `want` cold slots, the lowest. How many.
+ */
+uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
+
+/* Under the lock: a free slot becomes cold. */
+void tw__cold_put(struct tw__slots *slots, uint32_t slot);
+
+/* For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is none, or no lock. */
+bool tw__slots_cool(struct tw__slots *slots);
+
+/* Gives back the memory of a block's records and notes, or of a block of side records, if nothing in it is in use. Whether it did. */
+bool tw__slots_give(struct tw__slots *slots, uint32_t block);
+bool tw__options_give(struct tw__slots *slots, uint32_t block);
+
+/* Bytes that hold slots and side records, an upper bound. */
+uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
 /* Side records. 0: there is none to be had. */
 uint32_t tw__option_get(struct tw__slots *slots);

@@ -18,6 +18,20 @@ static uint64_t count_pending(tw_service *service)
 	return pending;
 }
 
+uint64_t tw__live_timers(tw_service *service, uint64_t *lanes)
+{
+	uint64_t count = 0, live = -tw_load_relaxed(&service->cancelled_without_lane) -
+				   tw_load_relaxed(&service->dropped_without_lane);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, count++) {
+		struct tw__local *local = (struct tw__local *)lane;
+		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
+			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
+	}
+	if (lanes)
+		*lanes = count;
+	return (int64_t)live > 0 ? live : 0;
+}
+
 static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__histogram *latencies)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
@@ -39,14 +53,22 @@ static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__hi
 	stats->dropped += tw_load_relaxed(&service->dropped_without_lane);
 }
 
+static uint64_t bytes_of_lanes(tw_service *service)
+{
+	uint64_t bytes = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		const struct tw__local *local = (const struct tw__local *)lane;
+		bool runs = tw_load_relaxed(&local->latencies) != NULL;
+		bytes += sizeof *local + (runs ? TW__LATENCIES * sizeof(struct tw__histogram) : 0);
+		bytes += (tw__lane_segments(lane) + UINT64_C(1)) * sizeof(struct tw__segment); /* and its reserve */
+	}
+	return bytes;
+}
+
 static uint64_t memory_of(tw_service *service)
 {
-	const struct tw__slots *slots = &service->slots;
-	uint64_t per_slot = sizeof *slots->words + sizeof *slots->records;
-	uint64_t lanes = tw_load_relaxed(&service->queue.lane_count);
-	return tw_load_relaxed(&slots->fresh) * per_slot +
-	       tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) + service->table_bytes +
-	       lanes * (sizeof(struct tw__local) + 2 * sizeof(struct tw__segment)) + sizeof *service;
+	return tw__slots_bytes(&service->slots) + tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) +
+	       service->table_bytes + bytes_of_lanes(service) + sizeof *service;
 }
 
 static void read_driver(tw_service *service, struct tw_stats *stats)
@@ -108,6 +130,7 @@ int tw_stats_print(const struct tw_stats *s, FILE *out)
 	    {"runs", s->runs},
 	    {"overruns", s->overruns},
 	    {"resets", s->resets},
+	    {"resets, lazy", s->resets - s->resets_eager},
 	    {"resets, eager", s->resets_eager},
 	    {"refused", s->refused},
 	    {"wake-ups", s->wakeups},

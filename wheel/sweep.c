@@ -19,25 +19,12 @@ enum {
 	ALLOWANCE = 4096 /* dead entries that each producer may leave behind, beside as many as there are live timers */
 };
 
-static uint64_t live_timers(tw_service *service, uint64_t *producers)
-{
-	uint64_t live =
-	    -tw_load_relaxed(&service->cancelled_without_lane) - tw_load_relaxed(&service->dropped_without_lane);
-	*producers = 0;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, ++*producers) {
-		struct tw__local *local = (struct tw__local *)lane;
-		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
-	}
-	return (int64_t)live > 0 ? live : 0;
-}
-
 static bool wanted(tw_service *service)
 {
 	uint64_t producers;
 	if (service->wheel.entries <= ALLOWANCE)
 		return false;
-	uint64_t live = live_timers(service, &producers);
+	uint64_t live = tw__live_timers(service, &producers);
 	return service->wheel.entries > 2 * live + ALLOWANCE * producers;
 }
 
@@ -45,6 +32,7 @@ static bool wanted(tw_service *service)
 static void take_census(tw_service *service, uint64_t budget)
 {
 	struct tw__slots *slots = &service->slots;
+	tw_store_relaxed(&slots->counted, true);
 	uint32_t end = tw_load_relaxed(&slots->fresh),
 		 slot = service->census; /* slots taken since have no dead entries yet */
 	for (; slot < end && budget > 0; slot++, budget--) {

@@ -10,6 +10,9 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 	if (chunk) {
 		wheel->free = chunk->next;
 		wheel->free_chunks--;
+	} else if (wheel->free_chunks) {
+		chunk = tw__chunk_from_cold(wheel);
+		wheel->free_chunks--;
 	} else {
 		if (wheel->arena_used == wheel->arena_chunks)
 			__builtin_trap(); /* the owner keeps tw__wheel_chunks_left above what it adds */

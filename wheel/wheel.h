@@ -76,6 +76,14 @@ struct tw__level {
 	uint64_t entries;
 };
 
+/* Free chunks that are in no list, so that whole blocks of them can go back to the system. */
+struct tw__cold_block {
+	uint64_t free; /* a bit for each chunk */
+	bool given;
+};
+
+enum { TW__COLD_CHUNKS = 64 };
+
 enum tw__judge_for {
 	TW__JUDGE_EXPIRE, /* the bucket's time has come: verdict <= its tick hands the entry over */
 	TW__JUDGE_MOVE,   /* it is moved to a lower level */
@@ -104,7 +112,11 @@ struct tw__wheel {
 	struct tw__chunk *arena;
 	size_t arena_chunks, arena_used;
 	struct tw__chunk *free;
-	size_t free_chunks;
+	size_t free_chunks;          /* in the list, and cold */
+	struct tw__cold_block *cold; /* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
+	size_t cold_low;             /* below it nothing is cold */
+	size_t cold_given;           /* blocks that the owner has been told to give back */
+	size_t cold_top;             /* where the search for such blocks stands */
 
 	/* Where a sweep stands; sweep_level == level_count: no sweep is under way. */
 	unsigned sweep_level;
@@ -152,6 +164,35 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget);
 static inline bool tw__wheel_sweeping(const struct tw__wheel *wheel)
 {
 	return wheel->sweep_level < wheel->level_count;
+}
+
+/* Memory for giving back: bytes for an arena; then before use. */
+static inline size_t tw__wheel_cold_bytes(size_t arena_chunks)
+{
+	return (arena_chunks / TW__COLD_CHUNKS + 1) * sizeof(struct tw__cold_block);
+}
+
+static inline void tw__wheel_cold_init(struct tw__wheel *wheel, void *zeroed)
+{
+	wheel->cold = (struct tw__cold_block *)zeroed;
+}
+
+/* Puts up to n free chunks of the list into the cold, where the lowest are taken from first. How many. */
+size_t tw__wheel_cool(struct tw__wheel *wheel, size_t n);
+
+/* The next block, from the top, of TW__COLD_CHUNKS chunks that are all cold: its memory may be given back. NULL: none is left. */
+struct tw__chunk *tw__wheel_give(struct tw__wheel *wheel);
+
+/* Begins that search anew. */
+static inline void tw__wheel_give_start(struct tw__wheel *wheel)
+{
+	wheel->cold_top = wheel->arena_used / TW__COLD_CHUNKS;
+}
+
+/* Chunks that memory is needed for: used once, and not given back since. */
+static inline size_t tw__wheel_chunks_held(const struct tw__wheel *wheel)
+{
+	return wheel->arena_used - wheel->cold_given * TW__COLD_CHUNKS;
 }
 
 /* Chunks that can still be had. */

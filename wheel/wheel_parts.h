@@ -19,6 +19,9 @@ bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, 
 /* Moves about `quota` entries from the bucket above `window` of `lower` down to it. */
 void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota);
 
+/* The lowest cold chunk; there is one. */
+struct tw__chunk *tw__chunk_from_cold(struct tw__wheel *wheel);
+
 bool tw__level_complete_above(const struct tw__level *level, uint64_t window);
 
 /* Opens each level's next window if nothing stands in the way. */

@@ -17,6 +17,7 @@ extern "C" {
 #endif
 
 typedef struct tw_service tw_service;
+struct tw_liveness; /* stats.h */
 
 /* A callback. It must not longjmp, throw or end its thread. */
 typedef void tw_fn(void *arg);
@@ -92,6 +93,17 @@ struct tw_service_config {
 	size_t affinity_size;
 	int sched_policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR of the tick thread; 0 (SCHED_OTHER): default */
 	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
+
+	/*
+	 * Telling of callbacks that do not return: once for each run that has lasted stuck_ns on the service's clock, on the thread that
+	 * drives the service, at its next turn; the tick thread wakes up for it as long as anything runs. `seen` holds what
+	 * tw_liveness_get says of turns and runs, that run as the longest; nothing of what is overdue. on_stuck is bound by the rules
+	 * for callbacks that run inline: short, any call on the service but those that wait for the driver. A tick thread that is
+	 * stuck itself (in an inline callback, or in on_stuck) has nobody to tell: another thread asks tw_liveness_get. Both or none.
+	 */
+	uint64_t stuck_ns; /* default 0: not wanted */
+	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
+	void *stuck_arg;
 };
 
 /*
@@ -195,6 +207,18 @@ struct tw_task {
 
 /* -EINVAL also: task NULL or its size too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
+
+/*
+ * Schedules n tasks, all or none: as tw_schedule_task for each, in array order (G6), at a fraction of the cost, with one reading of
+ * the clock at most and one wake-up. The array is read during the call only. Its elements lie tasks[0].size apart, and all have that
+ * size, which is sizeof(struct tw_task) as the caller knows it: so older and newer programs may pass arrays.
+ * out: NULL, or room for n handles; all are written before any timer is published. n 0: nothing happens, 0.
+ * Room for all is found before the first is scheduled. If any is refused, for whatever reason, nothing was scheduled. Against a close:
+ * all are part of it, or -ESHUTDOWN and none is.
+ * Errors as tw_schedule_task; which one, if several tasks are bad, is not said. tw_stats.rejected counts n. -EINVAL also: sizes that differ.
+ * -EAGAIN also: n is more than max_timers leaves, or lane_entries (for n from lane_entries on: always). Any thread; close waits for it.
+ */
+TW_API int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out);
 
 /* -------------------------------------------------------------------- reset */
 

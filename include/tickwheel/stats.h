@@ -47,7 +47,7 @@ struct tw_stats {
 	uint64_t retired_slots; /* slots whose generations are used up */
 	uint64_t clock_steps;   /* times the clock was seen to step back */
 	uint64_t threads;       /* threads that have used the service and still live */
-	uint64_t memory_bytes;  /* touched by slots, records, chunks and lanes (upper bound) */
+	uint64_t memory_bytes;  /* held by slots, records, chunks, lanes; falls as it is given back (upper bound) */
 
 	struct tw_latency lateness; /* tick due to hand-over */
 	struct tw_latency wait;     /* hand-over to start of the callback */
@@ -63,6 +63,36 @@ TW_API int tw_stats_get(tw_service *service, struct tw_stats *out);
 
 /* The same as a table for people. -EINVAL: NULL. */
 TW_API int tw_stats_print(const struct tw_stats *stats, FILE *out);
+
+/* Is it alive, and if not, where does it hang? All times on the service's clock. */
+struct tw_liveness {
+	size_t size; /* in: sizeof(struct tw_liveness) */
+
+	uint64_t now_ns; /* of the look */
+	uint64_t
+	    since_turn_ns; /* since the driver last turned the wheel; a sleeping tick thread rightly lets it grow */
+	uint64_t
+	    turn_late_ns; /* by how much the tick thread has missed the instant for which it planned its next turn; 0: it has not */
+
+	uint64_t overdue;       /* timers whose tick has passed, not yet run; those in a worker's queue too */
+	uint64_t overdue_ns;    /* the oldest of them: since its tick; 0: none */
+	tw_timer overdue_timer; /* that one */
+
+	uint64_t running;          /* callbacks under way, their releases included */
+	tw_timer longest;          /* of these the one that began first; no timer: nothing runs */
+	tw_fn *longest_fn;         /* NULL: it has ended meanwhile */
+	uint64_t longest_since_ns; /* when it began */
+	uint64_t longest_ns;       /* and how long ago that is */
+	uint32_t longest_thread;   /* on which thread: its number with the system, as in ps -L, top -H and gdb */
+	uint32_t reserved;         /* 0 */
+};
+
+/*
+ * Fills *out. Lock-free; any thread, any time, also while the tick thread hangs; costs a look at each slot in use (8 bytes a timer)
+ * and at each thread's line. Timers 2^25 ticks or more away when last looked at are not looked at. -EINVAL: NULL, or out->size smaller than its first two members. As with
+ * tw_stats_get a larger or smaller `size` than the library's is fine.
+ */
+TW_API int tw_liveness_get(tw_service *service, struct tw_liveness *out);
 
 /*
  * Calls visit for each pending timer, in slot order, until it returns non-zero, which is then the result; else 0.

@@ -1,0 +1,37 @@
+/*
+ * Segments of lanes, and where they come from: slabs of the system's own pages, each freed as a whole when the last of its segments is.
+ *
+ * Segments are used, and freed, first in first out, so whole slabs come free one after the other, and their memory really goes back. A
+ * general allocator would keep it: it gives back only the end of its heap, and the end is what a storm used last.
+ */
+#ifndef TW_MPSC_SEGMENT_H
+#define TW_MPSC_SEGMENT_H
+
+#include <stddef.h>
+
+#include "mpsc/atomics.h"
+
+enum { TW__SEGMENT_ENTRIES = 255 };
+
+/* What is queued; the meaning is the caller's, but that what == 0 is padding: skip it. */
+struct tw__entry {
+	uint64_t what;
+	uint64_t value;
+};
+
+struct tw__segment {
+	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (lane.h, P1) */
+	struct tw__slab *slab;    /* constant */
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+};
+
+/* *slab: the caller's current one, or NULL; the caller's alone. NULL: out of memory. */
+struct tw__segment *tw__segment_new(struct tw__slab **slab);
+
+/* Any thread. No system call but for the last of a slab. */
+void tw__segment_free(struct tw__segment *segment);
+
+/* The caller takes nothing more from its slab. */
+void tw__slab_leave(struct tw__slab *slab);
+
+#endif

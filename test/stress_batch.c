@@ -1,0 +1,196 @@
+/*
+ * stress_batch SECONDS [SEED]: close against batches, thousands of times a second.
+ *
+ * Producers schedule batches of random length on whatever service there is until it refuses; the main thread closes it at a random
+ * moment, in a random mode, and makes the next one. Each batch either was accepted, and the release of each of its timers is told
+ * once, or was refused, and of none of them anything is ever heard. As stress_close, for what belongs together.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { PRODUCERS = 3, MOST = 8000, LONGEST = 600 };
+
+struct producer {
+	uint64_t seed;
+	atomic_uint releases[MOST];
+	unsigned accepted; /* the first so many were; the next one was refused, or not tried */
+	atomic_ulong round_done;
+	pthread_t thread;
+};
+
+static struct producer producers[PRODUCERS];
+static _Atomic(tw_service *) service;
+static atomic_ulong round_number; /* 0: not begun; ULONG_MAX: stop */
+static atomic_bool closing;
+static uint64_t first_seed;
+
+static _Noreturn void violation(const char *what, long long answer)
+{
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&round_number),
+		what, answer);
+	_exit(1);
+}
+
+static void do_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void count_release(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	atomic_fetch_add((atomic_uint *)arg, 1);
+}
+
+/* A tenth of the batches hold a bad task somewhere, and must leave no trace. */
+static int schedule_batch(struct producer *p, tw_service *s, size_t n)
+{
+	struct tw_task tasks[LONGEST];
+	tw_timer timers[LONGEST];
+	for (size_t i = 0; i < n; i++)
+		tasks[i] = (struct tw_task){
+		    .size = sizeof(tasks[i]),
+		    .fn = do_nothing,
+		    .arg = &p->releases[p->accepted + i],
+		    .when_ns = random_below(&p->seed, 3) * TW_MILLISECOND,
+		    .release = count_release,
+		};
+	bool bad = random_percent(&p->seed, 10);
+	if (bad)
+		tasks[random_below(&p->seed, n)].when_ns = UINT64_MAX;
+	int answer = tw_schedule_batch(s, tasks, n, timers);
+	for (size_t i = 0; i < n && answer; i++)
+		if (timers[i].id)
+			violation("a refused batch tells a handle", (long long)i);
+	if (bad && answer != -ERANGE && answer != -ESHUTDOWN)
+		violation("a bad batch answers", answer);
+	return bad && answer == -ERANGE ? 1 : answer;
+}
+
+static void schedule_until_refused(struct producer *p, tw_service *s)
+{
+	int answer = 0;
+	p->accepted = 0;
+	while (answer >= 0) {
+		size_t n = 1 + random_below(&p->seed, LONGEST);
+		if (p->accepted + n >= MOST)
+			return;
+		answer = schedule_batch(p, s, n);
+		p->accepted += answer == 0 ? (unsigned)n : 0;
+	}
+	if (answer != -ESHUTDOWN || !atomic_load(&closing))
+		violation("a batch answers", answer);
+}
+
+static void *produce(void *arg)
+{
+	struct producer *p = arg;
+	for (unsigned long done = 0;;) {
+		unsigned long now = atomic_load(&round_number);
+		if (now == (unsigned long)-1)
+			return NULL;
+		if (now == done) {
+			sched_yield();
+			continue;
+		}
+		schedule_until_refused(p, atomic_load(&service));
+		done = now;
+		atomic_store(&p->round_done, done);
+	}
+}
+
+static uint64_t check_producer(struct producer *p)
+{
+	for (unsigned i = 0; i < MOST && i <= p->accepted + LONGEST; i++) {
+		unsigned releases = atomic_exchange(&p->releases[i], 0);
+		if (releases != (i < p->accepted))
+			violation(i < p->accepted ? "releases of an accepted timer" : "releases of a refused timer",
+				  releases);
+	}
+	return p->accepted;
+}
+
+static void check_ledger(tw_service *s, uint64_t accepted)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	char why[256] = "";
+	tw_stats_get(s, &stats);
+	if (stats.scheduled != accepted)
+		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
+	if (stats.pending != 0 || stats.fired + stats.dropped != accepted)
+		violation("pending after close", (long long)stats.pending);
+	if (tw_validate(s, why, sizeof(why)) != 0)
+		violation(why, 0);
+}
+
+/* One service from create to destroy. A third of them have a tick thread. */
+static uint64_t run_round(unsigned long number, uint64_t *seed)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 40000};
+	cfg.drive = random_percent(seed, 66) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
+	tw_service *s;
+	int answer = tw_service_create(&s, &cfg);
+	if (answer != 0)
+		violation("tw_service_create", answer);
+	atomic_store(&closing, false);
+	atomic_store(&service, s);
+	atomic_store(&round_number, number);
+	for (uint64_t spin = random_below(seed, 40000); spin > 0; spin--)
+		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
+	atomic_store(&closing, true);
+	answer = tw_service_close(s, (enum tw_close_mode)random_below(seed, 3), TW_FOREVER);
+	if (answer != 0)
+		violation("tw_service_close", answer);
+	uint64_t accepted = 0;
+	for (int i = 0; i < PRODUCERS; i++) {
+		while (atomic_load(&producers[i].round_done) != number)
+			sched_yield();
+		accepted += check_producer(&producers[i]);
+	}
+	check_ledger(s, accepted);
+	if (tw_service_destroy(s) != 0)
+		violation("tw_service_destroy", 0);
+	return accepted;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_batch SECONDS [SEED]\n");
+		return 2;
+	}
+	tw_clock *clock = tw_clock_monotonic();
+	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, told_ns = 0;
+	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
+	printf("stress_batch: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = first_seed, accepted = 0;
+	for (int i = 0; i < PRODUCERS; i++) {
+		producers[i].seed = random_next(&seed);
+		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
+			violation("no thread", 0);
+	}
+	unsigned long number = 0;
+	for (; passed_ns < span_ns; passed_ns = tw_clock_now(clock) - start_ns) {
+		accepted += run_round(++number, &seed);
+		if (passed_ns - told_ns >= TW_SECOND) {
+			printf("  ... %lu rounds, %" PRIu64 " timers\n", number, accepted);
+			told_ns = passed_ns;
+		}
+	}
+	atomic_store(&round_number, (unsigned long)-1);
+	for (int i = 0; i < PRODUCERS; i++)
+		pthread_join(producers[i].thread, NULL);
+	printf("ok: %lu rounds, %" PRIu64 " timers, in batches each accepted or refused as a whole\n", number,
+	       accepted);
+	return 0;
+}

@@ -1,0 +1,185 @@
+/* After a storm memory goes back to the system, not at once, and not what old handles need; RSS is the witness (G11). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/support/rig.h"
+
+TestSuite(storm, .timeout = 90);
+
+enum { MANY = 1000000, WITH_RELEASE = 4 /* one in so many */ };
+
+#define MIB (INT64_C(1) << 20)
+
+static tw_timer timers[MANY];
+
+static int64_t resident_bytes(void)
+{
+	long unused, pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+	cr_assert(file && fscanf(file, "%ld %ld", &unused, &pages) == 2);
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
+static int64_t counted_bytes(tw_service *service)
+{
+	return (int64_t)stats_of(service).memory_bytes;
+}
+
+static void ignore(void *arg)
+{
+	(void)arg;
+}
+
+static void ignore_release(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+}
+
+static void storm(tw_service *service, uint64_t delay_ns)
+{
+	struct tw_task task = {.size = sizeof(task), .fn = ignore, .when_ns = delay_ns};
+	for (size_t i = 0; i < MANY; i++) {
+		task.release = i % WITH_RELEASE == 0 ? ignore_release : NULL;
+		task.when_ns = delay_ns + i * 1000;
+		expect_eq(tw_schedule_task(service, &task, &timers[i]), 0);
+	}
+}
+
+static void cancel_all_but(tw_service *service, size_t nth)
+{
+	for (size_t i = 0; i < MANY; i++)
+		if (!nth || i % nth)
+			expect_eq(tw_cancel(service, timers[i]), TW_CANCELLED);
+}
+
+static void tick(struct rig *rig, int ticks)
+{
+	while (ticks-- > 0)
+		rig_advance(rig, MS);
+}
+
+/* The arrays of the test itself are touched first, so that they do not count. */
+static void open_touched(struct rig *rig)
+{
+	memset(timers, 0xff, sizeof(timers));
+	struct tw_service_config cfg = rig_config();
+	cfg.lane_entries = 4 << 20; /* a storm that nobody drains */
+	rig_open(rig, &cfg);
+	tw_timer timer;
+	expect_eq(tw_schedule(rig->service, MS, ignore, NULL, &timer), 0);
+	tick(rig, 2);
+}
+
+Test(storm, gives_its_memory_back_but_for_the_words)
+{
+	struct rig rig;
+	open_touched(&rig);
+	int64_t base = resident_bytes(), base_counted = counted_bytes(rig.service);
+	storm(rig.service, HOUR);
+	rig_advance(&rig, MS);
+	int64_t peak = resident_bytes() - base, peak_counted = counted_bytes(rig.service) - base_counted;
+	expect_ge(peak, 50 * MIB);
+	expect_ge(peak_counted, peak - 8 * MIB); /* huge pages are touched as a whole */
+	expect_le(peak_counted, peak + 8 * MIB);
+	cancel_all_but(rig.service, 0);
+	tick(&rig, 5000);
+	int64_t after = resident_bytes() - base, after_counted = counted_bytes(rig.service) - base_counted;
+	int64_t words = MANY * INT64_C(8);
+	expect_le(after_counted, words + 3 * MIB);
+	expect_ge(after_counted, after - 4 * MIB); /* tables of its own, the allocator's rest */
+	expect_le(after, words + 6 * MIB);
+	for (size_t i = 0; i < MANY; i += 997) /* the words are still there: each handle is known to be stale */
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
+	expect_sound(rig.service);
+	rig_close(&rig);
+}
+
+/* What is given back is had again: storm after storm, with quiet between them. */
+Test(storm, may_come_again)
+{
+	struct rig rig;
+	open_touched(&rig);
+	int64_t quiet_bytes = 0;
+	for (int round = 0; round < 3; round++) {
+		storm(rig.service, SECOND);
+		rig_advance(&rig, MS);
+		cancel_all_but(rig.service, 3);
+		rig_advance(&rig, 5 * SECOND);
+		expect_eq(stats_of(rig.service).fired, (uint64_t)(round + 1) * ((MANY + 2) / 3) + 1);
+		tick(&rig, 5000);
+		expect_sound(rig.service);
+		if (round == 0)
+			quiet_bytes = counted_bytes(rig.service);
+		expect_le(counted_bytes(rig.service), quiet_bytes + MIB);
+	}
+	rig_close(&rig);
+}
+
+/* Those that live on are where they were, and run. */
+Test(storm, leaves_survivors_alone)
+{
+	struct rig rig;
+	open_touched(&rig);
+	storm(rig.service, HOUR);
+	rig_advance(&rig, MS);
+	int64_t peak = counted_bytes(rig.service);
+	enum { NTH = 20000 };
+	cancel_all_but(rig.service, NTH);
+	tick(&rig, 5000);
+	expect_le(counted_bytes(rig.service), peak / 2);
+	expect_sound(rig.service);
+	for (size_t i = 0; i < MANY; i += NTH) {
+		uint64_t left_ns;
+		expect_eq(tw_remaining(rig.service, timers[i], &left_ns), 0);
+	}
+	rig_advance(&rig, HOUR + SECOND);
+	expect_eq(stats_of(rig.service).fired, MANY / NTH + 1);
+	rig_close(&rig);
+}
+
+/* Not within a second: the next storm may come. */
+Test(storm, keeps_its_memory_for_a_while)
+{
+	struct rig rig;
+	open_touched(&rig);
+	storm(rig.service, HOUR);
+	rig_advance(&rig, MS);
+	cancel_all_but(rig.service, 0);
+	int64_t held = counted_bytes(rig.service);
+	tick(&rig, 900);
+	expect_ge(counted_bytes(rig.service), held);
+	storm(rig.service, HOUR);
+	tick(&rig, 5000);
+	expect_ge(counted_bytes(rig.service), MANY * INT64_C(8 + 24 + 8)); /* words, records and chunks are in use */
+	cancel_all_but(rig.service, 0);
+	tick(&rig, 5000);
+	expect_le(counted_bytes(rig.service), 8 * MANY + 4 * MIB);
+	rig_close(&rig);
+}
+
+/* With a tick thread in real time: it sees to that by itself, and then sleeps for good. */
+Test(storm, is_cleared_away_by_a_tick_thread_that_then_sleeps)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
+	tw_service *service;
+	memset(timers, 0xff, sizeof(timers));
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	int64_t base = resident_bytes();
+	storm(service, HOUR);
+	cancel_all_but(service, 0);
+	int64_t peak = resident_bytes() - base;
+	while (resident_bytes() - base > peak / 2)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	uint64_t before;
+	do {
+		before = stats_of(service).wakeups;
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	} while (stats_of(service).wakeups != before);
+	expect_le(counted_bytes(service), 8 * MANY + 4 * MIB);
+	expect_eq(tw_service_destroy(service), 0);
+}

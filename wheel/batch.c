@@ -1,0 +1,285 @@
+/*
+ * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many timers as there are.
+ *
+ * All or nothing, in two passes. The first takes slots and side records and writes the lane's entries, unpublished; whatever fails there
+ * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
+ * So no timer of a batch can run before all of `out` is written.
+ *
+ * Against close the call pins its lane before it looks (gate.h, P4): either it sees CLOSED, or close waits until all of the batch is
+ * published, and settles it whole. A single schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be
+ * taken back and some not.
+ *
+ * Linearisation: the publication, or the look that refuses. Wait-free but for growing, as a single schedule. The lane's compaction
+ * is done first: later it would publish what is not ready.
+ *
+ * Rejected: an array of the slots taken (memory of the batch's size from somewhere): the unpublished entries are that array.
+ */
+#include <errno.h>
+
+#include "wheel/schedule.h"
+
+enum { POLL_NS = 1000000 };
+
+struct batch_call {
+	tw_service *service;
+	struct tw__local *local;
+	const char *tasks;
+	size_t n, stride;
+	uint64_t word;   /* of the look at the gate */
+	uint64_t now_ns; /* the one reading of the clock, or 0 */
+	uint64_t base_ns;
+	uint64_t stamp_before;
+	struct tw__lane_mark begin; /* of the base */
+	bool grew;
+};
+
+static const struct tw_task *task_at(const struct batch_call *call, size_t i)
+{
+	return (const struct tw_task *)(const void *)(call->tasks + i * call->stride);
+}
+
+static int room_for_one(struct batch_call *call)
+{
+	struct tw__lane *lane = &call->local->lane;
+	return tw_likely(tw__lane_has_room(lane, 1)) ? 0 : tw__lane_extend(lane, &call->grew);
+}
+
+/* The record and the unpublished entry of one timer. */
+static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task,
+						     enum tw__kind kind, uint64_t value, uint32_t option)
+{
+	struct tw__slots *slots = &call->service->slots;
+	int r = room_for_one(call);
+	if (tw_unlikely(r))
+		return r;
+	uint32_t slot = tw__slot_get(slots, &call->local->magazine);
+	if (tw_unlikely(!slot))
+		return -EAGAIN;
+	struct tw__record *record = &slots->records[slot];
+	tw_store_relaxed(&record->fn, task->fn); /* published by W1 */
+	tw_store_relaxed(&record->arg, task->arg);
+	tw_store_relaxed(&record->option, option); /* 0 tells the second pass that it is plain */
+	uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot])); /* ours alone */
+	tw__lane_put(&call->local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
+	return 0;
+}
+
+static int put_with_option(struct batch_call *call, const struct tw_task *task, const struct tw_period *period)
+{
+	struct tw__arming arming;
+	int r = tw__task_prepare(call->service, task, period, &call->now_ns, &arming);
+	if (r)
+		return r;
+	r = put(call, task, arming.kind, arming.value, arming.option);
+	if (r && arming.option)
+		tw__option_put_unslotted(&call->service->slots, arming.option);
+	return r;
+}
+
+/* Whatever it is. */
+static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
+{
+	struct tw_task known;
+	struct tw_period period;
+	if (task->size != call->stride)
+		return -EINVAL;
+	int r = tw__task_read(call->service, &known, &period, task);
+	return r ? r : put_with_option(call, &known, known.period ? &period : NULL);
+}
+
+/* A plain task with a delay, in the struct that we know, that tw__task_check would find nothing wrong with: most are. */
+static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
+{
+	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
+	return ours && tw__task_is_plain(task) && task->fn && !task->flags && !task->reserved &&
+	       task->when_ns <= TW_MAX_DELAY_NS;
+}
+
+/*
+ * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no call, no field of lane or magazine
+ * written but at the end. How many.
+ */
+static size_t put_stretch(struct batch_call *call, size_t i)
+{
+	struct tw__lane *lane = &call->local->lane;
+	struct tw__magazine *magazine = &call->local->magazine;
+	const struct tw__slots *slots = &call->service->slots;
+	struct tw__record *records = slots->records;
+	size_t n = call->n - i, room = (size_t)(lane->end - lane->at);
+	n = n < room ? n : room;
+	n = n < magazine->count ? n : magazine->count;
+	size_t done = 0;
+	for (; done < n; done++) {
+		const struct tw_task *task = task_at(call, i + done);
+		if (tw_unlikely(!is_simple(call, task)))
+			break;
+		uint32_t slot = magazine->slots[(magazine->head + done) % TW__MAGAZINE_MAX];
+		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
+		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by W1 */
+		tw_store_relaxed(&records[slot].arg, task->arg);
+		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
+		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
+		lane->at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
+	}
+	magazine->head = (uint32_t)(magazine->head + done) % TW__MAGAZINE_MAX;
+	magazine->count -= (uint32_t)done;
+	lane->at += done;
+	lane->written += done;
+	return done;
+}
+
+static int put_all(struct batch_call *call)
+{
+	int r = room_for_one(call);
+	if (!r)
+		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
+	for (size_t i = 0; !r && i < call->n;) {
+		size_t done = put_stretch(call, i);
+		if (done == 0)
+			r = put_any(call, task_at(call, i)); /* makes room, and takes what is not simple */
+		i += done ? done : 1;
+	}
+	return r;
+}
+
+static bool is_timer(const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return kind == TW__KIND_DELAY || kind == TW__KIND_DEADLINE; /* else the base, or padding */
+}
+
+static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
+{
+	struct tw__slots *slots = &call->service->slots;
+	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+	if (option)
+		tw__option_put_unslotted(slots, option);
+	tw__slot_put(slots, &call->local->magazine, slot, generation); /* never handed out: the same generation */
+}
+
+static void take_back(struct batch_call *call)
+{
+	struct tw__lane_mark at = call->begin;
+	const struct tw__entry *entry, *end;
+	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
+		for (; entry != end; entry++)
+			if (is_timer(entry))
+				discard(call, tw__entry_slot(entry->what),
+					(uint32_t)(entry->what >> TW__GENERATION_SHIFT));
+	tw__lane_take_back(&call->local->lane, &call->begin);
+	call->local->stamp = call->stamp_before;
+}
+
+/* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
+struct last_tick {
+	uint64_t from_ns, to_ns; /* instants in (from, to] have these bits */
+	uint64_t bits;
+};
+
+static inline uint64_t bits_of(const tw_service *service, struct last_tick *last, uint64_t deadline_ns)
+{
+	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
+		return last->bits;
+	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
+	last->from_ns = last->to_ns - service->tick_ns;
+	last->bits = tw__deadline_bits(service, deadline_ns);
+	return last->bits;
+}
+
+/* Stores the words. The earliest deadline. */
+static uint64_t arm_all(struct batch_call *call, tw_timer *out)
+{
+	const struct tw__slots *slots = &call->service->slots;
+	struct tw__lane_mark at = call->begin;
+	const struct tw__entry *entry, *end;
+	struct last_tick last = {0, 0, 0};
+	uint64_t earliest_ns = UINT64_MAX;
+	tw_bump(&call->local->scheduled, call->n);
+	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
+		for (; entry != end; entry++) {
+			if (tw_unlikely(!is_timer(entry)))
+				continue;
+			uint32_t slot = tw__entry_slot(entry->what);
+			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
+			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
+			uint64_t option = tw_load_relaxed(&slots->records[slot].option) ? TW__OPTION : 0;
+			uint64_t state = TW__ARMED | option | bits_of(call->service, &last, deadline_ns);
+			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
+			if (tw_likely(out))
+				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
+			tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
+			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
+		}
+	return earliest_ns;
+}
+
+/* Nothing between the pin and its end waits for anybody. */
+static int schedule_pinned(struct batch_call *call, tw_timer *out)
+{
+	tw_service *service = call->service;
+	call->word = tw__gate_pin_and_look(&service->gate, &call->local->lane.pinned);
+	if (call->word & TW__GATE_CLOSED)
+		return -ESHUTDOWN;
+	int r = tw__lane_admit(&call->local->lane, call->n + 1);
+	if (r)
+		return r;
+	call->stamp_before = call->local->stamp;
+	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
+	r = put_all(call);
+	if (r) {
+		take_back(call);
+		return r;
+	}
+	uint64_t earliest_ns = arm_all(call, out);
+	tw__publish(service, call->local);
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw_unlikely(!tw__gate_is_open(word))) {
+		bool fell_asleep =
+		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
+		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
+	}
+	return 0;
+}
+
+static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
+{
+	if (error == -EINVAL || error == -E2BIG)
+		return error;
+	if (local)
+		tw_bump(&local->rejected, n);
+	for (size_t i = 0; out && i < n; i++)
+		out[i] = (tw_timer){0};
+	return error;
+}
+
+int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out)
+{
+	if (!service || (n && !tasks))
+		return -EINVAL;
+	if (n == 0)
+		return 0;
+	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
+	if (call.stride < offsetof(struct tw_task, when_ns) || call.stride % _Alignof(struct tw_task))
+		return -EINVAL;
+	call.local = tw__local_of(service);
+	if (!call.local)
+		return refused(NULL, out, n, -ENOMEM);
+	int r = schedule_pinned(&call, out);
+	tw__gate_unpin(&call.local->lane.pinned); /* P4 */
+	return r ? refused(call.local, out, n, r) : 0;
+}
+
+/* Such calls are short, and a close is rare: looked at now and then. */
+bool tw__await_batch_calls(tw_service *service, uint64_t deadline_ns)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		while (tw__gate_is_pinned(&lane->pinned)) {
+			uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+			if (now_ns >= deadline_ns)
+				return false;
+			uint32_t bell = tw_load_relaxed(&service->finish_bell);
+			tw__futex_wait(&service->finish_bell, bell, now_ns + POLL_NS);
+		}
+	}
+	return true;
+}
