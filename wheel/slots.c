@@ -190,8 +190,11 @@ uint32_t tw__option_get(struct tw__slots *slots)
 	else if (slots->fresh_option < slots->end)
 		option = slots->fresh_option++;
 	pthread_mutex_unlock(&slots->lock);
-	if (option)
-		memset(&slots->options[option], 0, sizeof slots->options[option]);
+	if (option) {
+		struct tw__option *o = &slots->options[option];
+		tw_store_relaxed(&o->executor, NULL);
+		memset(&o->release, 0, sizeof *o - offsetof(struct tw__option, release));
+	}
 	return option;
 }
 
