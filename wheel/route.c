@@ -7,8 +7,8 @@
  * the same bit waits for a tick, not for ever, since the hash changes from turn to turn.
  *
  * Which executor a timer names is read from its side record, while the timer may be cancelled and the record go to the next one:
- * word, index, executor, and the word again; if it is another timer's by then, the entry is dead, and whose batch it is in does
- * not matter. The record is never unmapped, and `executor` is an atomic that nothing else overwrites (slots.h).
+ * word, index, executor, and the word again (word.h, W5); if it is not armed then, the entry is dead. The record is never unmapped,
+ * and `executor` is an atomic that nothing else overwrites (slots.h).
  *
  * Doomed. What a refusing executor's policy drops must have its release called, and not by the tick thread: such a timer stays
  * armed, marked under its option lock, and is offered again. Who claims it calls the release instead of the callback; a reset
@@ -77,18 +77,25 @@ static bool short_of_chunks(tw_service *service)
 
 /* ---------------------------------------------------------------- sorting out */
 
-/* The executor that a due timer names; NULL: none, or the timer is gone. */
-static tw_executor *named_by(tw_service *service, uint64_t entry)
+static bool is_armed(uint64_t word, uint64_t entry)
+{
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
+}
+
+/* The executor that a due timer names, or NULL. False: it is not armed any more, and a later arm brings an entry of its own. */
+static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
 	struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&slots->words[slot]); /* W1 */
-	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word) || !(word & TW__OPTION))
-		return NULL;
-	uint32_t option = tw_load_acquire(&slots->records[slot].option);
-	tw_executor *executor = tw_load_acquire(&slots->options[option].executor); /* W5: before the second look */
-	uint64_t again = tw_load_relaxed(&slots->words[slot]);
-	return (again ^ entry) >> TW__GENERATION_SHIFT ? NULL : executor;
+	*executor = NULL;
+	if (!is_armed(word, entry))
+		return false;
+	if (!(word & TW__OPTION))
+		return true;
+	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* W5: before the second look */
+	*executor = tw_load_acquire(&slots->options[option].executor);   /* W5: likewise */
+	return is_armed(tw_load_relaxed(&slots->words[slot]), entry);
 }
 
 /* False: no chunk for it. */
@@ -113,7 +120,9 @@ void tw__route_out(tw_service *service, struct tw__chunk *chunk)
 	unsigned kept = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		uint64_t entry = chunk->entries[i];
-		tw_executor *executor = named_by(service, entry);
+		tw_executor *executor;
+		if (!look_up(service, entry, &executor))
+			continue;
 		if (!executor) {
 			chunk->entries[kept++] = entry;
 		} else if (!append(service, executor, entry, chunk->tick)) {
@@ -143,6 +152,12 @@ static bool doom(tw_service *service, uint32_t slot, uint64_t *word)
 	return doomed;
 }
 
+static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
+{
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	return tw__forced(service) || (!(word & TW__FAR) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
+}
+
 /* True: its entry is still wanted. */
 static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
@@ -151,8 +166,8 @@ static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 	for (;;) {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return false;
-		uint64_t cursor = tw_load_relaxed(&service->gate.cursor), seen = word;
-		if (word & TW__FAR || tw__deadline_in_batch(word, tick, cursor) > cursor) {
+		uint64_t seen = word;
+		if (!is_due(service, word, tick)) {
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return false;
 		}

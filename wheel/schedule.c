@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	tw_store_relaxed(&record->fn, fn); /* published by W1 */
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
-		tw_store_relaxed(&record->option, option);
+		tw_store_release(&record->option, option); /* W5 */
 	tw_bump(&local->scheduled, 1);
 
 	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
@@ -182,7 +182,7 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
 	if (task->executor && task->executor != service->executor) {
-		tw_store_relaxed(&option->executor, task->executor);
+		tw_store_release(&option->executor, task->executor); /* W5: pairs with route */
 		if (!tw_load_relaxed(&service->routed)) /* else its line stays unwritten */
 			tw_store_relaxed(&service->routed, true); /* published with the word: W1 */
 	}

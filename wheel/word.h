@@ -38,8 +38,9 @@
  *   W2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
  *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
  *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
- *   W5  route: side record's executor, acquire, then w relaxed -> schedule: what it wrote before w release. A w of the same
- *       generation: the executor was that timer's. One that belongs to a later timer makes the entry dead.
+ *   W5  record's option index, and the side record's executor: store-release (schedule, depot) -> load-acquire (route), then w
+ *       relaxed. Both go to their next owner after w has left ARMED for good: whoever reads what that one wrote finds w no
+ *       longer armed. Else runs of one timer might go to another's executor.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
