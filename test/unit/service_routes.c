@@ -233,6 +233,22 @@ Test(routes, that_are_refused_hold_up_nobody_else)
 	close_routes(&r);
 }
 
+Test(routes, that_are_refused_now_and_then_keep_their_order)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = 3;
+	r.queues[2].refuse = 1;
+	schedule_in_turn(&r, 1500, MS);
+	for (int i = 1500; i < 1800; i++)
+		schedule_to(&r, &probes[i], i, 2 * MS, i % QUEUES);
+	rig_advance(&r.rig, 10 * MS);
+	for (int queue = 0; queue < QUEUES; queue++)
+		expect_own_in_order(&r, queue, 600);
+	expect_eq(stats_of(r.rig.service).refused, 4);
+	close_routes(&r);
+}
+
 Test(routes, refused_by_the_service_s_own_executor_hold_up_no_other)
 {
 	struct routes r;
