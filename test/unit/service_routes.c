@@ -249,6 +249,23 @@ Test(routes, that_are_refused_now_and_then_keep_their_order)
 	close_routes(&r);
 }
 
+/* A part that was split off for the budget, refused, and then more behind it. */
+Test(routes, that_are_refused_in_parts_keep_their_order)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = 1;
+	for (int i = 0; i < 20; i++)
+		schedule_to(&r, &probes[i], 1 + i * QUEUES, MS, 1);
+	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
+	tw_advance(r.rig.service, 7);
+	for (int i = 20; i < 40; i++)
+		schedule_to(&r, &probes[i], 1 + i * QUEUES, 0, 1);
+	rig_advance(&r.rig, 2 * MS);
+	expect_own_in_order(&r, 1, 40);
+	close_routes(&r);
+}
+
 Test(routes, refused_by_the_service_s_own_executor_hold_up_no_other)
 {
 	struct routes r;
