@@ -356,8 +356,8 @@ static void choose_make(struct make *make, uint64_t *seed)
 		make->other.give_back_percent = random_percent(seed, 50) ? 5 : 0;
 	}
 	shared.other = make->has_other ? &make->other.base : NULL;
-	round_now.may_drop = cfg->on_refused == TW_REFUSED_DROP &&
-			     (make->has_other || cfg->executor != tw_executor_inline());
+	round_now.may_drop =
+	    cfg->on_refused == TW_REFUSED_DROP && (make->has_other || cfg->executor != tw_executor_inline());
 }
 
 static void start_round(struct make *make, uint64_t *seed)
@@ -414,10 +414,11 @@ static void check_ledger(const struct account *sum)
 {
 	struct tw_stats stats = {.size = sizeof(stats)};
 	tw_stats_get(shared.service, &stats);
-	if (stats.scheduled != sum->scheduled || stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
-	    stats.late_dropped != sum->late_dropped ||
-	    stats.fired < sum->fired || stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped ||
-	    stats.pending != 0 || stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
+	if (stats.scheduled != sum->scheduled ||
+	    stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
+	    stats.late_dropped != sum->late_dropped || stats.fired < sum->fired ||
+	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped || stats.pending != 0 ||
+	    stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
 	    stats.resets != atomic_load(&round_now.resets) || stats.overruns < atomic_load(&round_now.overruns_told)) {
 		tw_stats_print(&stats, stderr);
 		violation(NULL,

@@ -183,8 +183,8 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->slack_ns = task->slack_ns;
 	if (task->executor && task->executor != service->executor) {
 		tw_store_release(&option->executor, task->executor); /* W5: pairs with route */
-		if (!tw_load_relaxed(&service->routed)) /* else its line stays unwritten */
-			tw_store_relaxed(&service->routed, true); /* published with the word: W1 */
+		if (!tw_load_relaxed(&service->routed))              /* else its line stays unwritten */
+			tw_store_relaxed(&service->routed, true);    /* published with the word: W1 */
 	}
 	if (period) {
 		option->period_ns = period->period_ns;

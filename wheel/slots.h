@@ -48,10 +48,10 @@ struct tw__note {
 struct tw__option {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	tw_release_fn *release;
-	uint64_t nominal_ns; /* the instant the next run is due by right; slack may arm it later */
-	uint64_t period_ns;  /* 0: no series */
-	uint64_t runs_left;  /* 0: no end */
-	uint64_t overruns;   /* to be told to the next run */
+	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
+	uint64_t period_ns;       /* 0: no series */
+	uint64_t runs_left;       /* 0: no end */
+	uint64_t overruns;        /* to be told to the next run */
 	uint64_t max_lateness_ns; /* 0: no limit */
 	uint64_t slack_ns;
 	uint8_t fixed_delay;

@@ -172,11 +172,17 @@ enum tw_period_mode {
  * and overruns together make up the nominal instants, and the phase is kept. No matter with TW_FIXED_DELAY, which misses none.
  */
 enum tw_missed_policy {
-	TW_MISSED_SKIP = 0,     /* goes on with the next instant in the future; all that are past were missed */
-	TW_MISSED_COALESCE = 1, /* one run now, for the last of those that are past; the others were missed. Then on phase */
-	TW_MISSED_BURST = 2     /* one run for each, back to back, in the executor's queue with all else: none is missed.
-				 * A series whose runs take longer than its period falls behind without bound, unless
-				 * max_lateness_ns and TW_LATE_DROP bound it */
+	/* Goes on with the next instant in the future; all that are past were missed. */
+	TW_MISSED_SKIP = 0,
+
+	/* One run now, for the last of those that are past; the others were missed. Then on phase. */
+	TW_MISSED_COALESCE = 1,
+
+	/*
+	 * One run for each, back to back, each through the executor's queue like all else: none is missed. A series whose runs
+	 * take longer than its period falls behind without bound, unless max_lateness_ns and TW_LATE_DROP bound it.
+	 */
+	TW_MISSED_BURST = 2
 };
 
 /*
@@ -206,7 +212,8 @@ enum tw_task_flags {
 /* What happens to a run that would start more than max_lateness_ns after its deadline. */
 enum tw_late_policy {
 	TW_LATE_RUN = 0, /* it runs, and tw_late() is true in it */
-	TW_LATE_DROP = 1 /* it does not run: the timer ends with TW_FATE_LATE; of a series only this instant is missed */
+	TW_LATE_DROP =
+	    1 /* it does not run: the timer ends with TW_FATE_LATE; of a series only this instant is missed */
 };
 
 /* The full form. Fields left 0 mean: not wanted. */

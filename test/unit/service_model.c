@@ -46,7 +46,7 @@ static struct {
 	uint64_t turns;
 	uint64_t driven_from_ns; /* the clock when the present drive began */
 	bool in_deadline_order;  /* the present drive is an advance of the clock */
-	uint64_t random; /* the service's draws for this thread, mirrored */
+	uint64_t random;         /* the service's draws for this thread, mirrored */
 	struct tw_stats wanted;
 	uint64_t missed_at_end; /* instants that series missed in runs in which they were cancelled: counted or not */
 } m;

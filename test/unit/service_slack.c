@@ -114,7 +114,7 @@ Test(slack, is_chosen_anew_by_a_reset)
 	schedule_slack(&moved, 5 * MS, 5 * MS);
 	schedule_slack(&back, 50 * MS, 5 * MS);
 	rig_advance(&rig, MS);
-	expect_eq(tw_reset(rig.service, moved.timer, 20 * MS), 0);                   /* 21 .. 26 */
+	expect_eq(tw_reset(rig.service, moved.timer, 20 * MS), 0);                  /* 21 .. 26 */
 	expect_eq(tw_reset_at(rig.service, back.timer, RIG_START_NS + 11 * MS), 0); /* 11 .. 16 */
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&moved, RIG_START_NS + 24 * MS);
