@@ -9,11 +9,15 @@ enum { TW__ROUTE_TAILS = 64, TW__ROUTE_REFUSED_BITS = 512 };
 
 /* The driver's alone. */
 struct tw__routes {
-	struct tw__chunk_list list;               /* each of one executor; in order for each */
-	struct tw__chunk *tails[TW__ROUTE_TAILS]; /* by executor's hash: its newest chunk, to be filled up; or NULL */
-	uint64_t
-	    refused[TW__ROUTE_REFUSED_BITS / 64]; /* by a hash salted in each turn: executors that have refused in it */
-	bool short_of_chunks;                     /* entries were put back into the wheel: look again next tick */
+	struct tw__chunk_list list; /* each of one executor; in order for each */
+
+	/* By executor's hash: its newest chunk, to be filled up; or NULL. */
+	struct tw__chunk *tails[TW__ROUTE_TAILS];
+
+	/* By a hash that is salted in each turn: executors that have refused in it. */
+	uint64_t refused[TW__ROUTE_REFUSED_BITS / 64];
+
+	bool short_of_chunks; /* entries were put back into the wheel: look again next tick */
 };
 
 struct tw__local;
