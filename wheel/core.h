@@ -3,7 +3,8 @@
  *
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
- *     run.c                         workers: claim, run, finish
+ *     route.c                       the driver's: batches for executors other than the service's
+ *     run.c series.c                workers: claim, run, finish; what follows on a run
  *     close.c core.c                birth and end
  *     stats.c inspect.c             looking on
  *
@@ -19,6 +20,7 @@
 #include "wheel/clock.h"
 #include "wheel/counter.h"
 #include "wheel/histogram.h"
+#include "wheel/route.h"
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
@@ -31,10 +33,11 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	uint64_t stamp;  /* the base its lane carries: a sequence number, or 0 */
+	uint64_t random; /* state of its generator (timing.h) */
 
 	/* Written by its thread, read by statistics. */
-	_Atomic uint64_t scheduled, fired, cancelled, dropped;
+	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
 
@@ -57,15 +60,18 @@ struct tw_service {
 	uint64_t start_ns;    /* tick 0 */
 	uint64_t tick_ns, tick_inverse;
 	enum tw_on_refused on_refused;
-	bool threaded;  /* has a tick thread */
-	bool steps;     /* the clock may step back: readings are clamped */
-	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
+	bool threaded;       /* has a tick thread */
+	bool steps;          /* the clock may step back: readings are clamped */
+	bool published;      /* may tell its time to producers: a tick thread on a clock that runs */
+	_Atomic bool routed; /* a timer has named another executor; never cleared */
+	_Atomic bool dooms;  /* a refused timer was left with its release owed; never cleared */
 	struct tw_service_config config;
 
 	/* The driver's. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
 	struct tw__wheel wheel;
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
+	struct tw__routes routes;    /* the same for executors that timers name, and for releases owed (route.h) */
 	uint64_t last_now_ns;        /* clamped: never falls */
 	uint64_t last_reading_ns;
 	uint64_t turning_to;              /* the tick of the turn under way */
@@ -183,6 +189,9 @@ static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t dea
 	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
 
+/* Whether a program's executor may be used. */
+bool tw__executor_is_sound(const tw_executor *executor);
+
 /* ----------------------------------------------------------- any thread's */
 
 static inline struct tw__local *tw__local_of(tw_service *service)
@@ -244,6 +253,12 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
 void tw__sweep_all(tw_service *service);
 bool tw__sweep_under_way(const tw_service *service);
+
+/* Something is due that no executor has yet. */
+static inline bool tw__any_ready(const tw_service *service)
+{
+	return service->ready.first || service->routes.list.first || service->routes.short_of_chunks;
+}
 
 /* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */
 uint64_t tw__drain(tw_service *service, bool *again);

@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#include "wheel/timing.h"
+
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
@@ -108,7 +110,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	tw_store_relaxed(&record->fn, fn); /* published by W1 */
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
-		tw_store_relaxed(&record->option, option);
+		tw_store_release(&record->option, option); /* W5 */
 	tw_bump(&local->scheduled, 1);
 
 	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
@@ -160,30 +162,55 @@ static int read_period(struct tw_period *period, const struct tw_period *in)
 	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
 	if (r)
 		return r;
-	if (period->period_ns == 0 || (unsigned)period->mode > TW_FIXED_DELAY)
+	if (period->period_ns == 0 || (unsigned)period->mode > TW_FIXED_DELAY ||
+	    (unsigned)period->missed > TW_MISSED_BURST || period->reserved)
 		return -EINVAL;
 	return period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS ? -ERANGE : 0;
 }
 
-/* A timer with a side record. A series reads the clock: its nominal instants are exact from the first on. */
-static int arm_with_option(tw_service *service, const struct tw_task *task, const struct tw_period *period,
-			   tw_timer *out)
+/* Whether the instant itself is wanted, and not only what the lane's base makes of a delay. */
+static bool wants_instant(const struct tw_task *task)
+{
+	return task->period || task->slack_ns || task->max_lateness_ns;
+}
+
+static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
+			const struct tw_period *period)
+{
+	option->release = task->release;
+	option->max_lateness_ns = task->max_lateness_ns;
+	option->late_drop = task->late == TW_LATE_DROP;
+	option->slack_ns = task->slack_ns;
+	if (task->executor && task->executor != service->executor) {
+		tw_store_release(&option->executor, task->executor); /* W5: pairs with route */
+		if (!tw_load_relaxed(&service->routed))              /* else its line stays unwritten */
+			tw_store_relaxed(&service->routed, true);    /* published with the word: W1 */
+	}
+	if (period) {
+		option->period_ns = period->period_ns;
+		option->runs_left = period->count;
+		option->fixed_delay = period->mode == TW_FIXED_DELAY;
+		option->missed = (uint8_t)period->missed;
+	}
+}
+
+/*
+ * A timer with a side record. Where its instant is wanted the clock is read: nominal instants are exact from the first on. It is
+ * armed for that instant only if slack or period need it, or else takes its place by its delay, as a plain one does (G6).
+ */
+static int arm_with_option(tw_service *service, enum tw__kind kind, uint64_t value, const struct tw_task *task,
+			   const struct tw_period *period, tw_timer *out)
 {
 	uint32_t index = tw__option_get(&service->slots);
 	if (!index)
 		return refused(tw__local_of(service), out, -ENOMEM);
 	struct tw__option *option = &service->slots.options[index];
-	option->release = task->release;
-	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	uint64_t value = task->when_ns;
-	if (period) {
-		if (kind == TW__KIND_DELAY)
-			value = tw__clock_read(service) + period->first_ns;
+	fill_option(service, option, task, period);
+	if (wants_instant(task))
+		option->nominal_ns = kind == TW__KIND_DEADLINE ? value : tw__clock_read(service) + value;
+	if (period || task->slack_ns) {
 		kind = TW__KIND_DEADLINE;
-		option->nominal_ns = value;
-		option->period_ns = period->period_ns;
-		option->runs_left = period->count;
-		option->fixed_delay = period->mode == TW_FIXED_DELAY;
+		value = tw__within_slack(service, option->nominal_ns, task->slack_ns);
 	}
 	int r = arm_any(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
@@ -191,16 +218,68 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 	return r;
 }
 
+/* Whether there is more to it than fn, arg and one instant. */
+static bool needs_option(const tw_service *service, const struct tw_task *task)
+{
+	return task->release || task->period || task->slack_ns || task->max_lateness_ns ||
+	       (task->executor && task->executor != service->executor);
+}
+
+/* The delay or deadline that a task or its period names. */
+static uint64_t first_of(const struct tw_task *task, const struct tw_period *period)
+{
+	return period && !(task->flags & TW_TASK_AT) ? period->first_ns : task->when_ns;
+}
+
+static int arm_task(tw_service *service, const struct tw_task *task, const struct tw_period *period, uint64_t jitter_ns,
+		    tw_timer *out)
+{
+	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
+	uint64_t value = first_of(task, period) + jitter_ns;
+	if (needs_option(service, task))
+		return arm_with_option(service, kind, value, task, period, out);
+	return arm_any(service, kind, value, task->fn, task->arg, 0, out);
+}
+
+/* Jitter leaves no trace in the timer. A refused call has drawn nothing. */
+static int arm_with_jitter(tw_service *service, const struct tw_task *task, const struct tw_period *period,
+			   tw_timer *out)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return refused(NULL, out, -ENOMEM);
+	uint64_t random = local->random;
+	int r = arm_task(service, task, period, tw__random_upto(&random, task->jitter_ns), out);
+	if (r == 0)
+		local->random = random;
+	return r;
+}
+
+static int check_range(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
+{
+	bool at = task->flags & TW_TASK_AT;
+	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
+		return -ERANGE;
+	if (at ? beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
+		return -ERANGE;
+	uint64_t latest_ns = first_of(task, period) + task->slack_ns + task->jitter_ns;
+	if (at ? beyond_range(service, latest_ns) : latest_ns > TW_MAX_DELAY_NS)
+		return -ERANGE;
+	return 0;
+}
+
 static int check_task(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
 	bool at = task->flags & TW_TASK_AT;
-	if (!task->fn || task->flags & ~(uint32_t)TW_TASK_AT || task->reserved)
+	if (!task->fn || task->flags & ~(uint32_t)TW_TASK_AT || task->reserved || task->reserved_late)
 		return -EINVAL;
 	if (period && (at ? period->first_ns : task->when_ns))
 		return -EINVAL;
-	if (at ? beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
-	return 0;
+	if ((unsigned)task->late > TW_LATE_DROP || (task->late && !task->max_lateness_ns))
+		return -EINVAL;
+	if (task->executor && !tw__executor_is_sound(task->executor))
+		return -EINVAL;
+	return check_range(service, task, period);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
@@ -216,10 +295,10 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 		r = check_task(service, &known, known.period ? &period : NULL);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	if (known.period || known.release)
-		return arm_with_option(service, &known, known.period ? &period : NULL, out);
-	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	return arm_any(service, kind, known.when_ns, known.fn, known.arg, 0, out);
+	const struct tw_period *series = known.period ? &period : NULL;
+	if (known.jitter_ns)
+		return arm_with_jitter(service, &known, series, out);
+	return arm_task(service, &known, series, 0, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

@@ -84,7 +84,7 @@ static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
-	tw_store_relaxed(&record->option, slots->chains);
+	tw_store_release(&record->option, slots->chains); /* W5 */
 	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
 	slots->chains = head;
 	pthread_mutex_unlock(&slots->lock);
@@ -193,8 +193,11 @@ uint32_t tw__option_get(struct tw__slots *slots)
 	else if (slots->fresh_option < slots->end)
 		option = slots->fresh_option++;
 	pthread_mutex_unlock(&slots->lock);
-	if (option)
-		memset(&slots->options[option], 0, sizeof slots->options[option]);
+	if (option) {
+		struct tw__option *o = &slots->options[option];
+		tw_store_release(&o->executor, NULL); /* W5 */
+		memset(&o->release, 0, sizeof *o - offsetof(struct tw__option, release));
+	}
 	return option;
 }
 

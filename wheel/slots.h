@@ -41,14 +41,23 @@ struct tw__note {
 	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
 };
 
-/* Side record of a timer with more than fn and arg; written by the timer's owner of the moment. */
+/*
+ * Side record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock. executor
+ * comes first and is never wiped: the driver may still look at it when the record has gone to the next timer (route.c).
+ */
 struct tw__option {
+	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	tw_release_fn *release;
-	uint64_t nominal_ns; /* the instant the next run is due by right */
-	uint64_t period_ns;  /* 0: no series */
-	uint64_t runs_left;  /* 0: no end */
-	uint64_t overruns;   /* to be told to the next run */
-	uint32_t fixed_delay;
+	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
+	uint64_t period_ns;       /* 0: no series */
+	uint64_t runs_left;       /* 0: no end */
+	uint64_t overruns;        /* to be told to the next run */
+	uint64_t max_lateness_ns; /* 0: no limit */
+	uint64_t slack_ns;
+	uint8_t fixed_delay;
+	uint8_t missed;    /* enum tw_missed_policy */
+	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
+	uint8_t doomed;    /* option lock: refused, to be dropped by who claims it, unless it is moved first */
 	uint32_t next_free;
 };
 
@@ -113,6 +122,13 @@ static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t
 	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
 	pthread_mutex_lock(lock);
 	return lock;
+}
+
+/* The same for who must not wait. NULL: another holds it. */
+static inline pthread_mutex_t *tw__option_trylock(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	return pthread_mutex_trylock(lock) ? NULL : lock;
 }
 
 /*

@@ -26,6 +26,7 @@ static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__hi
 		stats->fired += tw_load_relaxed(&local->fired);
 		stats->cancelled += tw_load_relaxed(&local->cancelled);
 		stats->dropped += tw_load_relaxed(&local->dropped);
+		stats->late_dropped += tw_load_relaxed(&local->late_dropped);
 		stats->rejected += tw_load_relaxed(&local->rejected);
 		stats->runs += tw_load_relaxed(&local->runs);
 		stats->overruns += tw_load_relaxed(&local->overruns);
@@ -103,6 +104,7 @@ int tw_stats_print(const struct tw_stats *s, FILE *out)
 	    {"fired", s->fired},
 	    {"cancelled", s->cancelled},
 	    {"dropped", s->dropped},
+	    {"dropped, late", s->late_dropped},
 	    {"pending", s->pending},
 	    {"rejected", s->rejected},
 	    {"runs", s->runs},

@@ -27,7 +27,8 @@ static uint64_t live_timers(tw_service *service, uint64_t *producers)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, ++*producers) {
 		struct tw__local *local = (struct tw__local *)lane;
 		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
+			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped) -
+			tw_load_relaxed(&local->late_dropped);
 	}
 	return (int64_t)live > 0 ? live : 0;
 }

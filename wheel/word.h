@@ -9,7 +9,7 @@
  *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
  *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it, the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
- *   OPTION   a side record exists (release, period)
+ *   OPTION   a side record exists (release, period, and what else struct tw_task has)
  *
  * Transition table (G: generation)
  *   from              to                by                        with
@@ -24,9 +24,10 @@
  *   ARMED OPTION      SETTLING G        cancel, drop              CAS; the winner calls release
  *   ARMED due         RUNNING G         claim (worker)            CAS
  *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry
+ *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry. Also
+ *                                                                 after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
- *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS
+ *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or doomed
  *   SETTLING          SETTLING WAITED   wait                      CAS
  *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
@@ -37,6 +38,9 @@
  *   W2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
  *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
  *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
+ *   W5  record's option index, and the side record's executor: store-release (schedule, depot) -> load-acquire (route), then w
+ *       relaxed. Both go to their next owner after w has left ARMED for good: whoever reads what that one wrote finds w no
+ *       longer armed. Else runs of one timer might go to another's executor.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/stress/foreign.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
 
@@ -36,8 +37,9 @@ struct record {
 	/* Written before the timer is scheduled. */
 	tw_service *service;
 	enum record_kind kind;
-	bool has_release;
+	bool has_release, late_drop;
 	uint64_t period_ns;
+	tw_executor *named;   /* the executor that it named, or NULL */
 	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
 	uint64_t seed;        /* for what its callback does */
 
@@ -68,6 +70,7 @@ static struct {
 	uint64_t number;
 	atomic_bool closing; /* close has been called */
 	bool may_drop;       /* the executor may refuse, and the policy is to drop */
+	bool may_run_inline; /* the executor may refuse, and the policy is that the driver runs it */
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
@@ -235,7 +238,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
-	else if (overruns != 0)
+	else if (overruns != 0 && !r->late_drop)
 		violation(r, "overruns of what is no fixed-rate series");
 	r->reset_calls_at_last_run = reset_calls;
 	atomic_fetch_add(&round_now.overruns_told, overruns);
@@ -254,6 +257,8 @@ static void record_enter(struct record *r)
 	r->runs++;
 	if (tw_self().id != r->timer.id)
 		violation(r, "tw_self() is another timer");
+	if (!round_now.may_run_inline && r->named && foreign_here != r->named)
+		violation(r, "a run by another executor than it named");
 	check_instant(r, now_ns);
 }
 
@@ -285,7 +290,7 @@ static void record_released(void *arg, enum tw_fate fate)
 /* ------------------------------------------------------------ the account */
 
 struct account {
-	uint64_t scheduled, fired, cancelled, dropped, runs;
+	uint64_t scheduled, fired, cancelled, dropped, late_dropped, runs;
 	uint64_t either; /* one-shots without release that ran and were cancelled in their run */
 };
 
@@ -327,6 +332,10 @@ static void account_told(struct account *sum, struct record *r)
 		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen))
 			violation(r, "cancelled by nobody");
 		sum->cancelled++;
+	} else if (fate == TW_FATE_LATE) {
+		if (atomic_load(&r->cancelled) || !r->late_drop)
+			violation(r, "dropped as too late, and cancelled, or not meant to be");
+		sum->late_dropped++;
 	} else {
 		if (atomic_load(&r->cancelled))
 			violation(r, "dropped, and cancelled");
