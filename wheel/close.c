@@ -68,16 +68,16 @@ static bool drop_if_armed(tw_service *service, uint32_t slot, uint64_t word)
 }
 
 /* Timers of which a refused executor's policy left only the release. */
-static bool drop_if_doomed(tw_service *service, uint32_t slot, uint64_t word)
+static bool drop_if_condemned(tw_service *service, uint32_t slot, uint64_t word)
 {
 	if ((word & (TW__ARMED | TW__OPTION)) != (TW__ARMED | TW__OPTION))
 		return false;
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
 	word = tw_load_acquire(&service->slots.words[slot]);
 	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
-	bool doomed = option && tw__option_of(service, slot)->doomed;
+	bool condemned = option && tw__option_of(service, slot)->condemned;
 	pthread_mutex_unlock(lock);
-	if (doomed)
+	if (condemned)
 		tw__drop(service, tw__local_of(service), slot, &word); /* unless it was moved or claimed meanwhile */
 	return false;
 }
@@ -153,8 +153,8 @@ static bool run_out(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 {
 	for (;;) {
 		uint64_t before_ns = now();
-		if (tw_load_relaxed(&service->dooms))
-			any_word(service, drop_if_doomed);
+		if (tw_load_relaxed(&service->condemns))
+			any_word(service, drop_if_condemned);
 		if (!any_word(service, is_armed))
 			return true;
 		uint64_t after_ns = now();

@@ -60,11 +60,11 @@ struct tw_service {
 	uint64_t start_ns;    /* tick 0 */
 	uint64_t tick_ns, tick_inverse;
 	enum tw_on_refused on_refused;
-	bool threaded;       /* has a tick thread */
-	bool steps;          /* the clock may step back: readings are clamped */
-	bool published;      /* may tell its time to producers: a tick thread on a clock that runs */
-	_Atomic bool routed; /* a timer has named another executor; never cleared */
-	_Atomic bool dooms;  /* a refused timer was left with its release owed; never cleared */
+	bool threaded;         /* has a tick thread */
+	bool steps;            /* the clock may step back: readings are clamped */
+	bool published;        /* may tell its time to producers: a tick thread on a clock that runs */
+	_Atomic bool routed;   /* a timer has named another executor; never cleared */
+	_Atomic bool condemns; /* a refused timer was left with its release owed; never cleared */
 	struct tw_service_config config;
 
 	/* The driver's. */

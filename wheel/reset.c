@@ -130,7 +130,7 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 	if (r == 0) {
 		struct tw__option *option = tw__option_of(service, slot);
 		option->nominal_ns = deadline_ns;
-		option->doomed = false;
+		option->condemned = false;
 	}
 	pthread_mutex_unlock(lock);
 	return r;

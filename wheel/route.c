@@ -10,7 +10,7 @@
  * word, index, executor, and the word again (word.h, W5); if it is not armed then, the entry is dead. The record is never unmapped,
  * and `executor` is an atomic that nothing else overwrites (slots.h).
  *
- * Doomed. What a refusing executor's policy drops must have its release called, and not by the tick thread: such a timer stays
+ * Condemned. What a refusing executor's policy drops must have its release called, and not by the tick thread: such a timer stays
  * armed, marked under its option lock, and is offered again. Who claims it calls the release instead of the callback; a reset
  * takes the mark away; at close, the closer ends it. The tick thread only tries that lock: if it is taken, the timer is left as it is for a tick.
  *
@@ -26,22 +26,22 @@
 #include "wheel/run.h"
 
 /* What a routed chunk's holder words hold. HOLDER_SERVICE and HOLDER_CURSOR are not ours: a late joiner may look at them. */
-enum { HOLDER_EXECUTOR = HOLDER_LENT_NS, HOLDER_DOOMED = HOLDER_GIVEN_BACK };
+enum { HOLDER_EXECUTOR = HOLDER_LENT_NS, HOLDER_CONDEMNED = HOLDER_GIVEN_BACK };
 
 static tw_executor *executor_of(const struct tw__chunk *chunk)
 {
 	return (tw_executor *)(uintptr_t)chunk->holder[HOLDER_EXECUTOR];
 }
 
-static bool is_doomed(const struct tw__chunk *chunk)
+static bool is_condemned(const struct tw__chunk *chunk)
 {
-	return chunk->holder[HOLDER_DOOMED] != 0;
+	return chunk->holder[HOLDER_CONDEMNED] != 0;
 }
 
-static void address(struct tw__chunk *chunk, tw_executor *executor, bool doomed)
+static void address(struct tw__chunk *chunk, tw_executor *executor, bool condemned)
 {
 	chunk->holder[HOLDER_EXECUTOR] = (uintptr_t)executor;
-	chunk->holder[HOLDER_DOOMED] = doomed;
+	chunk->holder[HOLDER_CONDEMNED] = condemned;
 }
 
 static uint64_t hash(uint64_t key)
@@ -136,20 +136,20 @@ void tw__route_out(tw_service *service, struct tw__chunk *chunk)
 /* ------------------------------------------------------------------- dropping */
 
 /* Marks an armed timer that has a release. False: it has none, is armed no more, or differs from *word, which is brought up to date. */
-static bool doom(tw_service *service, uint32_t slot, uint64_t *word)
+static bool condemn(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint64_t seen = *word;
 	pthread_mutex_t *lock = tw__option_trylock(&service->slots, slot);
 	if (!lock)
 		return true;
 	*word = tw_load_acquire(&service->slots.words[slot]);
-	bool doomed = *word == seen && tw__option_of(service, slot)->release;
-	if (doomed)
-		tw__option_of(service, slot)->doomed = true;
+	bool condemned = *word == seen && tw__option_of(service, slot)->release;
+	if (condemned)
+		tw__option_of(service, slot)->condemned = true;
 	pthread_mutex_unlock(lock);
-	if (doomed)
-		tw_store_relaxed(&service->dooms, true); /* a hint to close, which looks again and again */
-	return doomed;
+	if (condemned)
+		tw_store_relaxed(&service->condemns, true); /* a hint to close, which looks again and again */
+	return condemned;
 }
 
 static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
@@ -171,7 +171,7 @@ static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return false;
 		}
-		if (word & TW__OPTION && doom(service, slot, &word))
+		if (word & TW__OPTION && condemn(service, slot, &word))
 			return true;
 		if (word == seen && tw__drop(service, local, slot, &word))
 			return false;
@@ -188,7 +188,7 @@ void tw__route_drop(tw_service *service, struct tw__local *local, tw_executor *e
 	chunk->count = kept;
 	chunk->holder_count = 0;
 	struct tw__chunk *last = list->last;
-	if (kept && last && is_doomed(last) && executor_of(last) == executor &&
+	if (kept && last && is_condemned(last) && executor_of(last) == executor &&
 	    last->count + kept <= TW__CHUNK_ENTRIES) {
 		memcpy(last->entries + last->count, chunk->entries, kept * sizeof *chunk->entries);
 		last->count += kept;
@@ -232,7 +232,7 @@ static size_t run_here(tw_service *service, struct tw__local *local, struct tw__
 static bool offer(tw_service *service, struct tw__chunk *chunk)
 {
 	tw_executor *executor = executor_of(chunk);
-	bool doomed = is_doomed(chunk);
+	bool condemned = is_condemned(chunk);
 	struct tw__chunk **tail = tail_of(service, executor), *newest = *tail;
 	forget(service, chunk);
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
@@ -240,7 +240,7 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 		return true;
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
-	address(chunk, executor, doomed);
+	address(chunk, executor, condemned);
 	*tail = newest;
 	tw_bump(&service->refused, 1);
 	return false;
@@ -251,7 +251,7 @@ static void split(tw_service *service, struct tw__chunk *chunk, size_t n)
 {
 	struct tw__chunk *rest = tw__chunk_split(service, chunk, n);
 	struct tw__chunk **tail = tail_of(service, executor_of(chunk));
-	address(rest, executor_of(chunk), is_doomed(chunk));
+	address(rest, executor_of(chunk), is_condemned(chunk));
 	put_before((struct tw__chunk_list){rest, rest}, &service->routes.list);
 	if (*tail == chunk)
 		*tail = rest;
@@ -265,7 +265,7 @@ static size_t serve(tw_service *service, struct tw__local *local, struct tw__chu
 	if (executor == tw_executor_inline() || chunk->holder_count > 0)
 		return run_here(service, local, chunk, budget, kept);
 	uint64_t mask, *refused = refused_bit(service, executor, &mask);
-	bool waits = service->on_refused == TW_REFUSED_RETRY || is_doomed(chunk);
+	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
 	if ((waits && *refused & mask) || short_of_chunks(service)) {
 		tw__chunk_append(kept, chunk);
 		return 0;

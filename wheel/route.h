@@ -29,7 +29,7 @@ void tw__route_out(tw_service *service, struct tw__chunk *chunk);
 size_t tw__route_deliver(tw_service *service, struct tw__local *local, size_t budget);
 
 /*
- * TW_REFUSED_DROP: ends the timers of a chunk that `executor` has refused. Those with a release are doomed instead, and their entries
+ * TW_REFUSED_DROP: ends the timers of a chunk that `executor` has refused. Those with a release are condemned instead, and their entries
  * appended to `list` in this chunk; else it goes back to the store.
  */
 void tw__route_drop(tw_service *service, struct tw__local *local, tw_executor *executor, struct tw__chunk *chunk,

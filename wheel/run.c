@@ -208,7 +208,7 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint6
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
 	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
-	if (option->doomed) {
+	if (option->condemned) {
 		fate = TW_FATE_DROPPED;
 	} else if (run->late && option->late_drop) {
 		fate = TW_FATE_LATE;

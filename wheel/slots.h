@@ -57,7 +57,7 @@ struct tw__option {
 	uint8_t fixed_delay;
 	uint8_t missed;    /* enum tw_missed_policy */
 	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
-	uint8_t doomed;    /* option lock: refused, to be dropped by who claims it, unless it is moved first */
+	uint8_t condemned; /* option lock: refused, to be dropped by who claims it, unless it is moved first */
 	uint32_t next_free;
 };
 
