@@ -46,11 +46,18 @@ static bool any_word(tw_service *service, bool (*what)(tw_service *, uint32_t sl
 	return false;
 }
 
+/* DOOMED ones too: they are settled by turns like the rest of their group. */
 static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
 {
 	(void)service;
 	(void)slot;
-	return tw__word_armed(word);
+	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
+}
+
+/* Will run, if nothing happens. */
+static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_unsettled(service, slot, word);
 }
 
 static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
@@ -62,7 +69,7 @@ static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
 
 static bool drop_if_armed(tw_service *service, uint32_t slot, uint64_t word)
 {
-	while (tw__word_armed(word) && !tw__drop(service, tw__local_of(service), slot, &word)) {
+	while (is_armed(service, slot, word) && !tw__drop(service, tw__local_of(service), slot, &word)) {
 	}
 	return false;
 }
@@ -203,7 +210,7 @@ static int settle(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
 static bool would_wait_for_itself(tw_service *service, enum tw_close_mode mode)
 {
-	return mode == TW_CLOSE_DRAIN && !service->clock->ops->runs && any_word(service, is_armed);
+	return mode == TW_CLOSE_DRAIN && !service->clock->ops->runs && any_word(service, is_pending);
 }
 
 int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)

@@ -96,6 +96,8 @@ static void empty_wheel(tw_service *service)
 static void refile(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
+	if (!slot)
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 		return;
@@ -123,6 +125,8 @@ static void drop_all(tw_service *service, struct tw__local *local, struct tw__ch
 {
 	for (unsigned i = chunk->holder_count; i < chunk->count; i++) {
 		uint32_t slot = tw__entry_slot(chunk->entries[i]);
+		if (!slot) /* a group's members are not dropped, but settled */
+			tw__group_settle_entry(service, local, (uint32_t)(chunk->entries[i] >> TW__GENERATION_SHIFT));
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		while (!((word ^ chunk->entries[i]) >> TW__GENERATION_SHIFT) && tw__word_armed(word) &&
 		       !tw__drop(service, local, slot, &word)) {
@@ -264,10 +268,13 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn_wheel(service);
 	if (tw_unlikely(forced(service)))
 		empty_wheel(service);
-	if (tw_likely(!dropping(service)))
+	if (tw_likely(!dropping(service))) {
+		tw__groups_collect(service);
 		turn.done = deliver(service, local, budget);
+	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) ||
+		      (!dropping(service) && tw__groups_waiting(&service->groups));
 	service->moved_tick = service->wheel.next;
 	sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
@@ -336,7 +343,8 @@ static bool requested(tw_service *service)
 {
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
 	       tw_load_seq_cst(&service->stopping) ||
-	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done);
+	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
+	       (!dropping(service) && tw__groups_waiting(&service->groups));
 }
 
 /*

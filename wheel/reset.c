@@ -23,7 +23,7 @@ static int count_reset(tw_service *service, bool eager)
 /* From inside its own callback: noted, and done when the callback has returned. */
 static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns)
 {
-	if (word & TW__ENDED)
+	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
 		return -ECANCELED;
 	run->rearm = true;
 	run->rearm_ns = deadline_ns;
@@ -105,15 +105,27 @@ static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, u
 }
 
 /* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
-static int reset_with_option(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+static int reset_series(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
 	struct tw__slots *slots = &service->slots;
 	pthread_mutex_t *lock = tw__option_lock(slots, slot);
 	int r = reset_word(service, slot, generation, deadline_ns);
 	if (r == 0)
-		slots->options[tw_load_relaxed(&slots->records[slot].option)].nominal_ns = deadline_ns;
+		tw__option_of(slots, slot)->nominal_ns = deadline_ns;
 	pthread_mutex_unlock(lock);
 	return r;
+}
+
+/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, K1). */
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+{
+	uint32_t generation = tw__word_generation(word);
+	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
+		if (tw__cancel_option(service, slot, &word, false) == TW_GONE)
+			return -ENOENT;
+	if (tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits) & TW__TRAIT_MOVES)
+		return reset_series(service, slot, generation, deadline_ns);
+	return reset_word(service, slot, generation, deadline_ns);
 }
 
 static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
@@ -124,8 +136,9 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
 		return -ESHUTDOWN;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw_unlikely((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION)))
-		return reset_with_option(service, slot, generation, deadline_ns);
+	if (tw_unlikely((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION)) &&
+	    tw__word_generation(word) == generation)
+		return reset_with_option(service, slot, word, deadline_ns);
 	return reset_word(service, slot, generation, deadline_ns);
 }
 

@@ -51,46 +51,27 @@ static void set_free(tw_service *service, struct tw__local *local, uint32_t slot
 		tw__ring_finish(service);
 }
 
-/* Calls the release of a settling timer, then frees it. */
-static void release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
-	tw_release_fn *fn = service->slots.options[index].release;
-	if (fn) {
+	struct tw__option *option = &service->slots.options[index];
+	if (option->release) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
 				      .generation = generation,
+				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		fn(tw_load_relaxed(&record->arg), fate);
+		option->release(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 	}
-	tw__option_put(&service->slots, slot, index);
+	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
 	set_free(service, local, slot, generation);
-}
-
-void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate)
-{
-	uint32_t generation = tw__word_generation(word);
-	if (word & TW__OPTION)
-		release(service, local, slot, generation, fate);
-	else
-		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-}
-
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
-{
-	uint64_t armed = *word;
-	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_ended(armed)))
-		return false;
-	if (local)
-		tw_bump(&local->dropped, 1);
-	else
-		tw_add_relaxed(&service->dropped_without_lane, 1);
-	tw__settle(service, local, slot, armed, TW_FATE_DROPPED);
-	return true;
+	tw__group_leave(service, index);
+	tw__option_put(&service->slots, local ? &local->options : NULL, index);
 }
 
 /* ------------------------------------------------------------------ re-arm */
@@ -176,6 +157,28 @@ static bool ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_
 	return service->slots.options[option].period_ns != 0;
 }
 
+/* The running word; marked as if it had been cancelled itself if its group was. */
+static uint64_t read_ended(tw_service *service, const struct tw__run *run)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	bool stale = tw__tag_is_stale(&service->groups, run->tag);
+	while (stale && !(word & TW__ENDED))
+		if (tw_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
+			word |= TW__ENDED;
+	return word;
+}
+
+/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (K3). */
+static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
+{
+	if (!tw__group_run_is_over(&service->groups, run->tag))
+		return;
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	while (tw__word_generation(word) == run->generation && tw__is_unsettled(service, run->slot, word) &&
+	       !tw__end(service, local, run->slot, &word, TW_FATE_CANCELLED)) {
+	}
+}
+
 static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
 {
 	tw_bump(&local->runs, 1);
@@ -184,9 +187,12 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 		set_free(service, local, run->slot, run->generation);
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	if (continues(service, local, run, word, now_ns))
+	uint64_t word = read_ended(service, run);
+	if (continues(service, local, run, word, now_ns)) {
+		if (run->tag)
+			leave_armed(service, local, run);
 		return;
+	}
 	word = tw_load_acquire(&service->slots.words[run->slot]);
 	bool was_cancelled = ended_as_cancelled(service, run, word);
 	tw_bump(was_cancelled ? &local->cancelled : &local->fired, 1);
@@ -198,7 +204,9 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 	do {
 		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
-	release(service, local, run->slot, run->generation, was_cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	tw__release(service, local, run->slot, run->generation, was_cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	if (run->tag)
+		tw__group_run_is_over(&service->groups, run->tag);
 }
 
 /* --------------------------------------------------------------------- run */
@@ -231,6 +239,13 @@ struct batch_of {
 	bool forced;
 };
 
+/* No timer's entry: a group wants to be settled (group.h). */
+static bool settle_group(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	tw__group_settle_entry(service, local, index);
+	return false;
+}
+
 /* The claim. *marks: what the running word carries. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
 		  uint64_t *marks)
@@ -240,7 +255,12 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	uint64_t word = tw_load_acquire(at); /* W1, W4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return false;
+			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+		if (tw_unlikely(word & TW__OPTION) && tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
+				return false;
+			continue;
+		}
 		uint64_t cursor =
 		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
 		uint64_t tick = deadline_in_batch(word, of->tick, cursor);
@@ -254,11 +274,15 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	}
 }
 
-/* A series learns what it missed. The lock: a reset that came first may still be writing its instant. */
+/* A member is counted; a series learns what it missed. The lock: a reset that came first may still be writing its instant. */
 static void begin_option(tw_service *service, struct tw__run *run)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[run->slot].option);
-	struct tw__option *option = &service->slots.options[index];
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	run->tag = tw_load_relaxed(&option->tag);
+	if (run->tag)
+		tw__group_run_begins(&service->groups, run->tag);
+	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
+		return;
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
 	run->overruns = option->overruns;
 	option->overruns = 0;
@@ -425,6 +449,10 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
 {
+	if (!tw__entry_slot(entry)) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	push_back(service, local, entry, deadline_in_batch(word, chunk->tick, cursor));

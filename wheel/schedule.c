@@ -109,11 +109,20 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
 		tw_store_relaxed(&record->option, option);
-	tw_bump(&local->scheduled, 1);
 
 	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
+	if (option) {
+		int r = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
+		if (r) {
+			tw__slot_put(&service->slots, &local->magazine, slot, generation);
+			return refused(local, out, r);
+		}
+	}
+	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+	if (option)
+		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
 
@@ -165,15 +174,29 @@ static int read_period(struct tw_period *period, const struct tw_period *in)
 	return period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS ? -ERANGE : 0;
 }
 
+/* The timer was refused, perhaps after others could see it (retract). */
+static void take_back_option(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
+		tw__option_await_all_resets(&service->slots);
+	if (service->slots.options[index].member)
+		tw__group_leave(service, index);
+	tw__option_put(&service->slots, &local->options, index);
+}
+
 /* A timer with a side record. A series reads the clock: its nominal instants are exact from the first on. */
 static int arm_with_option(tw_service *service, const struct tw_task *task, const struct tw_period *period,
 			   tw_timer *out)
 {
-	uint32_t index = tw__option_get(&service->slots);
+	struct tw__local *local = tw__local_of(service);
+	uint32_t index = local ? tw__option_get(&service->slots, &local->options) : 0;
 	if (!index)
-		return refused(tw__local_of(service), out, -ENOMEM);
+		return refused(local, out, -ENOMEM);
 	struct tw__option *option = &service->slots.options[index];
 	option->release = task->release;
+	tw_store_relaxed(&option->tag, task->group.id); /* until it has entered */
+	tw_store_relaxed(&option->traits,
+			 (task->release ? TW__TRAIT_RELEASE : 0u) | (period ? TW__TRAIT_MOVES : 0u));
 	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	uint64_t value = task->when_ns;
 	if (period) {
@@ -187,7 +210,7 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 	}
 	int r = arm_any(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
-		tw__option_put_unslotted(&service->slots, index);
+		take_back_option(service, local, index);
 	return r;
 }
 
@@ -216,7 +239,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 		r = check_task(service, &known, known.period ? &period : NULL);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	if (known.period || known.release)
+	if (known.period || known.release || known.group.id)
 		return arm_with_option(service, &known, known.period ? &period : NULL, out);
 	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	return arm_any(service, kind, known.when_ns, known.fn, known.arg, 0, out);

@@ -29,6 +29,11 @@ typedef struct tw_timer {
 	uint64_t id;
 } tw_timer;
 
+/* Handle of a group of timers (group.h): a value too. All-zero is "no group". A stale handle is harmless. */
+typedef struct tw_group {
+	uint64_t id;
+} tw_group;
+
 /* For ever, as a timeout; no limit, as a budget. */
 #define TW_FOREVER UINT64_MAX
 #define TW_NO_LIMIT SIZE_MAX
@@ -188,12 +193,17 @@ struct tw_task {
 	/*
 	 * Told when the timer has come to its end: fired, cancelled or dropped. It runs after the last
 	 * callback has returned, on the thread that ended the timer: the one that ran it, the one that cancelled
-	 * it, or the caller of close.
+	 * it, or the caller of close; if it ended with its group, on the executor (group.h).
 	 */
 	tw_release_fn *release;
+
+	tw_group group; /* it becomes a member; {0}: of none */
 };
 
-/* -EINVAL also: task NULL or its size too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+/*
+ * -EINVAL also: task NULL or its size too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. -ESHUTDOWN also: its
+ * group is closed. -ENOENT: its group was destroyed.
+ */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
 
 /* -------------------------------------------------------------------- reset */
