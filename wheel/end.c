@@ -5,7 +5,7 @@
  * A timer with a release passes through SETTLING: the generation moves only after the release has returned, so that nobody is told
  * "gone" while it runs. Without one the word is free at once, like that of a timer without side record.
  */
-#include "wheel/run.h"
+#include "wheel/member.h"
 
 void tw__count_cancel(tw_service *service, struct tw__local *local)
 {
@@ -27,7 +27,7 @@ static void count_drop(tw_service *service, struct tw__local *local)
 		tw_add_relaxed(&service->dropped_without_lane, 1);
 }
 
-bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
+static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 {
 	uint32_t traits = tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits);
 	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__SETTLING, 0)
@@ -35,7 +35,13 @@ bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
 	return tw_cas_acq_rel(&service->slots.words[slot], word, ended); /* W2, W3 */
 }
 
-void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	return end_word(service, slot, word);
+}
+
+static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+			    enum tw_fate fate)
 {
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
 	uint32_t traits = tw_load_relaxed(&service->slots.options[index].traits);
@@ -54,20 +60,30 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 	tw__option_put(&service->slots, local ? &local->options : NULL, index);
 }
 
-bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+{
+	end_rest(service, local, slot, generation, fate);
+}
+
+static inline bool end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
 {
 	uint32_t generation = tw__word_generation(*word);
-	if (!tw__end_word(service, slot, word))
+	if (!end_word(service, slot, word))
 		return false;
-	tw__end_rest(service, local, slot, generation, fate);
+	end_rest(service, local, slot, generation, fate);
 	return true;
+}
+
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+{
+	return end(service, local, slot, word, fate);
 }
 
 int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
 {
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
-		if (!tw__end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
+		if (!end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
 			return -1;
 		return unsettled ? TW_GONE : TW_CANCELLED;
 	}

@@ -1,5 +1,5 @@
 /*
- * Groups: birth and end, membership, cancelling. Settling: settle.c. What it rests on: group.h.
+ * Groups: birth and end, cancelling. Membership: member.h. Settling: settle.c. What it rests on: group.h.
  *
  * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and so do those who look on.
  */
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "wheel/member.h"
 #include "wheel/settle.h"
 
 enum { LEAST_GROUPS = 65536 };
@@ -29,20 +30,6 @@ void tw__groups_fini(struct tw__groups *groups)
 	pthread_mutex_destroy(&groups->lock);
 }
 
-/* The group that a handle may mean: whether it does is for the caller to check (K7). NULL: none. */
-static struct tw__group *group_of(struct tw__groups *groups, uint64_t handle)
-{
-	uint32_t index = handle & TW__GROUP_INDEX_MASK;
-	if (!index || index >= tw_load_acquire(&groups->fresh))
-		return NULL;
-	return tw__group_at(groups, index);
-}
-
-static bool is_of(const struct tw__group *group, uint64_t word, uint64_t handle)
-{
-	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* K7: after the word */
-}
-
 /* --------------------------------------------------------------- birth and end */
 
 /* Address space for all groups. False: there is none to be had. */
@@ -51,8 +38,7 @@ static bool make_table(struct tw__groups *groups)
 	if (tw_load_relaxed(&groups->table))
 		return true;
 	size_t bytes = groups->end * sizeof(struct tw__group);
-	void *table =
-	    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		return false;
 	groups->table_bytes = bytes;
@@ -108,8 +94,7 @@ int tw_group_create(tw_service *service, tw_group *out)
 	return 0;
 }
 
-/* Gives the index of a dead and empty group back. The lock is held, and given up. */
-static void unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
 {
 	bool vacated = !group->vacant && !group->members && tw_load_relaxed(&group->word) & TW__GROUP_DEAD;
 	group->vacant |= vacated;
@@ -122,98 +107,6 @@ static void unlock_and_vacate(struct tw__groups *groups, struct tw__group *group
 	pthread_mutex_unlock(&groups->lock);
 }
 
-/* ------------------------------------------------------------------- members */
-
-int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
-{
-	struct tw__option *member = &slots->options[option];
-	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
-	if (!handle)
-		return 0;
-	struct tw__group *group = group_of(groups, handle);
-	if (!group)
-		return -ENOENT;
-	tw__group_lock(group); /* K2 */
-	uint64_t word = tw_load_acquire(&group->word);
-	if (tw_unlikely(!is_of(group, word, handle) || word & TW__GROUP_CLOSED)) {
-		bool closed = is_of(group, word, handle);
-		tw__group_unlock(group);
-		return closed ? -ESHUTDOWN : -ENOENT;
-	}
-	uint32_t index = handle & TW__GROUP_INDEX_MASK;
-	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) | index); /* published by W1 */
-	member->member = entry;
-	member->previous_member = group->last;
-	if (group->last)
-		slots->options[group->last].next_member = option;
-	else
-		group->first = option;
-	group->last = option;
-	group->members++;
-	return 0;
-}
-
-void tw__group_entered(struct tw__groups *groups, const struct tw__option *option)
-{
-	if (option->member)
-		tw__group_unlock(tw__group_at(groups, tw_load_relaxed(&option->tag) & TW__GROUP_INDEX_MASK));
-}
-
-static void unlink_member(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
-{
-	if (member->previous_member)
-		slots->options[member->previous_member].next_member = member->next_member;
-	else
-		group->first = member->next_member;
-	if (member->next_member)
-		slots->options[member->next_member].previous_member = member->previous_member;
-	else
-		group->last = member->previous_member;
-	group->members--;
-}
-
-/* Whoever waits for old members waits until the first one is a newer one. */
-static bool tells_waiters(const struct tw__group *group, const struct tw__slots *slots, uint32_t option)
-{
-	if (!group->waiters || group->first != option)
-		return false;
-	const struct tw__option *member = &slots->options[option];
-	return !member->next_member || tw_load_relaxed(&slots->options[member->next_member].tag) !=
-					   tw_load_relaxed(&member->tag);
-}
-
-void tw__group_leave(tw_service *service, uint32_t option)
-{
-	struct tw__slots *slots = &service->slots;
-	struct tw__option *member = &slots->options[option];
-	uint64_t tag = tw_load_relaxed(&member->tag);
-	if (!tag)
-		return;
-	struct tw__group *group = tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK);
-	tw__group_lock(group);
-	bool tell = tells_waiters(group, slots, option);
-	unlink_member(group, slots, member);
-	if (tw_unlikely(!group->members))
-		unlock_and_vacate(&service->groups, group, tag & TW__GROUP_INDEX_MASK);
-	else
-		tw__group_unlock(group);
-	if (tw_unlikely(tell))
-		tw__ring_finish(service); /* K6 */
-}
-
-void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
-{
-	/* Relaxed: a gauge. The timer is ours already, and holds the group. */
-	tw_add_relaxed(&tw__group_at(groups, tag & TW__GROUP_INDEX_MASK)->word, 1);
-}
-
-bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)
-{
-	/* K3. The index may be another group's by now, which for a moment has one running more than it has. */
-	struct tw__group *group = tw__group_at(groups, tag & TW__GROUP_INDEX_MASK);
-	return (tw_add_acq_rel(&group->word, (uint64_t)-1) ^ tag) >> TW__GROUP_INDEX_BITS;
-}
-
 /* ---------------------------------------------------------------- cancelling */
 
 /* Moves the serial number on, and sets flags. The new word; 0: there is no such group. */
@@ -221,7 +114,7 @@ static uint64_t shift(struct tw__group *group, uint64_t handle, uint64_t flags)
 {
 	uint64_t word = tw_load_acquire(&group->word), shifted; /* K7 */
 	do {
-		if (!is_of(group, word, handle))
+		if (!tw__group_is(group, word, handle))
 			return 0;
 		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
 	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* K2, K3, K4 */
@@ -242,7 +135,7 @@ static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
 {
 	if (!service)
 		return -EINVAL;
-	struct tw__group *group = group_of(&service->groups, handle.id);
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group || !shift(group, handle.id, flags))
 		return -ENOENT;
 	if (!seen_empty(group))
@@ -268,7 +161,7 @@ int tw_group_destroy(tw_service *service, tw_group handle)
 	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw__group_lock(group);
-	unlock_and_vacate(&service->groups, group, index);
+	tw__group_unlock_and_vacate(&service->groups, group, index);
 	return 0;
 }
 
@@ -314,7 +207,7 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 {
 	if (!service)
 		return -EINVAL;
-	struct tw__group *group = group_of(&service->groups, handle.id);
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	uint64_t word = group ? shift(group, handle.id, 0) : 0;
 	if (!word)
 		return -ENOENT;
@@ -335,13 +228,13 @@ int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_sta
 {
 	if (!service || !out || out->size < offsetof(struct tw_group_stats, running))
 		return -EINVAL;
-	struct tw__group *group = group_of(&service->groups, handle.id);
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;
 	struct tw_group_stats stats = {.size = out->size};
 	tw__group_lock(group);
 	uint64_t word = tw_load_acquire(&group->word);
-	bool is_it = is_of(group, word, handle.id);
+	bool is_it = tw__group_is(group, word, handle.id);
 	stats.members = group->members;
 	tw__group_unlock(group);
 	if (!is_it)

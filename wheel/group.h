@@ -76,7 +76,7 @@ struct tw__group {
 	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
 
 	_Atomic uint32_t lock; /* of the rest; 0: free. Held for some stores */
-	uint32_t first, last;  /* members by index of their side records, in order of arming: tags never fall; 0: none */
+	uint32_t first, last; /* members by index of their side records, in order of arming: tags never fall; 0: none */
 	uint32_t members;
 	uint32_t waiters; /* threads in tw_group_cancel_wait */
 	uint32_t next_free;
@@ -110,23 +110,42 @@ static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t ta
 	return table && (tw_load_acquire(&table[tag & TW__GROUP_INDEX_MASK].word) ^ tag) >> TW__GROUP_INDEX_BITS;
 }
 
-/* ------------------------------------------------------------------- members */
+static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
+{
+	/* Acquire, for who has the index from a side record that was published by a timer's word, not by create. */
+	return &tw_load_acquire(&groups->table)[index];
+}
+
+/* ------------------------------------------------------------------- the lock */
 
 /*
- * Makes the timer in the slot a member of the group whose handle stands in its side record's tag; without one does nothing. 0: the
- * group's lock is held until tw__group_entered, between which the timer's word is stored. -ENOENT, -ESHUTDOWN.
+ * A spin lock, since it is held for a few stores and taken twice for each member: one read-modify-write to take it, none to give it up.
+ * Whoever has spun for long sleeps: the holder may be waiting for this processor, perhaps at a lower priority.
  */
-int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
-void tw__group_entered(struct tw__groups *groups, const struct tw__option *option);
+enum { TW__GROUP_SPINS = 100, TW__GROUP_NAP_NS = 50000 };
 
-/* A timer of that side record has come to its end; without a group does nothing. */
-void tw__group_leave(tw_service *service, uint32_t option);
+static inline bool tw__group_try_lock(struct tw__group *group)
+{
+	return tw_exchange_acquire(&group->lock, 1) == 0;
+}
 
-/* Counts the run of a member. */
-void tw__group_run_begins(struct tw__groups *groups, uint64_t tag);
+void tw__group_lock_slowly(struct tw__group *group);
 
-/* True: the group has been cancelled since; the caller settles the timer, if it has armed it (K3). */
-bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag);
+static inline void tw__group_lock(struct tw__group *group)
+{
+	if (tw_unlikely(!tw__group_try_lock(group)))
+		tw__group_lock_slowly(group);
+}
+
+static inline void tw__group_unlock(struct tw__group *group)
+{
+	tw_store_release(&group->lock, 0);
+}
+
+/* ------------------------------------------------------------------- members: member.h */
+
+/* Gives the index of a dead and empty group back. The lock is held, and given up. */
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index);
 
 /* ------------------------------------------------------------------ settling */
 

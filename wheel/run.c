@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "wheel/member.h"
+
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
 
@@ -256,7 +258,8 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
 			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
-		if (tw_unlikely(word & TW__OPTION) && tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+		if (tw_unlikely(word & TW__OPTION) &&
+		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
 			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
 				return false;
 			continue;

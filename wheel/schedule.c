@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#include "wheel/member.h"
+
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
@@ -195,8 +197,7 @@ static int arm_with_option(tw_service *service, const struct tw_task *task, cons
 	struct tw__option *option = &service->slots.options[index];
 	option->release = task->release;
 	tw_store_relaxed(&option->tag, task->group.id); /* until it has entered */
-	tw_store_relaxed(&option->traits,
-			 (task->release ? TW__TRAIT_RELEASE : 0u) | (period ? TW__TRAIT_MOVES : 0u));
+	tw_store_relaxed(&option->traits, (task->release ? TW__TRAIT_RELEASE : 0u) | (period ? TW__TRAIT_MOVES : 0u));
 	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	uint64_t value = task->when_ns;
 	if (period) {
@@ -228,21 +229,25 @@ static int check_task(const tw_service *service, const struct tw_task *task, con
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
-	struct tw_task known;
+	struct tw_task other;
 	struct tw_period period;
-	if (!service || !task)
+	if (tw_unlikely(!service || !task))
 		return -EINVAL;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_task, when_ns), task);
-	if (!r && known.period)
-		r = read_period(&period, known.period);
+	int r = 0;
+	if (tw_unlikely(task->size != sizeof *task)) {
+		r = tw__struct_read(&other, sizeof other, offsetof(struct tw_task, when_ns), task);
+		task = &other;
+	}
+	if (!r && task->period)
+		r = read_period(&period, task->period);
 	if (!r)
-		r = check_task(service, &known, known.period ? &period : NULL);
+		r = check_task(service, task, task->period ? &period : NULL);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	if (known.period || known.release || known.group.id)
-		return arm_with_option(service, &known, known.period ? &period : NULL, out);
-	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	return arm_any(service, kind, known.when_ns, known.fn, known.arg, 0, out);
+	if (task->period || task->release || task->group.id)
+		return arm_with_option(service, task, task->period ? &period : NULL, out);
+	enum tw__kind kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
+	return arm_any(service, kind, task->when_ns, task->fn, task->arg, 0, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

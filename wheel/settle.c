@@ -7,8 +7,8 @@
 #include "wheel/settle.h"
 
 enum {
-	PIECE = 256, /* members settled in one run */
-	AT_ONCE = 16, /* of these under one hold of the lock */
+	PIECE = 256,         /* members settled in one run */
+	AT_ONCE = 16,        /* of these under one hold of the lock */
 	GROUPS_IN_A_TURN = 4 /* where the driver itself settles: so many pieces make no long tick */
 };
 
@@ -78,7 +78,8 @@ void tw__groups_collect(tw_service *service)
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* K5 */
 	for (int n = 0; groups->waiting && n < most && (chunk = room_in_ready(service)); n++) {
 		uint32_t index = groups->waiting;
-		groups->waiting = tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */
+		groups->waiting =
+		    tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */
 		chunk->entries[chunk->count++] = tw__entry_make(0, index);
 	}
 }

@@ -219,7 +219,7 @@ uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
 		return 0;
 	uint32_t index = cache->options[--cache->count];
 	struct tw__option *option = &slots->options[index];
-	size_t rest = offsetof(struct tw__option, next_member); /* before it: who looks too early may still read */
+	size_t rest = offsetof(struct tw__option, member); /* before it: others may still look */
 	memset((char *)option + rest, 0, sizeof *option - rest);
 	return index;
 }

@@ -58,8 +58,8 @@ struct tw__option {
 	_Atomic uint32_t traits; /* enum tw__trait */
 
 	/* Place in the group's list, under its lock. */
-	uint32_t next_member, previous_member; /* side records */
-	uint64_t member;                       /* entry of the timer; 0: in no list */
+	uint32_t next_member, previous_member; /* side records; written on entering */
+	uint64_t member; /* entry of the timer; 0: in no list. From here on zeroed for each timer */
 
 	tw_release_fn *release;
 	uint64_t nominal_ns; /* the instant the next run is due by right */
@@ -119,7 +119,7 @@ void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazin
 /* Gives one slot to the depot, for a thread that has no magazine. */
 void tw__depot_put(struct tw__slots *slots, uint32_t slot);
 
-/* Side records: all fields but tag and traits zero. 0: there is none to be had. */
+/* Side records: `member` and what follows it zero, the rest as it was. 0: there is none to be had. */
 uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
 
 /* Gives back the side record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
