@@ -41,6 +41,12 @@ static void pause_ns(uint64_t ns)
 	nanosleep(&span, NULL);
 }
 
+/* Now and then so long that only settling can end it. */
+static uint64_t random_span(uint64_t *seed)
+{
+	return random_below(seed, random_percent(seed, 20) ? 1000 * TW_SECOND : 2 * TW_MILLISECOND);
+}
+
 /* ------------------------------------------------------------ callbacks */
 
 static void meddle_with_group(uint64_t *seed, bool may_wait);
@@ -61,7 +67,7 @@ static void fire(void *arg)
 	if (random_percent(&seed, 2))
 		meddle_with_group(&seed, false);
 	if (r->kind == RE_ARMING && r->runs < r->runs_wanted) {
-		int answer = tw_reset(r->service, r->timer, random_below(&seed, 2 * TW_MILLISECOND));
+		int answer = tw_reset(r->service, r->timer, random_span(&seed));
 		if (answer && answer != -ESHUTDOWN && answer != -ECANCELED)
 			violation(r, "a re-arm answers %d", answer);
 	}
@@ -99,7 +105,7 @@ static void schedule(uint64_t *seed)
 	m->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
 	struct tw_period period = {.size = sizeof(period),
 				   .first_ns = random_below(seed, 3 * TW_MILLISECOND),
-				   .period_ns = 1 + random_below(seed, 2 * TW_MILLISECOND),
+				   .period_ns = 1 + random_span(seed),
 				   .mode = kind == FIXED_RATE ? TW_FIXED_RATE : TW_FIXED_DELAY};
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
 	struct tw_task task = {
