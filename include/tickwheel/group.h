@@ -73,8 +73,9 @@ TW_API int tw_group_destroy(tw_service *service, tw_group group);
 
 /* Gauges of one group, hints: true when looked at. */
 struct tw_group_stats {
-	size_t size;      /* in: sizeof(struct tw_group_stats) */
-	uint64_t members; /* timers that have not come to their end: pending, running, or cancelled and not settled yet */
+	size_t size; /* in: sizeof(struct tw_group_stats) */
+	uint64_t
+	    members; /* timers that have not come to their end: pending, running, or cancelled and not settled yet */
 	uint64_t running; /* of these: callbacks or their releases under way */
 };
 
