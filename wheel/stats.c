@@ -52,6 +52,7 @@ static uint64_t memory_of(tw_service *service)
 	uint64_t per_slot = sizeof *slots->words + sizeof *slots->records;
 	uint64_t lanes = tw_load_relaxed(&service->queue.lane_count);
 	return tw_load_relaxed(&slots->fresh) * per_slot +
+	       (tw_load_relaxed(&service->groups.fresh) - 1) * sizeof(struct tw__group) +
 	       tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) + service->table_bytes +
 	       lanes * (sizeof(struct tw__local) + 2 * sizeof(struct tw__segment)) + sizeof *service;
 }

@@ -36,7 +36,7 @@ extern "C" {
 #endif
 
 /*
- * Makes a group without members. It lives until it is destroyed, or its service is. Any thread. 128 bytes or less.
+ * Makes a group without members. It lives until it is destroyed, or its service is. Any thread. 64 bytes.
  * 0. -EINVAL: NULL. -ENOMEM. -EAGAIN: max_timers groups (65536 if that is more, 16 Mi at most) exist, those included that were destroyed
  * and have members to settle. -ESHUTDOWN: the service is closed. *out is written on success only.
  */
@@ -66,8 +66,8 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
 
 /*
  * Closes, and gives the handle up: from now on every call with it, scheduling too, answers -ENOENT. What the group needed is used again
- * when its last member has been settled. Does not wait: to free what members work on, call tw_group_cancel_wait or tw_group_close and then
- * that before. 0, -ENOENT, -EINVAL as tw_group_cancel.
+ * when its last member has been settled. Does not wait: to free what members work on, call tw_group_close and tw_group_cancel_wait
+ * before. 0, -ENOENT, -EINVAL as tw_group_cancel.
  */
 TW_API int tw_group_destroy(tw_service *service, tw_group group);
 
