@@ -15,8 +15,8 @@
  * Threads. Who may call what, and beside what:
  *
  *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
- *                                      reset*     is_pending
- *                                      stats_get  remaining
+ *                                      reset*     is_pending    group_
+ *                                      stats_get  remaining     cancel_wait
  *   any thread                 yes     yes        yes          yes           yes           one at a   alone
  *                                                                                          time
  *   a callback of the service  yes     yes        yes          yes (itself:  -EDEADLK      -EBUSY     -EDEADLK
@@ -30,7 +30,8 @@
  * successful schedule until it has fired, was cancelled, or was dropped (at close, or as too late): exactly one of these (G3). Its handle is
  * a number and may be kept for ever. fn and arg are the library's to call until one of these answers:
  *   tw_cancel       TW_CANCELLED: arg is yours again. TW_RUNNING: not yet. TW_GONE: nothing of it will be called again
- *                   if you know that the callback has returned; tw_cancel_wait tells.
+ *                   if you know that the callback has returned; tw_cancel_wait tells. (But for the release
+ *                   of a timer whose group was cancelled: group.h.)
  *   tw_cancel_wait  TW_CANCELLED, TW_GONE, TW_FINISHED: arg is yours again.
  *   release         called once at the end, whatever it was; arg is yours again there.
  *
@@ -67,6 +68,7 @@
 
 #include "tickwheel/clock.h"
 #include "tickwheel/executor.h"
+#include "tickwheel/group.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"

@@ -16,7 +16,8 @@ enum {
 	PRODUCERS_MOST = 6,
 	RECORDS_EACH = 30000,   /* a producer's share */
 	SHARED_RECORDS = 30000, /* for timers that callbacks schedule */
-	TABLE_SIZE = 2048
+	TABLE_SIZE = 2048,
+	GROUPS = 8
 };
 
 struct producer {
@@ -39,6 +40,7 @@ static struct {
 	struct record *shared_records;
 	atomic_size_t shared_used;
 	_Atomic(struct record *) table[TABLE_SIZE]; /* timers for everybody to meddle with */
+	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
 	atomic_bool stop;
 } shared;
 
@@ -97,6 +99,7 @@ static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute, u
 	    .flags = absolute ? TW_TASK_AT : 0,
 	    .period = &period,
 	    .release = record_released,
+	    .group = r->group,
 	};
 	if (random_percent(seed, 50))
 		add_options(&task, r, seed);
@@ -112,6 +115,7 @@ static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute, uin
 	    .when_ns = absolute ? atomic_load(&r->floor_ns) : delay_ns,
 	    .flags = absolute ? TW_TASK_AT : 0,
 	    .release = record_released,
+	    .group = r->group,
 	};
 	if (r->has_release && random_percent(seed, 50))
 		add_options(&task, r, seed);
@@ -129,6 +133,8 @@ static void schedule(struct record *r, uint64_t *seed)
 		kind = (enum record_kind)(1 + random_below(seed, 3));
 	record_prepare(r, shared.service, kind, kind != ONE_SHOT || random_percent(seed, 40));
 	r->seed = random_next(seed);
+	if (r->has_release && random_percent(seed, 50))
+		r->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
 	if (kind != ONE_SHOT)
 		r->runs_wanted = 1 + (uint32_t)random_below(seed, 6);
 	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
@@ -143,7 +149,8 @@ static void schedule(struct record *r, uint64_t *seed)
 		return;
 	}
 	atomic_fetch_add(&round_now.rejected, 1);
-	if (answer != -EAGAIN && (answer != -ESHUTDOWN || !atomic_load(&round_now.closing)))
+	if (answer != -EAGAIN && (answer != -ENOENT || !r->group.id) &&
+	    (answer != -ESHUTDOWN || !(r->group.id || atomic_load(&round_now.closing))))
 		violation(r, "scheduling answers %d", answer);
 	if (r->timer.id != 0)
 		violation(r, "a refused schedule left a handle");
@@ -184,6 +191,24 @@ static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 		tw_remaining(r->service, r->timer, &left_ns);
 		break;
 	}
+}
+
+/* Cancels a group, and perhaps replaces it. */
+static void meddle_with_group(uint64_t *seed, bool may_wait)
+{
+	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
+	tw_group group = {atomic_load(place)}, fresh = {0};
+	unsigned dice = (unsigned)random_below(seed, 10);
+	int answer = dice < 4   ? tw_group_cancel(shared.service, group)
+		     : dice < 6 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
+		     : dice < 8 ? tw_group_close(shared.service, group)
+				: tw_group_destroy(shared.service, group);
+	if (answer != 0 && answer != -ENOENT && (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
+		violation(NULL, "a group call answers %d", answer);
+	if (dice < 6 && group.id)
+		return;
+	tw_group_create(shared.service, &fresh);
+	tw_group_destroy(shared.service, (tw_group){atomic_exchange(place, fresh.id)});
 }
 
 /* ------------------------------------------------------------ callbacks */
@@ -257,8 +282,10 @@ static void operate(struct producer *p)
 		struct record *r = somebody(&p->seed);
 		if (r)
 			meddle(r, &p->seed, random_percent(&p->seed, 20));
-	} else if (dice < 992) {
+	} else if (dice < 991) {
 		look_on(&p->seed);
+	} else if (dice < 992) {
+		meddle_with_group(&p->seed, random_percent(&p->seed, 20));
 	} else if (dice < 998) {
 		pause_ns(random_below(&p->seed, 1000000));
 	} else {
@@ -377,6 +404,8 @@ static void start_round(struct make *make, uint64_t *seed)
 	atomic_store(&shared.shared_used, 0);
 	for (size_t i = 0; i < TABLE_SIZE; i++)
 		atomic_store(&shared.table[i], NULL);
+	for (size_t i = 0; i < GROUPS; i++)
+		atomic_store(&shared.groups[i], 0);
 	atomic_store(&shared.stop, false);
 	shared.producer_count = 2 + (unsigned)random_below(seed, PRODUCERS_MOST - 1);
 	for (unsigned i = 0; i < shared.producer_count; i++) {

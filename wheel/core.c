@@ -121,6 +121,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
 	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
+	tw__option_cache_flush(&((tw_service *)context)->slots, &local->options);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
@@ -182,7 +183,8 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (tw__any_ready(service) || plan.tick < service->wheel.next) /* refused: offered again in the next tick */
+	if (tw__any_ready(service) || tw__groups_waiting(&service->groups) ||
+	    plan.tick < service->wheel.next) /* refused: offered again in the next tick */
 		plan.tick = service->wheel.next;
 	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	pthread_mutex_unlock(&service->driving);
@@ -264,6 +266,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 		free(service);
 		return r;
 	}
+	tw__groups_init(&service->groups, cfg->max_timers);
 	r = make_wheel(service);
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	pthread_mutex_init(&service->driving, NULL);
@@ -285,6 +288,7 @@ void tw__core_free(tw_service *service)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
 	free_wheel(service);
+	tw__groups_fini(&service->groups);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
 	free(service);

@@ -4,7 +4,8 @@
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     route.c                       the driver's: batches for executors other than the service's
- *     run.c series.c                workers: claim, run, finish; what follows on a run
+ *     run.c series.c end.c          workers: claim, run, finish; what follows on a run; other ends of timers
+ *     group.c settle.c              groups: birth, cancelling, settling (group.h)
  *     close.c core.c                birth and end
  *     stats.c inspect.c             looking on
  *
@@ -19,6 +20,7 @@
 #include "tickwheel/stats.h"
 #include "wheel/clock.h"
 #include "wheel/counter.h"
+#include "wheel/group.h"
 #include "wheel/histogram.h"
 #include "wheel/route.h"
 #include "wheel/slots.h"
@@ -33,6 +35,7 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
+	struct tw__option_cache options;
 	uint64_t stamp;  /* the base its lane carries: a sequence number, or 0 */
 	uint64_t random; /* state of its generator (timing.h) */
 
@@ -54,6 +57,7 @@ struct tw_service {
 	/* Constant after creation. */
 	alignas(TW__CACHE_LINE) struct tw__queue queue;
 	struct tw__slots slots;
+	struct tw__groups groups;
 	tw_clock *clock;
 	tw_executor *executor;
 	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
@@ -64,7 +68,7 @@ struct tw_service {
 	bool steps;            /* the clock may step back: readings are clamped */
 	bool published;        /* may tell its time to producers: a tick thread on a clock that runs */
 	_Atomic bool routed;   /* a timer has named another executor; never cleared */
-	_Atomic bool condemns; /* a refused timer was left with its release owed; never cleared */
+	_Atomic bool condemns; /* a refused timer or group was left with releases owed; never cleared */
 	struct tw_service_config config;
 
 	/* The driver's. */
@@ -217,21 +221,36 @@ void tw__wake(tw_service *service);
 /* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
 enum { TW__CANCELS_PER_WAKE = 4096 };
 
-/*
- * A timer has been ended by the caller (cancelled or dropped): its word was `word`, armed, and is now free or settling.
- * Calls release, recycles the slot, and counts nothing. local may be NULL.
- */
-void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate);
+/* end.c */
 
-/* The word with which an armed timer is ended. */
-static inline uint64_t tw__word_ended(uint64_t word)
+/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, K1). */
+static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
-	if (word & TW__OPTION)
-		return tw__word_make(tw__word_generation(word), TW__SETTLING, 0);
-	return tw__word_next_free(word);
+	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag));
 }
 
-/* Ends an armed timer as dropped, unless someone else is faster. */
+/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or DOOMED. */
+static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_state(word) == TW__DOOMED ||
+	       ((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && tw__member_is_stale(service, slot));
+}
+
+/*
+ * Ends a timer with a side record, whose word, armed or DOOMED, is *word. False: it has changed; *word is what it is now. In two
+ * steps for whoever holds the group's lock between: the CAS, and what follows from it.
+ */
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate);
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word);
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+
+/* Cancels an armed or DOOMED timer with a side record: an enum tw_outcome, or -1: *word has changed. */
+int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
+
+/* Counts a timer that this thread has cancelled; every so often the driver hears of it (G11). */
+void tw__count_cancel(tw_service *service, struct tw__local *local);
+
+/* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
 
 /* ------------------------------------------------------------- the driver's */

@@ -108,6 +108,10 @@ static void empty_wheel(tw_service *service)
 void tw__refile(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 		return;
@@ -257,10 +261,13 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
-	if (tw_likely(!dropping(service)))
+	if (tw_likely(!dropping(service))) {
+		tw__groups_collect(service);
 		turn.done = deliver_all(service, local, budget);
+	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) ||
+		      (!dropping(service) && tw__groups_waiting(&service->groups));
 	service->moved_tick = service->wheel.next;
 	tw__sweep(service, turn.drained, ++service->turns % TURNS_PER_COUNT == 0 || service->woken);
 	service->woken = false;
@@ -329,7 +336,8 @@ static bool requested(tw_service *service)
 {
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
 	       tw_load_seq_cst(&service->stopping) ||
-	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done);
+	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
+	       (!dropping(service) && tw__groups_waiting(&service->groups));
 }
 
 /*

@@ -11,7 +11,7 @@ struct tw__turn {
 	uint64_t elapsed; /* ticks since the turn before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
-	bool behind;      /* more far timers should have been moved nearer by now */
+	bool behind;      /* more far timers should have been moved nearer by now, or groups wait for their settling */
 };
 
 /* One whole turn, `driving` held. budget: callbacks to run or hand over. */

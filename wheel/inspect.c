@@ -114,8 +114,8 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]), state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
-		++*pending;
-		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING)
+		*pending += !tw__is_unsettled(service, slot, word);
+		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
 		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
 	}

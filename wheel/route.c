@@ -14,6 +14,9 @@
  * armed, marked under its option lock, and is offered again. Who claims it calls the release instead of the callback; a reset
  * takes the mark away; at close, the closer ends it. The tick thread only tries that lock: if it is taken, the timer is left as it is for a tick.
  *
+ * An entry of a group that wants to be settled (slot 0, group.h) is kept and offered again likewise, since settling calls releases. Such
+ * entries never come out of the wheel, and so are not sorted out here.
+ *
  * A service none of whose timers names an executor pays one load for each due chunk.
  *
  * Not good at: thousands of executors with one timer a tick each: each gets a chunk of 512 bytes.
@@ -87,6 +90,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
 	struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
+	tw__debug_check(slot != 0);
 	uint64_t word = tw_load_acquire(&slots->words[slot]); /* W1 */
 	*executor = NULL;
 	if (!is_armed(word, entry))
@@ -142,10 +146,11 @@ static bool condemn(tw_service *service, uint32_t slot, uint64_t *word)
 	pthread_mutex_t *lock = tw__option_trylock(&service->slots, slot);
 	if (!lock)
 		return true;
+	uint32_t traits = tw__traits_of(&service->slots, slot);
 	*word = tw_load_acquire(&service->slots.words[slot]);
-	bool condemned = *word == seen && tw__option_of(service, slot)->release;
+	bool condemned = *word == seen && traits & TW__TRAIT_RELEASE;
 	if (condemned)
-		tw__option_of(service, slot)->condemned = true;
+		tw__option_of(&service->slots, slot)->condemned = true; /* it has TW__TRAIT_MOVES too (schedule.c) */
 	pthread_mutex_unlock(lock);
 	if (condemned)
 		tw_store_relaxed(&service->condemns, true); /* a hint to close, which looks again and again */
@@ -162,6 +167,10 @@ static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick
 static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) { /* a group's members are not dropped, but settled */
+		tw_store_relaxed(&service->condemns, true);
+		return true;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))

@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "wheel/member.h"
 #include "wheel/timing.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
@@ -58,46 +59,27 @@ static void set_free(tw_service *service, struct tw__local *local, uint32_t slot
 		tw__ring_finish(service);
 }
 
-/* Calls the release of a settling timer, then frees it. */
-static void release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
-	tw_release_fn *fn = service->slots.options[index].release;
-	if (fn) {
+	struct tw__option *option = &service->slots.options[index];
+	if (option->release) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
 				      .generation = generation,
+				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		fn(tw_load_relaxed(&record->arg), fate);
+		option->release(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 	}
-	tw__option_put(&service->slots, slot, index);
+	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
 	set_free(service, local, slot, generation);
-}
-
-void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate)
-{
-	uint32_t generation = tw__word_generation(word);
-	if (word & TW__OPTION)
-		release(service, local, slot, generation, fate);
-	else
-		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-}
-
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
-{
-	uint64_t armed = *word;
-	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_ended(armed)))
-		return false;
-	if (local)
-		tw_bump(&local->dropped, 1);
-	else
-		tw_add_relaxed(&service->dropped_without_lane, 1);
-	tw__settle(service, local, slot, armed, TW_FATE_DROPPED);
-	return true;
+	tw__group_leave(service, index);
+	tw__option_put(&service->slots, local ? &local->options : NULL, index);
 }
 
 static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
@@ -114,17 +96,51 @@ static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
 	}
 }
 
+/* The running word; marked as if it had been cancelled itself if its group was. */
+static uint64_t read_ended(tw_service *service, const struct tw__run *run)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	bool stale = tw__tag_is_stale(&service->groups, run->tag);
+	while (stale && !(word & TW__ENDED))
+		if (tw_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
+			word |= TW__ENDED;
+	return word;
+}
+
 /* The end of a claimed timer with a side record. */
 static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate)
 {
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]), settling;
+	uint64_t word = read_ended(service, run), settling;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
 	tw_bump(counter_of(local, fate), 1);
 	do {
 		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
-	release(service, local, run->slot, run->generation, fate);
+	tw__release(service, local, run->slot, run->generation, fate);
+	if (run->tag)
+		tw__group_run_is_over(&service->groups, run->tag);
+}
+
+/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (K3). */
+static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
+{
+	if (!tw__group_run_is_over(&service->groups, run->tag))
+		return;
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	while (tw__word_generation(word) == run->generation && tw__is_unsettled(service, run->slot, word) &&
+	       !tw__end(service, local, run->slot, &word, TW_FATE_CANCELLED)) {
+	}
+}
+
+/* Whether the timer is armed again, and so no longer this thread's. */
+static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t now_ns)
+{
+	if (!tw__continues(service, local, run, read_ended(service, run), now_ns))
+		return false;
+	if (run->tag)
+		leave_armed(service, local, run);
+	return true;
 }
 
 static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
@@ -135,14 +151,13 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 		set_free(service, local, run->slot, run->generation);
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	if (tw__continues(service, local, run, word, now_ns))
+	if (goes_on(service, local, run, now_ns))
 		return;
 	if (claimed & TW__HAS_OPTION) {
 		end_option(service, local, run, TW_FATE_FIRED);
 		return;
 	}
-	word = tw_load_acquire(&service->slots.words[run->slot]);
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
 	tw_bump(tw__ended_as_cancelled(service, run, word) ? &local->cancelled : &local->fired, 1);
 	set_free(service, local, run->slot, run->generation);
 }
@@ -151,9 +166,8 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate,
 			       uint64_t now_ns)
 {
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
 	run->passed_over = true;
-	if (fate != TW_FATE_LATE || !tw__continues(service, local, run, word, now_ns))
+	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
 		end_option(service, local, run, fate);
 }
 
@@ -174,6 +188,13 @@ struct batch_of {
 	bool forced;
 };
 
+/* No timer's entry: a group wants to be settled (group.h). */
+static bool settle_group(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	tw__group_settle_entry(service, local, index);
+	return false;
+}
+
 /* The claim. *marks: what the running word carries. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
 		  uint64_t *marks)
@@ -183,7 +204,13 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	uint64_t word = tw_load_acquire(at); /* W1, W4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return false;
+			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+		if (tw_unlikely(word & TW__OPTION) &&
+		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
+				return false;
+			continue;
+		}
 		uint64_t cursor =
 		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
@@ -198,12 +225,12 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 }
 
 /*
- * What the side record says of a claimed run: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
+ * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
  * The lock: a reset that came first may still be writing its instant.
  */
-static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint64_t now_ns)
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__option *option,
+				     uint64_t now_ns)
 {
-	struct tw__option *option = tw__option_of(service, run->slot);
 	enum tw_fate fate = TW_FATE_FIRED;
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
@@ -218,6 +245,18 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint6
 	}
 	pthread_mutex_unlock(lock);
 	return fate;
+}
+
+/* The same for any side record; a member of a group is counted. */
+static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint64_t now_ns)
+{
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	run->tag = tw_load_relaxed(&option->tag);
+	if (run->tag)
+		tw__group_run_begins(&service->groups, run->tag);
+	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
+		return TW_FATE_FIRED;
+	return look_at_instants(service, run, option, now_ns);
 }
 
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
@@ -385,6 +424,10 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
 {
+	if (!tw__entry_slot(entry)) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));

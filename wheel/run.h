@@ -25,6 +25,7 @@ struct tw__run {
 	struct tw__run *outer;
 	tw_service *service;
 	uint32_t slot, generation;
+	uint64_t tag; /* the group it is a member of (group.h), or 0 */
 	uint64_t overruns;
 	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;
@@ -105,11 +106,8 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
 
-/* The side record of a timer that has one. The caller owns the timer, or holds the option lock with the timer armed. */
-static inline struct tw__option *tw__option_of(tw_service *service, uint32_t slot)
-{
-	return &service->slots.options[tw_load_relaxed(&service->slots.records[slot].option)];
-}
+/* Calls the release of a settling timer (if it has one), then frees it. local may be NULL. */
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
 
 /*
  * series.c. Decides what follows on a run that was more than a plain one-shot's; word: what its control word was a moment ago. True:

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "wheel/member.h"
 #include "wheel/timing.h"
 
 /* Longest push of a schedule: a base and the entry. */
@@ -111,11 +112,20 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
 		tw_store_release(&record->option, option); /* W5 */
-	tw_bump(&local->scheduled, 1);
 
 	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
+	if (option) {
+		int r = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
+		if (r) {
+			tw__slot_put(&service->slots, &local->magazine, slot, generation);
+			return refused(local, out, r);
+		}
+	}
+	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+	if (option)
+		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
 
@@ -174,24 +184,48 @@ static bool wants_instant(const struct tw_task *task)
 	return task->period || task->slack_ns || task->max_lateness_ns;
 }
 
+/* A reset also takes the mark from a condemned timer (route.c). */
+static uint32_t traits_of(const tw_service *service, const struct tw_task *task)
+{
+	bool may_be_condemned = task->release && service->on_refused == TW_REFUSED_DROP;
+	return (task->release ? TW__TRAIT_RELEASE : 0u) |
+	       (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u);
+}
+
+static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
+{
+	tw_store_release(&option->executor, executor);    /* W5: pairs with route */
+	if (!tw_load_relaxed(&service->routed))           /* else its line stays unwritten */
+		tw_store_relaxed(&service->routed, true); /* published with the word: W1 */
+}
+
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
 			const struct tw_period *period)
 {
+	tw_store_relaxed(&option->tag, task->group.id);              /* until it has entered */
+	tw_store_release(&option->traits, traits_of(service, task)); /* W5 */
 	option->release = task->release;
 	option->max_lateness_ns = task->max_lateness_ns;
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
-	if (task->executor && task->executor != service->executor) {
-		tw_store_release(&option->executor, task->executor); /* W5: pairs with route */
-		if (!tw_load_relaxed(&service->routed))              /* else its line stays unwritten */
-			tw_store_relaxed(&service->routed, true);    /* published with the word: W1 */
-	}
+	if (task->executor && task->executor != service->executor)
+		name_executor(service, option, task->executor);
 	if (period) {
 		option->period_ns = period->period_ns;
 		option->runs_left = period->count;
 		option->fixed_delay = period->mode == TW_FIXED_DELAY;
 		option->missed = (uint8_t)period->missed;
 	}
+}
+
+/* The timer was refused, perhaps after others could see it (retract). */
+static void take_back_option(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
+		tw__option_await_all_resets(&service->slots);
+	if (service->slots.options[index].member)
+		tw__group_leave(service, index);
+	tw__option_put(&service->slots, &local->options, index);
 }
 
 /*
@@ -201,9 +235,10 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 static int arm_with_option(tw_service *service, enum tw__kind kind, uint64_t value, const struct tw_task *task,
 			   const struct tw_period *period, tw_timer *out)
 {
-	uint32_t index = tw__option_get(&service->slots);
+	struct tw__local *local = tw__local_of(service);
+	uint32_t index = local ? tw__option_get(&service->slots, &local->options) : 0;
 	if (!index)
-		return refused(tw__local_of(service), out, -ENOMEM);
+		return refused(local, out, -ENOMEM);
 	struct tw__option *option = &service->slots.options[index];
 	fill_option(service, option, task, period);
 	if (wants_instant(task))
@@ -214,14 +249,14 @@ static int arm_with_option(tw_service *service, enum tw__kind kind, uint64_t val
 	}
 	int r = arm_any(service, kind, value, task->fn, task->arg, index, out);
 	if (r)
-		tw__option_put_unslotted(&service->slots, index);
+		take_back_option(service, local, index);
 	return r;
 }
 
 /* Whether there is more to it than fn, arg and one instant. */
 static bool needs_option(const tw_service *service, const struct tw_task *task)
 {
-	return task->release || task->period || task->slack_ns || task->max_lateness_ns ||
+	return task->release || task->period || task->group.id || task->slack_ns || task->max_lateness_ns ||
 	       (task->executor && task->executor != service->executor);
 }
 
@@ -284,21 +319,25 @@ static int check_task(const tw_service *service, const struct tw_task *task, con
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
-	struct tw_task known;
+	struct tw_task other;
 	struct tw_period period;
-	if (!service || !task)
+	if (tw_unlikely(!service || !task))
 		return -EINVAL;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_task, when_ns), task);
-	if (!r && known.period)
-		r = read_period(&period, known.period);
+	int r = 0;
+	if (tw_unlikely(task->size != sizeof *task)) {
+		r = tw__struct_read(&other, sizeof other, offsetof(struct tw_task, when_ns), task);
+		task = &other;
+	}
+	if (!r && task->period)
+		r = read_period(&period, task->period);
 	if (!r)
-		r = check_task(service, &known, known.period ? &period : NULL);
+		r = check_task(service, task, task->period ? &period : NULL);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	const struct tw_period *series = known.period ? &period : NULL;
-	if (known.jitter_ns)
-		return arm_with_jitter(service, &known, series, out);
-	return arm_task(service, &known, series, 0, out);
+	const struct tw_period *series = task->period ? &period : NULL;
+	if (task->jitter_ns)
+		return arm_with_jitter(service, task, series, out);
+	return arm_task(service, task, series, 0, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

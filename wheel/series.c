@@ -93,7 +93,7 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		return false;
 	if (!(word & TW__HAS_OPTION))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
-	struct tw__option *option = tw__option_of(service, run->slot);
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
 	bool more = option->period_ns && next_of_series(service, local, run, option, now_ns);
 	if (!more && !run->rearm)
 		return false;
@@ -108,5 +108,5 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 {
 	if (!(word & TW__ENDED))
 		return false;
-	return run->rearm || (word & TW__HAS_OPTION && tw__option_of(service, run->slot)->period_ns != 0);
+	return run->rearm || (word & TW__HAS_OPTION && tw__option_of(&service->slots, run->slot)->period_ns != 0);
 }

@@ -184,40 +184,70 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 
 /* ------------------------------------------------------------- side records */
 
-uint32_t tw__option_get(struct tw__slots *slots)
+/* Half a cache of them, from the depot or never used. */
+static void refill_options(struct tw__slots *slots, struct tw__option_cache *cache)
 {
 	pthread_mutex_lock(&slots->lock);
-	uint32_t option = slots->free_option;
-	if (option)
-		slots->free_option = slots->options[option].next_free;
-	else if (slots->fresh_option < slots->end)
-		option = slots->fresh_option++;
-	pthread_mutex_unlock(&slots->lock);
-	if (option) {
-		struct tw__option *o = &slots->options[option];
-		tw_store_release(&o->executor, NULL); /* W5 */
-		memset(&o->release, 0, sizeof *o - offsetof(struct tw__option, release));
+	while (cache->count < TW__OPTIONS_CACHED / 2) {
+		uint32_t option = slots->free_option;
+		if (option)
+			slots->free_option = slots->options[option].next_free;
+		else if (slots->fresh_option < slots->end)
+			option = slots->fresh_option++;
+		else
+			break;
+		cache->options[cache->count++] = option;
 	}
-	return option;
-}
-
-static void free_option(struct tw__slots *slots, uint32_t option)
-{
-	pthread_mutex_lock(&slots->lock);
-	slots->options[option].next_free = slots->free_option;
-	slots->free_option = option;
 	pthread_mutex_unlock(&slots->lock);
 }
 
-void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option)
+/* The oldest n. */
+static void unload_options(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t n)
 {
-	pthread_mutex_unlock(tw__option_lock(slots, slot));
-	free_option(slots, option);
+	pthread_mutex_lock(&slots->lock);
+	for (uint32_t i = 0; i < n; i++) {
+		slots->options[cache->options[i]].next_free = slots->free_option;
+		slots->free_option = cache->options[i];
+	}
+	pthread_mutex_unlock(&slots->lock);
+	cache->count -= n;
+	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
 }
 
-void tw__option_put_unslotted(struct tw__slots *slots, uint32_t option)
+uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (tw_unlikely(cache->count == 0))
+		refill_options(slots, cache);
+	if (tw_unlikely(cache->count == 0))
+		return 0;
+	uint32_t index = cache->options[--cache->count];
+	struct tw__option *option = &slots->options[index];
+	size_t rest = offsetof(struct tw__option, member); /* before it: others may still look */
+	tw_store_release(&option->executor, NULL);         /* W5 */
+	memset((char *)option + rest, 0, sizeof *option - rest);
+	return index;
+}
+
+void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option)
+{
+	struct tw__option_cache none = {0};
+	if (tw_unlikely(!cache))
+		cache = &none;
+	if (tw_unlikely(cache->count == TW__OPTIONS_CACHED))
+		unload_options(slots, cache, TW__OPTIONS_CACHED / 2);
+	cache->options[cache->count++] = option;
+	if (tw_unlikely(cache == &none))
+		unload_options(slots, cache, 1);
+}
+
+void tw__option_await_all_resets(struct tw__slots *slots)
 {
 	for (uint32_t slot = 0; slot < TW__OPTION_LOCKS; slot++)
-		pthread_mutex_unlock(tw__option_lock(slots, slot));
-	free_option(slots, option);
+		tw__option_await_reset(slots, slot);
+}
+
+void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (cache->count)
+		unload_options(slots, cache, cache->count);
 }

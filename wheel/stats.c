@@ -7,15 +7,22 @@
 
 #include "wheel/core.h"
 
-/* The timers themselves: every slot in use. */
-static uint64_t count_pending(tw_service *service)
+/*
+ * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
+ * counting comes with their settling.
+ */
+static void count_words(tw_service *service, struct tw_stats *stats)
 {
-	uint64_t pending = 0;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
-	for (uint32_t slot = 1; slot < end; slot++)
-		pending +=
-		    tw__word_state(tw_load_relaxed(&service->slots.words[slot])) != TW__FREE; /* a count, no more */
-	return pending;
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		if (tw__word_state(word) == TW__FREE)
+			continue;
+		if (tw_unlikely(tw__is_unsettled(service, slot, word)))
+			stats->cancelled++;
+		else
+			stats->pending++;
+	}
 }
 
 static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__histogram *latencies)
@@ -46,6 +53,7 @@ static uint64_t memory_of(tw_service *service)
 	uint64_t per_slot = sizeof *slots->words + sizeof *slots->records;
 	uint64_t lanes = tw_load_relaxed(&service->queue.lane_count);
 	return tw_load_relaxed(&slots->fresh) * per_slot +
+	       (tw_load_relaxed(&service->groups.fresh) - 1) * sizeof(struct tw__group) +
 	       tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) + service->table_bytes +
 	       lanes * (sizeof(struct tw__local) + 2 * sizeof(struct tw__segment)) + sizeof *service;
 }
@@ -75,7 +83,7 @@ int tw_stats_get(tw_service *service, struct tw_stats *out)
 		return -ENOMEM;
 	struct tw_stats stats = {.size = out->size};
 	sum_lanes(service, &stats, latencies);
-	stats.pending = count_pending(service);
+	count_words(service, &stats);
 	read_driver(service, &stats);
 	stats.wait = tw__histogram_read(&latencies[TW__LATENCY_WAIT]);
 	stats.run = tw__histogram_read(&latencies[TW__LATENCY_RUN]);

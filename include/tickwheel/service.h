@@ -29,6 +29,11 @@ typedef struct tw_timer {
 	uint64_t id;
 } tw_timer;
 
+/* Handle of a group of timers (group.h): a value too. All-zero is "no group". A stale handle is harmless. */
+typedef struct tw_group {
+	uint64_t id;
+} tw_group;
+
 /* For ever, as a timeout; no limit, as a budget. */
 #define TW_FOREVER UINT64_MAX
 #define TW_NO_LIMIT SIZE_MAX
@@ -229,7 +234,7 @@ struct tw_task {
 	/*
 	 * Told when the timer has come to its end: fired, cancelled or dropped. Called exactly once, after the last
 	 * callback has returned: on the thread that cancelled it, by the executor (see TW_REFUSED_DROP for one that
-	 * refuses), or by the caller of close.
+	 * refuses), or by the caller of close; if it ended with its group, see group.h.
 	 */
 	tw_release_fn *release;
 
@@ -265,11 +270,14 @@ struct tw_task {
 	uint64_t jitter_ns;
 	enum tw_late_policy late; /* must be 0 without max_lateness_ns */
 	uint32_t reserved_late;   /* 0 */
+
+	tw_group group; /* it becomes a member; {0}: of none */
 };
 
 /*
  * -EINVAL also: task NULL or its size too small, unknown flags or policies, reserved fields not 0, an executor without sound ops.
- * -ERANGE also: the delay or deadline with jitter and slack added. -E2BIG: non-zero bytes beyond the known struct.
+ * -ERANGE also: the delay or deadline with jitter and slack added. -E2BIG: non-zero bytes beyond the known struct. -ESHUTDOWN also: its
+ * group is closed. -ENOENT: its group was destroyed.
  */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
 

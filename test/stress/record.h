@@ -38,6 +38,8 @@ struct record {
 	tw_service *service;
 	enum record_kind kind;
 	bool has_release, late_drop;
+	tw_group
+	    group; /* {0}: none. A member has a release: its end may come with the group's, which nobody else tells */
 	uint64_t period_ns;
 	tw_executor *named;   /* the executor that it named, or NULL */
 	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
@@ -140,7 +142,10 @@ static void note_cancel(struct record *r, int answer)
 		expect_over(r, "TW_CANCELLED");
 		break;
 	case TW_GONE:
-		expect_over(r, "TW_GONE");
+		if (r->group.id) /* its release may be still to come */
+			atomic_store(&r->ended, true);
+		else
+			expect_over(r, "TW_GONE");
 		break;
 	case TW_RUNNING:
 		note_running(r);
@@ -167,6 +172,8 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 	}
 	if (answer == TW_RUNNING && timeout_ns == TW_FOREVER)
 		violation(r, "waiting without bound answers TW_RUNNING");
+	if (answer == TW_GONE)
+		expect_over(r, "TW_GONE from a wait");
 	if (answer != TW_RUNNING && r->runs != atomic_load(&r->started))
 		violation(r, "what the callback wrote is not visible after a wait: %u runs", r->runs);
 }
@@ -316,7 +323,7 @@ static void account_fired(struct record *r)
 		violation(r, "fired after %u runs of %u", ran, r->runs_wanted);
 	if (atomic_load(&r->cancelled))
 		violation(r, "fired, and cancelled");
-	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && ran != r->runs_wanted)
+	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id && ran != r->runs_wanted)
 		violation(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
 }
 
@@ -329,7 +336,7 @@ static void account_told(struct account *sum, struct record *r)
 		account_fired(r);
 		sum->fired++;
 	} else if (fate == TW_FATE_CANCELLED) {
-		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen))
+		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->group.id)
 			violation(r, "cancelled by nobody");
 		sum->cancelled++;
 	} else if (fate == TW_FATE_LATE) {
@@ -343,7 +350,7 @@ static void account_told(struct account *sum, struct record *r)
 			violation(r, "dropped before close");
 		sum->dropped++;
 	}
-	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen))
+	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen) && !r->group.id)
 		violation(r, "a one-shot with two fates");
 }
 
