@@ -44,8 +44,9 @@
  *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
  *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
  *   W5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
- *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads what that one wrote finds w no
- *       longer armed. Else runs of one timer might go to another's executor.
+ *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
+ *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
+ *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
