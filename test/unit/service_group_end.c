@@ -188,14 +188,17 @@ Test(group_end, settling_that_is_refused_and_dropped_is_left_to_the_executor_and
 		struct rig rig;
 		open_dropping(&rig, &queue);
 		tw_group group = group_of(&rig);
-		struct probe member = PROBE(&rig, 1);
+		struct probe member = PROBE(&rig, 1), told = PROBE(&rig, 2);
 		expect_eq(schedule_in(&member, group, HOUR, true), 0);
+		expect_eq(schedule_in(&told, group, HOUR, true), 0);
 		expect_eq(tw_group_cancel(rig.service, group), 0);
+		expect_eq(tw_cancel(rig.service, told.timer), TW_GONE);
 		rig_advance(&rig, 100 * MS);
-		expect_eq(member.releases, 0);
-		expect_eq(stats_of(rig.service).cancelled, 1);
+		expect_eq(member.releases + told.releases, 0);
+		expect_eq(stats_of(rig.service).cancelled, 2);
 		expect_eq(tw_service_close(rig.service, modes[i], TW_FOREVER), 0);
 		expect_released(&member, TW_FATE_CANCELLED);
+		expect_released(&told, TW_FATE_CANCELLED);
 		queue_executor_close(&queue);
 		rig_close(&rig);
 	}
