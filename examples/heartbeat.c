@@ -1,14 +1,17 @@
 /*
  * A heartbeat: a fixed-rate series keeps its phase. Beat n is due at first + n * period whatever the beats before it
- * took; what could not be kept is counted by tw_overruns(), never made up for in a hurry.
+ * took. One beat here takes more than two periods: by TW_MISSED_COALESCE one beat follows at once, since somebody waits for
+ * a sign of life, it learns from tw_overruns() how many others it stands for, and then it is on phase again.
  */
 #include <semaphore.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "tickwheel.h"
 
 #define PERIOD_NS (50 * TW_MILLISECOND)
 #define BEATS 12
+#define SLOW_BEAT 5
 
 struct heart {
 	tw_service *service;
@@ -28,6 +31,8 @@ static void on_beat(void *arg)
 	h->early += since_ns < h->due * PERIOD_NS;
 	printf("beat %2u at %7.3f ms, %.3f ms after its instant\n", h->beats, (double)since_ns / 1e6,
 	       ((double)since_ns - (double)(h->due * PERIOD_NS)) / 1e6);
+	if (h->beats == SLOW_BEAT)
+		nanosleep(&(struct timespec){.tv_nsec = 2 * PERIOD_NS + PERIOD_NS / 2}, NULL);
 }
 
 static void on_end(void *arg, enum tw_fate fate)
@@ -42,8 +47,11 @@ int main(void)
 	if (tw_service_create(&heart.service, NULL) != 0 || sem_init(&heart.ended, 0, 0) != 0)
 		return 1;
 
-	struct tw_period period = {
-	    .size = sizeof(period), .first_ns = PERIOD_NS, .period_ns = PERIOD_NS, .count = BEATS};
+	struct tw_period period = {.size = sizeof(period),
+				   .first_ns = PERIOD_NS,
+				   .period_ns = PERIOD_NS,
+				   .count = BEATS,
+				   .missed = TW_MISSED_COALESCE};
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = on_beat, .arg = &heart, .period = &period, .release = on_end};
 	heart.started_ns = tw_now(heart.service);

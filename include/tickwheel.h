@@ -15,8 +15,8 @@
  * Threads. Who may call what, and beside what:
  *
  *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
- *                                      reset*     is_pending
- *                                      stats_get  remaining
+ *                                      reset*     is_pending    group_
+ *                                      stats_get  remaining     cancel_wait
  *                                      liveness_get
  *   any thread                 yes     yes        yes          yes           yes           one at a   alone
  *                                                                                          time
@@ -28,10 +28,11 @@
  * "Alone": no other call on the service is under way or will follow.
  *
  * Lifetime. A service lives from create to destroy; its clock and its executor must outlive it. A timer lives from a
- * successful schedule until it has fired, was cancelled, or was dropped at close: exactly one of these (G3). Its handle is
+ * successful schedule until it has fired, was cancelled, or was dropped (at close, or as too late): exactly one of these (G3). Its handle is
  * a number and may be kept for ever. fn and arg are the library's to call until one of these answers:
  *   tw_cancel       TW_CANCELLED: arg is yours again. TW_RUNNING: not yet. TW_GONE: nothing of it will be called again
- *                   if you know that the callback has returned; tw_cancel_wait tells.
+ *                   if you know that the callback has returned; tw_cancel_wait tells. (But for the release
+ *                   of a timer whose group was cancelled: group.h.)
  *   tw_cancel_wait  TW_CANCELLED, TW_GONE, TW_FINISHED: arg is yours again.
  *   release         called once at the end, whatever it was; arg is yours again there.
  *
@@ -43,11 +44,11 @@
  *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.
  *       (The one exception: TW_CLOSE_RUN.)
  *   G2  Bounded lateness while the machine keeps up: 2 ticks plus dispatch for delays, 1 for deadlines.
- *   G3  One fate: fired, cancelled or dropped, exactly once; the ledger in struct tw_stats balances.
+ *   G3  One fate: fired, cancelled, dropped, or dropped as too late, exactly once; the ledger in struct tw_stats balances.
  *   G4  Cancel wins until a worker has claimed the run; so does a reset to later.
  *   G5  Safe handles: a stale, foreign or random handle is harmless (taken for a live one: chance 2^-32).
  *   G6  Order: what one thread schedules in turn with equal delays, or for one tick, is handed over in that order. A timer
- *       that was reset, or is a series, takes its place when it is filed.
+ *       that was reset, is a series, or has slack takes its place when it is filed.
  *   G7  Callbacks may call anything; only calls that would wait for their own caller are refused.
  *   G8  A slow callback delays nobody as long as a worker is free or asleep (inline execution excepted).
  *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
@@ -71,6 +72,7 @@
 
 #include "tickwheel/clock.h"
 #include "tickwheel/executor.h"
+#include "tickwheel/group.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"

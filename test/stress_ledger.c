@@ -10,14 +10,14 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "test/stress/foreign.h"
 #include "test/stress/record.h"
 
 enum {
 	PRODUCERS_MOST = 6,
 	RECORDS_EACH = 30000,   /* a producer's share */
 	SHARED_RECORDS = 30000, /* for timers that callbacks schedule */
-	TABLE_SIZE = 2048
+	TABLE_SIZE = 2048,
+	GROUPS = 8
 };
 
 struct producer {
@@ -33,12 +33,14 @@ struct producer {
 static struct {
 	tw_service *service;
 	bool inline_callbacks; /* a slow one would hold up the driver */
+	tw_executor *other;    /* for timers to name; or NULL */
 	uint64_t delay_most_ns;
 	struct producer producers[PRODUCERS_MOST];
 	unsigned producer_count;
 	struct record *shared_records;
 	atomic_size_t shared_used;
 	_Atomic(struct record *) table[TABLE_SIZE]; /* timers for everybody to meddle with */
+	_Atomic uint64_t groups[GROUPS];            /* their handles; 0 at first */
 	atomic_bool stop;
 } shared;
 
@@ -63,7 +65,23 @@ static uint64_t random_delay(uint64_t *seed)
 	return random_below(seed, shared.delay_most_ns);
 }
 
-static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute)
+/* Whatever a task may have beside its instant. None of it may make a run come earlier. */
+static void add_options(struct tw_task *task, struct record *r, uint64_t *seed)
+{
+	if (random_percent(seed, 30))
+		task->executor = r->named = shared.other;
+	if (random_percent(seed, 20))
+		task->slack_ns = random_below(seed, shared.delay_most_ns / 4);
+	if (random_percent(seed, 20))
+		task->jitter_ns = random_below(seed, shared.delay_most_ns / 4);
+	if (random_percent(seed, 30))
+		task->max_lateness_ns = 1 + random_below(seed, 5 * TW_MILLISECOND);
+	r->late_drop = task->max_lateness_ns && random_percent(seed, 50);
+	if (r->late_drop)
+		task->late = TW_LATE_DROP;
+}
+
+static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute, uint64_t *seed)
 {
 	struct tw_period period = {
 	    .size = sizeof(period),
@@ -71,6 +89,7 @@ static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute)
 	    .period_ns = r->period_ns,
 	    .mode = r->kind == FIXED_RATE ? TW_FIXED_RATE : TW_FIXED_DELAY,
 	    .count = r->runs_wanted,
+	    .missed = (enum tw_missed_policy)random_below(seed, 3),
 	};
 	struct tw_task task = {
 	    .size = sizeof(task),
@@ -80,11 +99,14 @@ static int schedule_series(struct record *r, uint64_t delay_ns, bool absolute)
 	    .flags = absolute ? TW_TASK_AT : 0,
 	    .period = &period,
 	    .release = record_released,
+	    .group = r->group,
 	};
+	if (random_percent(seed, 50))
+		add_options(&task, r, seed);
 	return tw_schedule_task(r->service, &task, &r->timer);
 }
 
-static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute)
+static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute, uint64_t *seed)
 {
 	struct tw_task task = {
 	    .size = sizeof(task),
@@ -93,7 +115,10 @@ static int schedule_once(struct record *r, uint64_t delay_ns, bool absolute)
 	    .when_ns = absolute ? atomic_load(&r->floor_ns) : delay_ns,
 	    .flags = absolute ? TW_TASK_AT : 0,
 	    .release = record_released,
+	    .group = r->group,
 	};
+	if (r->has_release && random_percent(seed, 50))
+		add_options(&task, r, seed);
 	if (r->has_release)
 		return tw_schedule_task(r->service, &task, &r->timer);
 	if (absolute)
@@ -108,6 +133,8 @@ static void schedule(struct record *r, uint64_t *seed)
 		kind = (enum record_kind)(1 + random_below(seed, 3));
 	record_prepare(r, shared.service, kind, kind != ONE_SHOT || random_percent(seed, 40));
 	r->seed = random_next(seed);
+	if (r->has_release && random_percent(seed, 50))
+		r->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
 	if (kind != ONE_SHOT)
 		r->runs_wanted = 1 + (uint32_t)random_below(seed, 6);
 	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
@@ -115,14 +142,15 @@ static void schedule(struct record *r, uint64_t *seed)
 	bool absolute = random_percent(seed, 25);
 	atomic_store(&r->floor_ns, tw_now(r->service) + delay_ns);
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
-	int answer = series ? schedule_series(r, delay_ns, absolute) : schedule_once(r, delay_ns, absolute);
+	int answer = series ? schedule_series(r, delay_ns, absolute, seed) : schedule_once(r, delay_ns, absolute, seed);
 	if (answer == 0) {
 		atomic_store(&r->accepted, true);
 		atomic_store(&shared.table[random_below(seed, TABLE_SIZE)], r);
 		return;
 	}
 	atomic_fetch_add(&round_now.rejected, 1);
-	if (answer != -EAGAIN && (answer != -ESHUTDOWN || !atomic_load(&round_now.closing)))
+	if (answer != -EAGAIN && (answer != -ENOENT || !r->group.id) &&
+	    (answer != -ESHUTDOWN || !(r->group.id || atomic_load(&round_now.closing))))
 		violation(r, "scheduling answers %d", answer);
 	if (r->timer.id != 0)
 		violation(r, "a refused schedule left a handle");
@@ -163,6 +191,24 @@ static void meddle(struct record *r, uint64_t *seed, bool may_wait)
 		tw_remaining(r->service, r->timer, &left_ns);
 		break;
 	}
+}
+
+/* Cancels a group, and perhaps replaces it. */
+static void meddle_with_group(uint64_t *seed, bool may_wait)
+{
+	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
+	tw_group group = {atomic_load(place)}, fresh = {0};
+	unsigned dice = (unsigned)random_below(seed, 10);
+	int answer = dice < 4   ? tw_group_cancel(shared.service, group)
+		     : dice < 6 ? tw_group_cancel_wait(shared.service, group, may_wait ? TW_FOREVER : 0)
+		     : dice < 8 ? tw_group_close(shared.service, group)
+				: tw_group_destroy(shared.service, group);
+	if (answer != 0 && answer != -ENOENT && (may_wait || (answer != TW_RUNNING && answer != TW_SELF)))
+		violation(NULL, "a group call answers %d", answer);
+	if (dice < 6 && group.id)
+		return;
+	tw_group_create(shared.service, &fresh);
+	tw_group_destroy(shared.service, (tw_group){atomic_exchange(place, fresh.id)});
 }
 
 /* ------------------------------------------------------------ callbacks */
@@ -236,8 +282,10 @@ static void operate(struct producer *p)
 		struct record *r = somebody(&p->seed);
 		if (r)
 			meddle(r, &p->seed, random_percent(&p->seed, 20));
-	} else if (dice < 992) {
+	} else if (dice < 991) {
 		look_on(&p->seed);
+	} else if (dice < 992) {
+		meddle_with_group(&p->seed, random_percent(&p->seed, 20));
 	} else if (dice < 998) {
 		pause_ns(random_below(&p->seed, 1000000));
 	} else {
@@ -285,8 +333,8 @@ static void stop_producers(void)
 
 struct make {
 	struct tw_service_config cfg;
-	struct foreign foreign;
-	bool has_foreign;
+	struct foreign foreign, other;
+	bool has_foreign, has_other;
 	pthread_t driver;
 };
 
@@ -327,7 +375,16 @@ static void choose_make(struct make *make, uint64_t *seed)
 	} else {
 		cfg->workers = 1 + (uint32_t)random_below(seed, 4);
 	}
-	round_now.may_drop = cfg->on_refused == TW_REFUSED_DROP && cfg->executor != tw_executor_inline();
+	round_now.may_run_inline = cfg->on_refused == TW_REFUSED_INLINE;
+	make->has_other = random_percent(seed, 50);
+	if (make->has_other) {
+		foreign_start(&make->other, random_next(seed), 1 + (unsigned)random_below(seed, 2));
+		make->other.refuse_percent = random_percent(seed, 50) ? 20 : 0;
+		make->other.give_back_percent = random_percent(seed, 50) ? 5 : 0;
+	}
+	shared.other = make->has_other ? &make->other.base : NULL;
+	round_now.may_drop =
+	    cfg->on_refused == TW_REFUSED_DROP && (make->has_other || cfg->executor != tw_executor_inline());
 }
 
 static void start_round(struct make *make, uint64_t *seed)
@@ -347,6 +404,8 @@ static void start_round(struct make *make, uint64_t *seed)
 	atomic_store(&shared.shared_used, 0);
 	for (size_t i = 0; i < TABLE_SIZE; i++)
 		atomic_store(&shared.table[i], NULL);
+	for (size_t i = 0; i < GROUPS; i++)
+		atomic_store(&shared.groups[i], 0);
 	atomic_store(&shared.stop, false);
 	shared.producer_count = 2 + (unsigned)random_below(seed, PRODUCERS_MOST - 1);
 	for (unsigned i = 0; i < shared.producer_count; i++) {
@@ -384,9 +443,11 @@ static void check_ledger(const struct account *sum)
 {
 	struct tw_stats stats = {.size = sizeof(stats)};
 	tw_stats_get(shared.service, &stats);
-	if (stats.scheduled != sum->scheduled || stats.cancelled + stats.fired + stats.dropped != sum->scheduled ||
-	    stats.fired < sum->fired || stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped ||
-	    stats.pending != 0 || stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
+	if (stats.scheduled != sum->scheduled ||
+	    stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
+	    stats.late_dropped != sum->late_dropped || stats.fired < sum->fired ||
+	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped || stats.pending != 0 ||
+	    stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
 	    stats.resets != atomic_load(&round_now.resets) || stats.overruns < atomic_load(&round_now.overruns_told)) {
 		tw_stats_print(&stats, stderr);
 		violation(NULL,
@@ -444,18 +505,21 @@ static void run_round(uint64_t seed, struct account *total)
 		violation(NULL, "tw_service_destroy fails");
 	if (make.has_foreign)
 		foreign_stop(&make.foreign);
+	if (make.has_other)
+		foreign_stop(&make.other);
 	total->scheduled += sum.scheduled;
 	total->cancelled += sum.cancelled;
 	total->dropped += sum.dropped;
+	total->late_dropped += sum.late_dropped;
 	total->runs += sum.runs;
 }
 
 static void report(const char *word, uint64_t rounds, const struct account *total)
 {
 	printf("%s %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
-	       " cancelled, %" PRIu64 " dropped\n",
+	       " cancelled, %" PRIu64 " dropped, %" PRIu64 " too late\n",
 	       word, rounds, atomic_load(&round_now.operations), total->scheduled, total->runs, total->cancelled,
-	       total->dropped);
+	       total->dropped, total->late_dropped);
 	fflush(stdout);
 }
 

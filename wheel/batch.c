@@ -16,6 +16,7 @@
  */
 #include <errno.h>
 
+#include "wheel/member.h"
 #include "wheel/schedule.h"
 
 enum { POLL_NS = 1000000 };
@@ -28,6 +29,8 @@ struct batch_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
+	uint64_t random;  /* the thread's numbers, once the batch is scheduled */
+	unsigned orphans; /* whose group ended meanwhile */
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
@@ -58,7 +61,7 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, task->fn); /* published by W1 */
 	tw_store_relaxed(&record->arg, task->arg);
-	tw_store_relaxed(&record->option, option); /* 0 tells the second pass that it is plain */
+	tw_store_release(&record->option, option); /* W5; 0 tells the second pass that it is plain */
 	uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot])); /* ours alone */
 	tw__lane_put(&call->local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	return 0;
@@ -67,31 +70,35 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 static int put_with_option(struct batch_call *call, const struct tw_task *task, const struct tw_period *period)
 {
 	struct tw__arming arming;
-	int r = tw__task_prepare(call->service, task, period, &call->now_ns, &arming);
+	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
 	if (r)
 		return r;
-	r = put(call, task, arming.kind, arming.value, arming.option);
+	if (arming.option)
+		r = tw__group_admits(&call->service->groups, task->group.id);
+	if (!r)
+		r = put(call, task, arming.kind, arming.value, arming.option);
 	if (r && arming.option)
-		tw__option_put_unslotted(&call->service->slots, arming.option);
+		tw__task_discard(call->service, call->local, arming.option);
 	return r;
 }
 
 /* Whatever it is. */
 static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
 {
-	struct tw_task known;
+	struct tw_task other;
 	struct tw_period period;
 	if (task->size != call->stride)
 		return -EINVAL;
-	int r = tw__task_read(call->service, &known, &period, task);
-	return r ? r : put_with_option(call, &known, known.period ? &period : NULL);
+	int r = tw__task_read(call->service, &task, &other, &period);
+	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
 }
 
-/* A plain task with a delay, in the struct that we know, that tw__task_check would find nothing wrong with: most are. */
+/* A plain task with a delay, in the struct that we know, that a check would find nothing wrong with: most are. */
 static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
 {
 	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
-	return ours && tw__task_is_plain(task) && task->fn && !task->flags && !task->reserved &&
+	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags && !task->reserved &&
+	       !task->executor && !task->jitter_ns && !task->late && !task->reserved_late &&
 	       task->when_ns <= TW_MAX_DELAY_NS;
 }
 
@@ -153,7 +160,7 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 	struct tw__slots *slots = &call->service->slots;
 	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 	if (option)
-		tw__option_put_unslotted(slots, option);
+		tw__task_discard(call->service, call->local, option);
 	tw__slot_put(slots, &call->local->magazine, slot, generation); /* never handed out: the same generation */
 }
 
@@ -186,6 +193,41 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 	return last->bits;
 }
 
+/*
+ * A timer whose group was there in the first pass, and has been closed or destroyed since, ends with it: it was scheduled, and is
+ * cancelled. Nobody can find it armed; its release is called when the batch has been published.
+ */
+static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
+{
+	struct tw__slots *slots = &call->service->slots;
+	struct tw__option *option = &slots->options[index];
+	bool orphaned = tw__group_enter(&call->service->groups, slots, index, entry) != 0;
+	if (tw_unlikely(orphaned)) {
+		tw_store_relaxed(&option->tag, 0); /* a member of none, so that nobody looks for it in a list */
+		state = TW__SETTLING | TW__ORPHANED;
+		call->orphans++;
+	}
+	tw_store_release(&slots->words[tw__entry_slot(entry)], (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
+	if (!orphaned)
+		tw__group_entered(&call->service->groups, option);
+}
+
+static void end_orphans(struct batch_call *call)
+{
+	struct tw__lane_mark at = call->begin;
+	const struct tw__entry *entry, *end;
+	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
+		for (; entry != end; entry++) {
+			uint32_t slot = tw__entry_slot(entry->what);
+			uint64_t orphan = (entry->what & ~(uint64_t)UINT32_MAX) | TW__SETTLING | TW__ORPHANED;
+			uint64_t word = is_timer(entry) ? tw_load_relaxed(&call->service->slots.words[slot]) : 0;
+			if ((word & ~TW__WAITED) != orphan)
+				continue;
+			tw__count_cancel(call->service, call->local);
+			tw__release(call->service, call->local, slot, tw__word_generation(orphan), TW_FATE_CANCELLED);
+		}
+}
+
 /* Stores the words. The earliest deadline. */
 static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 {
@@ -202,12 +244,15 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint32_t slot = tw__entry_slot(entry->what);
 			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
 			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
-			uint64_t option = tw_load_relaxed(&slots->records[slot].option) ? TW__OPTION : 0;
-			uint64_t state = TW__ARMED | option | bits_of(call->service, &last, deadline_ns);
+			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
-			tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
+			if (tw_likely(!option))
+				tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
+			else
+				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;
@@ -224,12 +269,14 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	if (r)
 		return r;
 	call->stamp_before = call->local->stamp;
+	call->random = call->local->random;
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
 	r = put_all(call);
 	if (r) {
 		take_back(call);
 		return r;
 	}
+	call->local->random = call->random;
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
 	uint64_t word = tw__gate_look_after_push(&service->gate);
@@ -238,6 +285,8 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
 		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
 	}
+	if (tw_unlikely(call->orphans))
+		end_orphans(call);
 	return 0;
 }
 

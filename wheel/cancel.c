@@ -3,7 +3,7 @@
  * entries left behind carry a generation that no longer matches. Nothing is unlinked.
  *
  * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the thread's magazine; of every 128th
- * or so, and for timers with a side record, the depot's lock is taken for a moment.
+ * or so, the depot's lock is taken for a moment. Timers with a side record: end.c.
  */
 #include <errno.h>
 #include <time.h>
@@ -11,28 +11,12 @@
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
-static void count_cancel(tw_service *service, struct tw__local *local)
-{
-	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
-	tw_store_relaxed(&local->cancelled, cancelled);
-	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
-		tw__wake(service); /* to sweep what cancels leave behind (G11) */
-}
-
-/* An armed timer was ended by this thread. */
+/* An armed timer without side record was ended by this thread. */
 static void cancelled(tw_service *service, uint32_t slot, uint64_t word)
 {
 	struct tw__local *local = tw__local_of(service);
-	if (tw_likely(local)) {
-		count_cancel(service, local);
-		if (tw_likely(!(word & TW__OPTION))) {
-			tw__slot_put(&service->slots, &local->magazine, slot, tw__word_generation(word) + 1);
-			return;
-		}
-	} else {
-		tw_add_relaxed(&service->cancelled_without_lane, 1);
-	}
-	tw__settle(service, local, slot, word, TW_FATE_CANCELLED);
+	tw__count_cancel(service, local);
+	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
 }
 
 /* Sets marks on a running or settling word. False: it has moved on; *word is what it is now. */
@@ -58,9 +42,9 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	for (;;) {
 		if (tw__word_generation(word) != generation)
 			return TW_GONE;
-		if (tw_likely(tw__word_armed(word))) {
+		if (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED)) {
 			if (tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word,
-						     tw__word_ended(word)))) { /* W2, W3 */
+						     tw__word_next_free(word)))) { /* W2, W3 */
 				cancelled(service, slot, word);
 				return TW_CANCELLED;
 			}
@@ -68,6 +52,12 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 		}
 		if (tw__word_state(word) == TW__FREE)
 			return TW_GONE;
+		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
+			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
+			if (outcome >= 0)
+				return outcome;
+			continue;
+		}
 		if (mark(service, slot, &word, marks))
 			return TW_RUNNING;
 	}
@@ -148,7 +138,7 @@ int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_generation(word) != generation || !tw__word_armed(word))
+	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
 		return -ENOENT;
 	*out_ns = remaining_of(service, slot, word);
 	return 0;

@@ -47,11 +47,18 @@ static bool any_word(tw_service *service, bool (*what)(tw_service *, uint32_t sl
 	return false;
 }
 
+/* DOOMED ones too: they are settled by turns like the rest of their group. */
 static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
 {
 	(void)service;
 	(void)slot;
-	return tw__word_armed(word);
+	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
+}
+
+/* Will run, if nothing happens. */
+static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_unsettled(service, slot, word);
 }
 
 static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
@@ -63,8 +70,31 @@ static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
 
 static bool drop_if_armed(tw_service *service, uint32_t slot, uint64_t word)
 {
-	while (tw__word_armed(word) && !tw__drop(service, tw__local_of(service), slot, &word)) {
+	while (is_armed(service, slot, word) && !tw__drop(service, tw__local_of(service), slot, &word)) {
 	}
+	return false;
+}
+
+/* Whether a refused executor's policy left only the timer's release; *word is brought up to date. */
+static bool is_condemned(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	if (!(tw__traits_of(&service->slots, slot) & TW__TRAIT_RELEASE))
+		return false;
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
+	uint32_t traits = tw__traits_of(&service->slots, slot);
+	*word = tw_load_acquire(&service->slots.words[slot]);
+	bool locked = (*word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && traits & TW__TRAIT_MOVES;
+	bool condemned = locked && tw__option_of(&service->slots, slot)->condemned;
+	pthread_mutex_unlock(lock);
+	return condemned;
+}
+
+/* What a refusing executor leaves to the closer: such timers, and the members of cancelled groups. */
+static bool drop_if_left(tw_service *service, uint32_t slot, uint64_t word)
+{
+	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
+	if (tw__is_unsettled(service, slot, word) || (option && is_condemned(service, slot, &word)))
+		tw__drop(service, tw__local_of(service), slot, &word); /* unless it was moved or claimed meanwhile */
 	return false;
 }
 
@@ -139,6 +169,8 @@ static bool run_out(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 {
 	for (;;) {
 		uint64_t before_ns = now();
+		if (tw_load_relaxed(&service->condemns))
+			any_word(service, drop_if_left);
 		if (!any_word(service, is_armed))
 			return true;
 		uint64_t after_ns = now();
@@ -204,7 +236,7 @@ static int settle(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
 static bool would_wait_for_itself(tw_service *service, enum tw_close_mode mode)
 {
-	return mode == TW_CLOSE_DRAIN && !service->clock->ops->runs && any_word(service, is_armed);
+	return mode == TW_CLOSE_DRAIN && !service->clock->ops->runs && any_word(service, is_pending);
 }
 
 int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)

@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "wheel/driver.h"
 #include "wheel/run.h"
+#include "wheel/timing.h"
 
 /* -------------------------------------------------------------------- config */
 
@@ -31,7 +33,7 @@ static bool power_of_two(uint32_t n)
 	return n && !(n & (n - 1));
 }
 
-static bool executor_is_sound(const tw_executor *executor)
+bool tw__executor_is_sound(const tw_executor *executor)
 {
 	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
 }
@@ -50,7 +52,7 @@ static int config_check(const struct tw_service_config *c)
 		return -EINVAL;
 	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
 		return -EINVAL;
-	if ((c->executor && !executor_is_sound(c->executor)) || !c->clock->ops)
+	if ((c->executor && !tw__executor_is_sound(c->executor)) || !c->clock->ops)
 		return -EINVAL;
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
 		return -EINVAL;
@@ -81,6 +83,14 @@ int tw__config_copy(void *out, size_t known, size_t least, const void *in)
 	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
 }
 
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
+		return seed;
+	return tw__random_mix(tw_clock_now(tw_clock_monotonic()));
+}
+
 int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
 {
 	memset(out, 0, sizeof *out);
@@ -99,6 +109,8 @@ int tw__config_read(struct tw_service_config *out, const struct tw_service_confi
 		out->clock = tw_clock_monotonic();
 	if (!out->thread_name)
 		out->thread_name = "tw";
+	while (!out->seed)
+		out->seed = random_seed();
 	return config_check(out);
 }
 
@@ -110,6 +122,7 @@ static void local_init(struct tw__lane *lane, void *context)
 	tw_service *service = context;
 	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
 	tw__magazine_init(&service->slots, &local->magazine);
+	local->random = tw__random_of_lane(service->config.seed, tw_load_relaxed(&service->queue.lane_count));
 }
 
 static void local_orphaned(struct tw__lane *lane, void *context)
@@ -117,6 +130,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	struct tw__local *local = (struct tw__local *)lane;
 	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
+	tw__option_cache_flush(&((tw_service *)context)->slots, &local->options);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
@@ -148,7 +162,8 @@ static bool drive_all(tw_service *service)
 	pthread_mutex_lock(&service->driving);
 	while (more && !tw_load_acquire(&service->closed)) { /* closed: the closer drives */
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
-		more = turn.done || turn.again || turn.behind;
+		/* Unread: a run that was dropped as too late has armed its series again. */
+		more = turn.done || turn.again || turn.behind || tw__lane_unread(&local->lane);
 		any |= turn.done || turn.drained;
 	}
 	pthread_mutex_unlock(&service->driving);
@@ -177,7 +192,8 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->ready.first || plan.tick < service->wheel.next) /* refused: offered again in the next tick */
+	if (tw__any_ready(service) || tw__groups_waiting(&service->groups) ||
+	    plan.tick < service->wheel.next) /* refused: offered again in the next tick */
 		plan.tick = service->wheel.next;
 	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	pthread_mutex_unlock(&service->driving);
@@ -263,6 +279,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 		free(service);
 		return r;
 	}
+	tw__groups_init(&service->groups, cfg->max_timers);
 	r = make_wheel(service);
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	pthread_mutex_init(&service->driving, NULL);
@@ -284,6 +301,7 @@ void tw__core_free(tw_service *service)
 		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
 	tw__queue_fini(&service->queue);
 	free_wheel(service);
+	tw__groups_fini(&service->groups);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
 	free(service);

@@ -3,7 +3,9 @@
  *
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
- *     run.c                         workers: claim, run, finish
+ *     route.c                       the driver's: batches for executors other than the service's
+ *     run.c series.c end.c          workers: claim, run, finish; what follows on a run; other ends of timers
+ *     group.c settle.c              groups: birth, cancelling, settling (group.h)
  *     close.c core.c                birth and end
  *     stats.c inspect.c liveness.c  looking on
  *     batch.c                       many schedules in one
@@ -20,7 +22,9 @@
 #include "tickwheel/stats.h"
 #include "wheel/clock.h"
 #include "wheel/counter.h"
+#include "wheel/group.h"
 #include "wheel/histogram.h"
+#include "wheel/route.h"
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
@@ -33,10 +37,12 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	struct tw__option_cache options;
+	uint64_t stamp;  /* the base its lane carries: a sequence number, or 0 */
+	uint64_t random; /* state of its generator (timing.h) */
 
 	/* Written by its thread, read by statistics. */
-	_Atomic uint64_t scheduled, fired, cancelled, dropped;
+	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
 	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see liveness.h */
@@ -57,21 +63,25 @@ struct tw_service {
 	/* Constant after creation. */
 	alignas(TW__CACHE_LINE) struct tw__queue queue;
 	struct tw__slots slots;
+	struct tw__groups groups;
 	tw_clock *clock;
 	tw_executor *executor;
 	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
 	uint64_t start_ns;    /* tick 0 */
 	uint64_t tick_ns, tick_inverse;
 	enum tw_on_refused on_refused;
-	bool threaded;  /* has a tick thread */
-	bool steps;     /* the clock may step back: readings are clamped */
-	bool published; /* may tell its time to producers: a tick thread on a clock that runs */
+	bool threaded;         /* has a tick thread */
+	bool steps;            /* the clock may step back: readings are clamped */
+	bool published;        /* may tell its time to producers: a tick thread on a clock that runs */
+	_Atomic bool routed;   /* a timer has named another executor; never cleared */
+	_Atomic bool condemns; /* a refused timer or group was left with releases owed; never cleared */
 	struct tw_service_config config;
 
 	/* The driver's. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
 	struct tw__wheel wheel;
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
+	struct tw__routes routes;    /* the same for executors that timers name, and for releases owed (route.h) */
 	uint64_t last_now_ns;        /* clamped: never falls */
 	_Atomic uint64_t turned_ns;  /* when the last turn was; read by liveness */
 	uint64_t last_reading_ns;
@@ -198,6 +208,9 @@ static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t dea
 /* How many timers live, by the lanes' counters: about right while others work. *lanes (may be NULL): how many lanes there are. */
 uint64_t tw__live_timers(tw_service *service, uint64_t *lanes);
 
+/* Whether a program's executor may be used. */
+bool tw__executor_is_sound(const tw_executor *executor);
+
 /* ----------------------------------------------------------- any thread's */
 
 static inline struct tw__local *tw__local_of(tw_service *service)
@@ -223,21 +236,36 @@ void tw__wake(tw_service *service);
 /* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
 enum { TW__CANCELS_PER_WAKE = 4096 };
 
-/*
- * A timer has been ended by the caller (cancelled or dropped): its word was `word`, armed, and is now free or settling.
- * Calls release, recycles the slot, and counts nothing. local may be NULL.
- */
-void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate);
+/* end.c */
 
-/* The word with which an armed timer is ended. */
-static inline uint64_t tw__word_ended(uint64_t word)
+/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, K1). */
+static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
-	if (word & TW__OPTION)
-		return tw__word_make(tw__word_generation(word), TW__SETTLING, 0);
-	return tw__word_next_free(word);
+	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag));
 }
 
-/* Ends an armed timer as dropped, unless someone else is faster. */
+/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or DOOMED. */
+static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_state(word) == TW__DOOMED ||
+	       ((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && tw__member_is_stale(service, slot));
+}
+
+/*
+ * Ends a timer with a side record, whose word, armed or DOOMED, is *word. False: it has changed; *word is what it is now. In two
+ * steps for whoever holds the group's lock between: the CAS, and what follows from it.
+ */
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate);
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word);
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+
+/* Cancels an armed or DOOMED timer with a side record: an enum tw_outcome, or -1: *word has changed. */
+int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
+
+/* Counts a timer that this thread has cancelled; every so often the driver hears of it (G11). */
+void tw__count_cancel(tw_service *service, struct tw__local *local);
+
+/* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
 
 /* ------------------------------------------------------------- the driver's */
@@ -259,6 +287,12 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
 void tw__sweep_all(tw_service *service);
 bool tw__sweep_under_way(const tw_service *service);
+
+/* Something is due that no executor has yet. */
+static inline bool tw__any_ready(const tw_service *service)
+{
+	return service->ready.first || service->routes.list.first || service->routes.short_of_chunks;
+}
 
 /* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */
 uint64_t tw__drain(tw_service *service, bool *again);

@@ -47,6 +47,18 @@ static uint64_t cpu_now(void)
 
 /* ------------------------------------------------------------------ hand over */
 
+/* Sorts out what is for other executors. False: that was all, and the chunk is back in the store. */
+static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
+{
+	if (tw_likely(!tw_load_relaxed(&service->routed))) /* relaxed: came with the timer (W1) */
+		return true;
+	tw__route_out(service, chunk);
+	if (chunk->count > 0)
+		return true;
+	tw__chunk_put(&service->wheel, chunk);
+	return false;
+}
+
 /* Appends due chunks to what waits for the executor; small ones share a chunk. */
 static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
 {
@@ -54,6 +66,8 @@ static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t no
 	while ((chunk = tw__chunk_pop(due))) {
 		uint64_t due_ns = tw__tick_ns(service, chunk->tick);
 		tw__histogram_add(&service->lateness, now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
+		if (!leaves_own(service, chunk))
+			continue;
 		struct tw__chunk *last = service->ready.last;
 		if (last && last->count + chunk->count <= TW__CHUNK_ENTRIES) {
 			memcpy(last->entries + last->count, chunk->entries, chunk->count * sizeof *chunk->entries);
@@ -89,13 +103,18 @@ static void empty_wheel(tw_service *service)
 		chunk->tick = service->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
 			tw__note_handed(service, chunk->entries[i]);
-		tw__chunk_append(&service->ready, chunk);
+		if (leaves_own(service, chunk))
+			tw__chunk_append(&service->ready, chunk);
 	}
 }
 
-static void refile(tw_service *service, uint64_t entry)
+void tw__refile(tw_service *service, uint64_t entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 		return;
@@ -113,22 +132,10 @@ static unsigned take_home(tw_service *service)
 		next = chunk->next;
 		uint64_t bits = tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));
 		for (; bits; bits &= bits - 1, given_back++)
-			refile(service, chunk->entries[__builtin_ctzll(bits)]);
+			tw__refile(service, chunk->entries[__builtin_ctzll(bits)]);
 		tw__chunk_put(&service->wheel, chunk);
 	}
 	return given_back;
-}
-
-static void drop_all(tw_service *service, struct tw__local *local, struct tw__chunk *chunk)
-{
-	for (unsigned i = chunk->holder_count; i < chunk->count; i++) {
-		uint32_t slot = tw__entry_slot(chunk->entries[i]);
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-		while (!((word ^ chunk->entries[i]) >> TW__GENERATION_SHIFT) && tw__word_armed(word) &&
-		       !tw__drop(service, local, slot, &word)) {
-		}
-	}
-	chunk->holder_count = chunk->count;
 }
 
 /* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
@@ -137,7 +144,7 @@ static bool dropping(const tw_service *service)
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_DROP;
 }
 
-static bool forced(const tw_service *service)
+bool tw__forced(const tw_service *service)
 {
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
 }
@@ -151,7 +158,7 @@ static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 		return HELD_BACK; /* batches that nobody finishes hold the chunks */
 	struct tw__chunk *next = chunk->next;
 	bool was_last = service->ready.last == chunk;
-	tw_batch *batch = tw__batch_lend(service, chunk, forced(service), service->last_now_ns);
+	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
 	int r = service->executor->ops->submit(service->executor, batch, chunk->count);
 	if (r >= 0) {
 		service->ready.first = next;
@@ -165,6 +172,17 @@ static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 	return REFUSED;
 }
 
+struct tw__chunk *tw__chunk_split(tw_service *service, struct tw__chunk *chunk, size_t n)
+{
+	struct tw__chunk *rest = tw__chunk_get(&service->wheel);
+	rest->count = chunk->count - (uint32_t)n;
+	rest->holder_count = 0;
+	rest->tick = chunk->tick;
+	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
+	chunk->count = (uint32_t)n;
+	return rest;
+}
+
 /* Leaves only the first n entries in the first chunk; the rest gets one of its own behind it. */
 static struct tw__chunk *split(tw_service *service, size_t n)
 {
@@ -172,12 +190,7 @@ static struct tw__chunk *split(tw_service *service, size_t n)
 	n += chunk->holder_count; /* run already */
 	if (n >= chunk->count)
 		return chunk;
-	struct tw__chunk *rest = tw__chunk_get(&service->wheel);
-	rest->count = chunk->count - (uint32_t)n;
-	rest->holder_count = 0;
-	rest->tick = chunk->tick;
-	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
-	chunk->count = (uint32_t)n;
+	struct tw__chunk *rest = tw__chunk_split(service, chunk, n);
 	rest->next = chunk->next;
 	chunk->next = rest;
 	if (service->ready.last == chunk)
@@ -202,17 +215,33 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 			}
 			if (offered == HELD_BACK || service->on_refused == TW_REFUSED_RETRY)
 				break;
-			if (service->on_refused == TW_REFUSED_DROP)
-				drop_all(service, local, chunk);
+			if (service->on_refused == TW_REFUSED_DROP) {
+				tw__chunk_pop(&service->ready);
+				tw__route_drop(service, local, service->executor, chunk, &service->routes.list);
+				continue;
+			}
 		}
 		if (chunk->holder_count < chunk->count)
-			done += tw__run_inline(service, local, chunk, forced(service), budget - done);
+			done += tw__run_inline(service, local, chunk, tw__forced(service), budget - done);
 		if (chunk->holder_count < chunk->count)
 			break;
 		tw__chunk_pop(&service->ready);
 		tw__chunk_put(&service->wheel, chunk);
 	}
 	return done;
+}
+
+/* What is due, for whichever executor; in turn who comes first, lest a small budget serves one side only. */
+static size_t deliver_all(tw_service *service, struct tw__local *local, size_t budget)
+{
+	if (tw_likely(!service->routes.list.first))
+		return deliver(service, local, budget);
+	if (service->turns % 2) {
+		size_t done = deliver(service, local, budget);
+		return done + tw__route_deliver(service, local, budget - done);
+	}
+	size_t done = tw__route_deliver(service, local, budget);
+	return done + deliver(service, local, budget - done);
 }
 
 /* ---------------------------------------------------------------------- turn */
@@ -230,14 +259,18 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	take_home(service);
+	service->routes.short_of_chunks = false;
 	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
-	if (tw_unlikely(forced(service)))
+	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
-	if (tw_likely(!dropping(service)))
-		turn.done = deliver(service, local, budget);
+	if (tw_likely(!dropping(service))) {
+		tw__groups_collect(service);
+		turn.done = deliver_all(service, local, budget);
+	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed);
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) ||
+		      (!dropping(service) && tw__groups_waiting(&service->groups));
 	service->moved_tick = service->wheel.next;
 	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
 	tw__sweep(service, turn.drained, look);
@@ -310,7 +343,8 @@ static bool requested(tw_service *service)
 {
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
 	       tw_load_seq_cst(&service->stopping) ||
-	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done);
+	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
+	       (!dropping(service) && tw__groups_waiting(&service->groups));
 }
 
 /*
@@ -339,7 +373,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || service->ready.first || service->trimming || tw__sweep_under_way(service);
+	bool unfinished = turn->again || tw__any_ready(service) || service->trimming || tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);

@@ -11,11 +11,20 @@ struct tw__turn {
 	uint64_t elapsed; /* ticks since the turn before */
 	size_t done;      /* callbacks run or handed over */
 	bool again;       /* a lane was left with entries */
-	bool behind;      /* more far timers should have been moved nearer by now */
+	bool behind;      /* more far timers should have been moved nearer by now, or groups wait for their settling */
 };
 
 /* One whole turn, `driving` held. budget: callbacks to run or hand over. */
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget);
+
+/* Files an entry that did not get its run, if its timer is alive. The driver's. */
+void tw__refile(tw_service *service, uint64_t entry);
+
+/* Leaves only the first n entries in a chunk; the rest comes back in one of its own. */
+struct tw__chunk *tw__chunk_split(tw_service *service, struct tw__chunk *chunk, size_t n);
+
+/* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
+bool tw__forced(const tw_service *service);
 
 /* Refuses new timers from here on: each push that no later drain sees, sees the gate closed. `driving` held. */
 void tw__driver_publish_closed(tw_service *service, uint32_t mode);

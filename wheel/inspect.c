@@ -102,6 +102,7 @@ static uint64_t entries_in_wheel(tw_service *service)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
 			count_chunks(&census, wheel->levels[i].buckets[b].list.first, false);
 	count_chunks(&census, service->ready.first, true);
+	count_chunks(&census, service->routes.list.first, true);
 	return census.covered;
 }
 
@@ -113,8 +114,8 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]), state = tw__word_state(word);
 		if (state == TW__FREE)
 			continue;
-		++*pending;
-		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING)
+		*pending += !tw__is_unsettled(service, slot, word);
+		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
 		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
 	}
@@ -141,7 +142,7 @@ static void check(tw_service *service, struct complaint *c)
 	struct tw_stats stats = {.size = sizeof stats};
 	if (tw_stats_get(service, &stats))
 		return;
-	uint64_t ended = stats.fired + stats.cancelled + stats.dropped;
+	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
 	if (stats.scheduled != ended + pending)
 		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64, stats.scheduled,
 			 ended, pending);

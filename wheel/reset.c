@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "wheel/run.h"
+#include "wheel/timing.h"
 
 static int count_reset(tw_service *service, bool eager)
 {
@@ -23,7 +24,7 @@ static int count_reset(tw_service *service, bool eager)
 /* From inside its own callback: noted, and done when the callback has returned. */
 static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns)
 {
-	if (word & TW__ENDED)
+	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
 		return -ECANCELED;
 	run->rearm = true;
 	run->rearm_ns = deadline_ns;
@@ -73,7 +74,11 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 	return 1;
 }
 
-static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns);
+
+/* looked: a side record has been looked at, and is locked if it must be. */
+static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot, uint32_t generation,
+							    uint64_t deadline_ns, bool looked)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -82,6 +87,8 @@ static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, u
 			return -ENOENT;
 		if (tw_unlikely(!tw__word_armed(word)))
 			return not_armed(service, slot, word, deadline_ns);
+		if (tw_unlikely(!looked && word & TW__OPTION))
+			return reset_with_option(service, slot, word, deadline_ns);
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
 		bool far = tick >= cursor + TW__WHEEL_REACH;
 		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
@@ -104,16 +111,47 @@ static int reset_word(tw_service *service, uint32_t slot, uint32_t generation, u
 	}
 }
 
-/* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
-static int reset_with_option(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+/* The same deadline, moved within the timer's slack if the timer is the one that is meant. Option lock. */
+static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
-	struct tw__slots *slots = &service->slots;
-	pthread_mutex_t *lock = tw__option_lock(slots, slot);
-	int r = reset_word(service, slot, generation, deadline_ns);
-	if (r == 0)
-		slots->options[tw_load_relaxed(&slots->records[slot].option)].nominal_ns = deadline_ns;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw__word_generation(word) != generation || !tw__word_armed(word))
+		return deadline_ns;
+	return tw__within_slack(service, deadline_ns, tw__option_of(&service->slots, slot)->slack_ns);
+}
+
+static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot, uint32_t generation,
+						  uint64_t deadline_ns)
+{
+	return reset_word(service, slot, generation, deadline_ns, true);
+}
+
+/* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
+static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
+	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
+	int r = reset_looked(service, slot, generation, armed_ns);
+	if (r == 0) {
+		struct tw__option *option = tw__option_of(&service->slots, slot);
+		option->nominal_ns = deadline_ns;
+		option->condemned = false;
+	}
 	pthread_mutex_unlock(lock);
 	return r;
+}
+
+/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, K1). */
+static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
+						       uint64_t deadline_ns)
+{
+	uint32_t generation = tw__word_generation(word);
+	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
+		if (tw__cancel_option(service, slot, &word, false) == TW_GONE)
+			return -ENOENT;
+	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)
+		return reset_instants(service, slot, generation, deadline_ns);
+	return reset_looked(service, slot, generation, deadline_ns);
 }
 
 static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
@@ -123,10 +161,7 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return -ENOENT;
 	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
 		return -ESHUTDOWN;
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw_unlikely((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION)))
-		return reset_with_option(service, slot, generation, deadline_ns);
-	return reset_word(service, slot, generation, deadline_ns);
+	return reset_word(service, slot, generation, deadline_ns, false);
 }
 
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)

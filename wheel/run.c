@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "wheel/liveness.h"
+#include "wheel/member.h"
+#include "wheel/timing.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
@@ -30,6 +32,11 @@ uint64_t tw_overruns(void)
 	return tw__current_run ? tw__current_run->overruns : 0;
 }
 
+bool tw_late(void)
+{
+	return tw__current_run && tw__current_run->late;
+}
+
 bool tw_closing(void)
 {
 	return tw__current_run && tw__current_run->closing;
@@ -53,129 +60,88 @@ static void set_free(tw_service *service, struct tw__local *local, uint32_t slot
 		tw__ring_finish(service);
 }
 
-/* Calls the release of a settling timer, then frees it. */
-static void release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
-	tw_release_fn *fn = service->slots.options[index].release;
-	if (fn) {
+	struct tw__option *option = &service->slots.options[index];
+	if (option->release) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
 				      .generation = generation,
+				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		fn(tw_load_relaxed(&record->arg), fate);
+		option->release(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 	}
-	tw__option_put(&service->slots, slot, index);
+	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
 	set_free(service, local, slot, generation);
+	tw__group_leave(service, index);
+	tw__option_put(&service->slots, local ? &local->options : NULL, index);
 }
 
-void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word, enum tw_fate fate)
+static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
 {
-	uint32_t generation = tw__word_generation(word);
-	if (word & TW__OPTION)
-		release(service, local, slot, generation, fate);
-	else
-		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-}
-
-bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
-{
-	uint64_t armed = *word;
-	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_ended(armed)))
-		return false;
-	if (local)
-		tw_bump(&local->dropped, 1);
-	else
-		tw_add_relaxed(&service->dropped_without_lane, 1);
-	tw__settle(service, local, slot, armed, TW_FATE_DROPPED);
-	return true;
-}
-
-/* ------------------------------------------------------------------ re-arm */
-
-/* When a series runs next. False: it is at its end. */
-static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__option *option, uint64_t now_ns,
-			   uint64_t *deadline_ns)
-{
-	if (option->runs_left && --option->runs_left == 0)
-		return false;
-	if (option->fixed_delay) {
-		option->nominal_ns = now_ns + option->period_ns;
-	} else {
-		option->nominal_ns += option->period_ns;
-		if (option->nominal_ns <= now_ns) {
-			uint64_t missed = (now_ns - option->nominal_ns) / option->period_ns + 1;
-			option->nominal_ns += missed * option->period_ns;
-			option->overruns += missed;
-			tw_bump(&local->overruns, missed);
-		}
+	switch (fate) {
+	case TW_FATE_CANCELLED:
+		return &local->cancelled;
+	case TW_FATE_DROPPED:
+		return &local->dropped;
+	case TW_FATE_LATE:
+		return &local->late_dropped;
+	default:
+		return &local->fired;
 	}
-	*deadline_ns = option->nominal_ns;
-	return option->nominal_ns - service->start_ns <= TW_MAX_DELAY_NS;
 }
 
-/*
- * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its reserve was there before
- * the run was claimed). False: it was cancelled meanwhile.
- */
-static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
-		      uint64_t deadline_ns)
+/* The running word; marked as if it had been cancelled itself if its group was. */
+static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
-	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
-			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	bool stale = tw__tag_is_stale(&service->groups, run->tag);
+	while (stale && !(word & TW__ENDED))
+		if (tw_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
+			word |= TW__ENDED;
+	return word;
+}
+
+/* The end of a claimed timer with a side record. */
+static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate)
+{
+	uint64_t word = read_ended(service, run), settling;
+	if (tw__ended_as_cancelled(service, run, word))
+		fate = TW_FATE_CANCELLED;
+	tw_bump(counter_of(local, fate), 1);
 	do {
-		if (word & TW__ENDED)
-			return false;
-	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
-				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
-	tw__lane_grow_reserved(&local->lane, 1);
-	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
-	tw__publish(service, local);
-	tw__wake_for(service, deadline_ns);
-	return true;
+		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
+	tw__release(service, local, run->slot, run->generation, fate);
+	if (run->tag)
+		tw__group_run_is_over(&service->groups, run->tag);
 }
 
-/* Decides what follows on a run that was more than a plain one-shot. True: it is armed again. */
-static bool continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
+/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (K3). */
+static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
 {
-	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
-		return false;
-	struct tw__option *option = NULL;
-	if (word & TW__HAS_OPTION)
-		option = &service->slots.options[tw_load_relaxed(&service->slots.records[run->slot].option)];
-	uint64_t deadline_ns = run->rearm_ns;
-	if (option && option->period_ns) {
-		bool more = next_of_series(service, local, option, now_ns, &deadline_ns);
-		if (!more && !run->rearm)
-			return false;
-		if (!more)
-			option->runs_left = 1; /* reset in its last run: one more */
-		if (run->rearm)
-			option->nominal_ns = deadline_ns = run->rearm_ns;
-	} else if (!run->rearm) {
-		return false;
+	if (!tw__group_run_is_over(&service->groups, run->tag))
+		return;
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	while (tw__word_generation(word) == run->generation && tw__is_unsettled(service, run->slot, word) &&
+	       !tw__end(service, local, run->slot, &word, TW_FATE_CANCELLED)) {
 	}
-	return arm_again(service, local, run, word, deadline_ns);
 }
 
-/* Whether the end of this run is the end of a series that was cancelled in the middle. */
-static bool ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word)
+/* Whether the timer is armed again, and so no longer this thread's. */
+static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t now_ns)
 {
-	if (!(word & TW__ENDED))
+	if (!tw__continues(service, local, run, read_ended(service, run), now_ns))
 		return false;
-	if (run->rearm)
-		return true;
-	if (!(word & TW__HAS_OPTION))
-		return false;
-	uint32_t option = tw_load_relaxed(&service->slots.records[run->slot].option);
-	return service->slots.options[option].period_ns != 0;
+	if (run->tag)
+		leave_armed(service, local, run);
+	return true;
 }
 
 static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
@@ -186,21 +152,24 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 		set_free(service, local, run->slot, run->generation);
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	if (continues(service, local, run, word, now_ns))
+	if (goes_on(service, local, run, now_ns))
 		return;
-	word = tw_load_acquire(&service->slots.words[run->slot]);
-	bool was_cancelled = ended_as_cancelled(service, run, word);
-	tw_bump(was_cancelled ? &local->cancelled : &local->fired, 1);
-	if (!(claimed & TW__HAS_OPTION)) {
-		set_free(service, local, run->slot, run->generation);
+	if (claimed & TW__HAS_OPTION) {
+		end_option(service, local, run, TW_FATE_FIRED);
 		return;
 	}
-	uint64_t settling;
-	do {
-		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
-	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
-	release(service, local, run->slot, run->generation, was_cancelled ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	tw_bump(tw__ended_as_cancelled(service, run, word) ? &local->cancelled : &local->fired, 1);
+	set_free(service, local, run->slot, run->generation);
+}
+
+/* Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate. */
+static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate,
+			       uint64_t now_ns)
+{
+	run->passed_over = true;
+	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
+		end_option(service, local, run, fate);
 }
 
 /* --------------------------------------------------------------------- run */
@@ -214,24 +183,18 @@ static void push_back(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__wake_for(service, tw__tick_ns(service, tick));
 }
 
-/*
- * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most TW__WHEEL_REACH before that, what a
- * reset has made of it since at most as much after the cursor: told apart while the batch has stood for less than
- * half the range. After that (hours) a deadline may be read too late, never too early.
- */
-static uint64_t deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
-{
-	if (tw_unlikely(cursor - batch_tick >= 2 * TW__WHEEL_REACH))
-		return tw__word_deadline(word, cursor);
-	uint64_t base = batch_tick > TW__WHEEL_REACH ? batch_tick - TW__WHEEL_REACH : 0;
-	return base + ((word - base) & TW__DEADLINE_MASK);
-}
-
 /* What a run needs to know of the batch it comes from. */
 struct batch_of {
 	uint64_t tick, due_ns;
 	bool forced;
 };
+
+/* No timer's entry: a group wants to be settled (group.h). */
+static bool settle_group(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	tw__group_settle_entry(service, local, index);
+	return false;
+}
 
 /* The claim. *marks: what the running word carries. False: gone, or not due. */
 static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
@@ -242,10 +205,16 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	uint64_t word = tw_load_acquire(at); /* W1, W4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
-			return false;
+			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+		if (tw_unlikely(word & TW__OPTION) &&
+		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
+				return false;
+			continue;
+		}
 		uint64_t cursor =
 		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
-		uint64_t tick = deadline_in_batch(word, of->tick, cursor);
+		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
 		if (tw_unlikely(!of->forced && (word & TW__FAR || tick > cursor))) {
 			push_back(service, local, entry, tick);
 			return false;
@@ -256,15 +225,39 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	}
 }
 
-/* A series learns what it missed. The lock: a reset that came first may still be writing its instant. */
-static void begin_option(tw_service *service, struct tw__run *run)
+/*
+ * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
+ * The lock: a reset that came first may still be writing its instant.
+ */
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__option *option,
+				     uint64_t now_ns)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[run->slot].option);
-	struct tw__option *option = &service->slots.options[index];
+	enum tw_fate fate = TW_FATE_FIRED;
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
-	run->overruns = option->overruns;
-	option->overruns = 0;
+	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
+	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
+	if (option->condemned) {
+		fate = TW_FATE_DROPPED;
+	} else if (run->late && option->late_drop) {
+		fate = TW_FATE_LATE;
+	} else {
+		run->overruns = option->overruns;
+		option->overruns = 0;
+	}
 	pthread_mutex_unlock(lock);
+	return fate;
+}
+
+/* The same for any side record; a member of a group is counted. */
+static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint64_t now_ns)
+{
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	run->tag = tw_load_relaxed(&option->tag);
+	if (run->tag)
+		tw__group_run_begins(&service->groups, run->tag);
+	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
+		return TW_FATE_FIRED;
+	return look_at_instants(service, run, option, now_ns);
 }
 
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
@@ -278,15 +271,20 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
 			      .closing = of->forced};
-	if (tw_unlikely(marks & TW__HAS_OPTION))
-		begin_option(service, &run);
+	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
+	if (tw_unlikely(marks & TW__HAS_OPTION)) {
+		enum tw_fate fate = begin_option(service, &run, begun_ns);
+		if (tw_unlikely(fate != TW_FATE_FIRED)) {
+			finish_without_run(service, local, &run, fate, begun_ns);
+			return false;
+		}
+	}
 	struct tw__record *record = &service->slots.records[run.slot];
 	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
 	void *arg = tw_load_relaxed(&record->arg);
 	tw__debug_check(fn != TW__POISON);
 
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
-	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	tw__current_run = &run;
@@ -431,9 +429,13 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
 {
+	if (!tw__entry_slot(entry)) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	push_back(service, local, entry, deadline_in_batch(word, chunk->tick, cursor));
+	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));
 }
 
 int tw_run_one(tw_batch *batch)

@@ -25,9 +25,12 @@ struct tw__run {
 	struct tw__run *outer;
 	tw_service *service;
 	uint32_t slot, generation;
+	uint64_t tag; /* the group it is a member of (group.h), or 0 */
 	uint64_t overruns;
 	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;
+	bool late;        /* beyond its max_lateness_ns */
+	bool passed_over; /* claimed, but not to be run: too late */
 };
 
 extern _Thread_local struct tw__run *tw__current_run;
@@ -64,6 +67,19 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];
 }
 
+/*
+ * The deadline of a word met in a batch of batch_tick. What it was handed over with is at most TW__WHEEL_REACH before that, what a
+ * reset has made of it since at most as much after the cursor: told apart while the batch has stood for less than
+ * half the range. After that (hours) a deadline may be read too late, never too early.
+ */
+static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick, uint64_t cursor)
+{
+	if (tw_unlikely(cursor - batch_tick >= 2 * TW__WHEEL_REACH))
+		return tw__word_deadline(word, cursor);
+	uint64_t base = batch_tick > TW__WHEEL_REACH ? batch_tick - TW__WHEEL_REACH : 0;
+	return base + ((word - base) & TW__DEADLINE_MASK);
+}
+
 /* Makes a chunk a batch; it counts as out until it is home again. */
 tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns);
 
@@ -96,6 +112,18 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
+
+/* Calls the release of a settling timer (if it has one), then frees it. local may be NULL. */
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+
+/*
+ * series.c. Decides what follows on a run that was more than a plain one-shot's; word: what its control word was a moment ago. True:
+ * it is armed again, and no longer this thread's.
+ */
+bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns);
+
+/* Whether the end of this run is the end of a series, or of a re-arm, that was cancelled in the middle. */
+bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word);
 
 /* Moves the finish bell and wakes all who wait for it. */
 void tw__ring_finish(tw_service *service);

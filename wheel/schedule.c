@@ -11,6 +11,8 @@
 
 #include <errno.h>
 
+#include "wheel/member.h"
+
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
@@ -112,12 +114,21 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	tw_store_relaxed(&record->fn, fn); /* published by W1 */
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
-		tw_store_relaxed(&record->option, option);
-	tw_bump(&local->scheduled, 1);
+		tw_store_release(&record->option, option); /* W5 */
 
 	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word, 0) + value : value;
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__deadline_bits(service, deadline_ns);
+	if (option) {
+		int r = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
+		if (r) {
+			tw__slot_put(&service->slots, &local->magazine, slot, generation);
+			return refused(local, out, r);
+		}
+	}
+	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+	if (option)
+		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
 
@@ -139,108 +150,45 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
 }
 
-static __attribute__((noinline)) int arm_any(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
-					     void *arg, uint32_t option, tw_timer *out)
-{
-	return arm(service, kind, value, fn, arg, option, out);
-}
-
-static bool beyond_range(const tw_service *service, uint64_t deadline_ns)
-{
-	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
-}
-
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
-	if (tw_unlikely(beyond_range(service, deadline_ns)))
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
 		return refused(tw__local_of(service), out, -ERANGE);
 	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
-static int read_period(struct tw_period *period, const struct tw_period *in)
+/* A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. */
+static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
+		    const struct tw_period *period, tw_timer *out)
 {
-	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
+	struct tw__arming arming;
+	uint64_t random = local->random, now_ns = 0;
+	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
-		return r;
-	if (period->period_ns == 0 || (unsigned)period->mode > TW_FIXED_DELAY)
-		return -EINVAL;
-	return period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS ? -ERANGE : 0;
-}
-
-int tw__task_check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
-{
-	bool at = task->flags & TW_TASK_AT;
-	if (!task->fn || task->flags & ~(uint32_t)TW_TASK_AT || task->reserved)
-		return -EINVAL;
-	if (period && (at ? period->first_ns : task->when_ns))
-		return -EINVAL;
-	if (at ? beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
-	return 0;
-}
-
-int tw__task_read(const tw_service *service, struct tw_task *known, struct tw_period *period,
-		  const struct tw_task *task)
-{
-	int r = tw__struct_read(known, sizeof *known, offsetof(struct tw_task, when_ns), task);
-	if (!r && known->period)
-		r = read_period(period, known->period);
-	return r ? r : tw__task_check(service, known, known->period ? period : NULL);
-}
-
-/* A series reads the clock: its nominal instants are exact from the first on. */
-static void begin_series(tw_service *service, struct tw__option *option, const struct tw_period *period,
-			 uint64_t *now_ns, struct tw__arming *arming)
-{
-	if (arming->kind == TW__KIND_DELAY) {
-		if (!*now_ns)
-			*now_ns = tw__clock_read(service);
-		arming->value = *now_ns + period->first_ns;
-	}
-	arming->kind = TW__KIND_DEADLINE;
-	option->nominal_ns = arming->value;
-	option->period_ns = period->period_ns;
-	option->runs_left = period->count;
-	option->fixed_delay = period->mode == TW_FIXED_DELAY;
-}
-
-int tw__task_prepare(tw_service *service, const struct tw_task *task, const struct tw_period *period, uint64_t *now_ns,
-		     struct tw__arming *arming)
-{
-	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	arming->value = task->when_ns;
-	arming->option = 0;
-	if (tw__task_is_plain(task))
-		return 0;
-	arming->option = tw__option_get(&service->slots);
-	if (!arming->option)
-		return -ENOMEM;
-	struct tw__option *option = &service->slots.options[arming->option];
-	option->release = task->release;
-	if (period)
-		begin_series(service, option, period, now_ns, arming);
-	return 0;
+		return refused(local, out, r);
+	r = arm(service, arming.kind, arming.value, task->fn, task->arg, arming.option, out);
+	if (tw_likely(r == 0))
+		local->random = random;
+	else if (arming.option)
+		tw__task_discard(service, local, arming.option);
+	return r;
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
-	struct tw_task known;
+	struct tw_task other;
 	struct tw_period period;
-	struct tw__arming arming;
-	if (!service || !task)
+	if (tw_unlikely(!service || !task))
 		return -EINVAL;
-	int r = tw__task_read(service, &known, &period, task);
+	int r = tw__task_read(service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
-	r = tw__task_prepare(service, &known, known.period ? &period : NULL, &(uint64_t){0}, &arming);
-	if (r)
-		return refused(tw__local_of(service), out, r);
-	r = arm_any(service, arming.kind, arming.value, known.fn, known.arg, arming.option, out);
-	if (r && arming.option)
-		tw__option_put_unslotted(&service->slots, arming.option);
-	return r;
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return refused(NULL, out, -ENOMEM);
+	return arm_task(service, local, task, task->period ? &period : NULL, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

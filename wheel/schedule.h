@@ -32,25 +32,31 @@ struct tw__arming {
 	uint32_t option; /* side record; 0: a plain timer */
 };
 
-/* No more than a timer's own record can hold: no side record. A field of struct tw_task that needs one is named here. */
-static inline bool tw__task_is_plain(const struct tw_task *task)
+/* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
+static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
-	return !task->period && !task->release;
+	return task->release || task->period || task->group.id || task->slack_ns || task->max_lateness_ns ||
+	       (task->executor && task->executor != service->executor);
 }
 
-/* Copies a task of an older or newer caller, and its period, and checks them. 0, -EINVAL, -E2BIG, -ERANGE. */
-int tw__task_read(const tw_service *service, struct tw_task *known, struct tw_period *period,
-		  const struct tw_task *task);
-
-/* The check alone. */
-int tw__task_check(const tw_service *service, const struct tw_task *known, const struct tw_period *period);
+/* A deadline that the service cannot express. */
+bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns);
 
 /*
- * Says how to arm it; makes a side record if it needs one. *now_ns: a reading of the clock taken within this call, or 0; read if needed.
- * 0, or -ENOMEM. A side record of a task that is not armed after all is given back with tw__option_put_unslotted.
+ * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
  */
-int tw__task_prepare(tw_service *service, const struct tw_task *known, const struct tw_period *period, uint64_t *now_ns,
-		     struct tw__arming *arming);
+int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
+		  struct tw_period *period);
+
+/*
+ * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading
+ * of the clock taken within this call, or 0; read if needed. 0, or -ENOMEM.
+ */
+int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
+		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming);
+
+/* The side record of a task that is not scheduled after all, perhaps after others could see its timer (retract). */
+void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t option);
 
 /* Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for one entry. */
 uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns);

@@ -94,7 +94,7 @@ static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
-	tw_store_relaxed(&record->option, slots->chains);
+	tw_store_release(&record->option, slots->chains); /* W5 */
 	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
 	slots->chains = head;
 	pthread_mutex_unlock(&slots->lock);
@@ -224,6 +224,7 @@ static bool find_room(struct tw__slots *slots, uint32_t *block)
 	return true;
 }
 
+/* A side record of a block with room. Under the lock. */
 static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 {
 	struct tw__option_block *block = &slots->option_blocks[index];
@@ -241,41 +242,72 @@ static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 	return option;
 }
 
-uint32_t tw__option_get(struct tw__slots *slots)
-{
-	uint32_t block, option = 0;
-	pthread_mutex_lock(&slots->lock);
-	if (find_room(slots, &block)) {
-		option = take_from(slots, block);
-		tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) + 1);
-	}
-	pthread_mutex_unlock(&slots->lock);
-	if (option)
-		memset(&slots->options[option], 0, sizeof slots->options[option]);
-	return option;
-}
-
-static void free_option(struct tw__slots *slots, uint32_t option)
+static void give_to(struct tw__slots *slots, uint32_t option)
 {
 	struct tw__option_block *block = &slots->option_blocks[option / TW__BLOCK];
-	pthread_mutex_lock(&slots->lock);
 	slots->options[option].next_free = block->free;
 	block->free = option;
 	block->live--;
 	set_room(slots, option / TW__BLOCK, true);
-	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) - 1);
+}
+
+/* Half a cache of them. */
+static void refill_options(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	uint32_t block, before = cache->count;
+	pthread_mutex_lock(&slots->lock);
+	while (cache->count < TW__OPTIONS_CACHED / 2 && find_room(slots, &block))
+		cache->options[cache->count++] = take_from(slots, block);
+	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }
 
-void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option)
+/* The oldest n. */
+static void unload_options(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t n)
 {
-	pthread_mutex_unlock(tw__option_lock(slots, slot));
-	free_option(slots, option);
+	pthread_mutex_lock(&slots->lock);
+	for (uint32_t i = 0; i < n; i++)
+		give_to(slots, cache->options[i]);
+	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) - n);
+	pthread_mutex_unlock(&slots->lock);
+	cache->count -= n;
+	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
 }
 
-void tw__option_put_unslotted(struct tw__slots *slots, uint32_t option)
+uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (tw_unlikely(cache->count == 0))
+		refill_options(slots, cache);
+	if (tw_unlikely(cache->count == 0))
+		return 0;
+	uint32_t index = cache->options[--cache->count];
+	struct tw__option *option = &slots->options[index];
+	size_t rest = offsetof(struct tw__option, member); /* before it: others may still look */
+	tw_store_release(&option->executor, NULL);         /* W5 */
+	memset((char *)option + rest, 0, sizeof *option - rest);
+	return index;
+}
+
+void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option)
+{
+	struct tw__option_cache none = {0};
+	if (tw_unlikely(!cache))
+		cache = &none;
+	if (tw_unlikely(cache->count == TW__OPTIONS_CACHED))
+		unload_options(slots, cache, TW__OPTIONS_CACHED / 2);
+	cache->options[cache->count++] = option;
+	if (tw_unlikely(cache == &none))
+		unload_options(slots, cache, 1);
+}
+
+void tw__option_await_all_resets(struct tw__slots *slots)
 {
 	for (uint32_t slot = 0; slot < TW__OPTION_LOCKS; slot++)
-		pthread_mutex_unlock(tw__option_lock(slots, slot));
-	free_option(slots, option);
+		tw__option_await_reset(slots, slot);
+}
+
+void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (cache->count)
+		unload_options(slots, cache, cache->count);
 }

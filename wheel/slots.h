@@ -41,14 +41,40 @@ struct tw__note {
 	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
 };
 
-/* Side record of a timer with more than fn and arg; written by the timer's owner of the moment. */
+/* What a side record is for; tells how its timer is to be ended and moved. */
+enum tw__trait {
+	TW__TRAIT_RELEASE = 1, /* there is a release: the timer passes through SETTLING */
+	TW__TRAIT_MOVES = 2 /* a reset writes to the side record too (a series, slack, lateness): see tw__option_lock */
+};
+
+/*
+ * Side record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
+ *
+ * What stands before `member` is never wiped: others may still look at it when the record has gone to the next timer.
+ * executor: the driver's, see route.c. Tag and traits may be read by whoever has seen the timer's word, before a compare-and-swap
+ * of that word: if the side record was another's, the word has changed too, and the compare-and-swap fails. So
+ * relaxed accesses do. Who reads further without a compare-and-swap: tw__traits_of.
+ */
 struct tw__option {
+	_Atomic(tw_executor *) executor; /* NULL: the service's */
+	_Atomic uint64_t tag;            /* group.h; 0: no group */
+	_Atomic uint32_t traits;         /* enum tw__trait */
+
+	/* Place in the group's list, under its lock. */
+	uint32_t next_member, previous_member; /* side records; written on entering */
+	uint64_t member; /* entry of the timer; 0: in no list. From here on zeroed for each timer */
+
 	tw_release_fn *release;
-	uint64_t nominal_ns; /* the instant the next run is due by right */
-	uint64_t period_ns;  /* 0: no series */
-	uint64_t runs_left;  /* 0: no end */
-	uint64_t overruns;   /* to be told to the next run */
-	uint32_t fixed_delay;
+	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
+	uint64_t period_ns;       /* 0: no series */
+	uint64_t runs_left;       /* 0: no end */
+	uint64_t overruns;        /* to be told to the next run */
+	uint64_t max_lateness_ns; /* 0: no limit */
+	uint64_t slack_ns;
+	uint8_t fixed_delay;
+	uint8_t missed;    /* enum tw_missed_policy */
+	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
+	uint8_t condemned; /* option lock: refused, to be dropped by who claims it, unless it is moved first */
 	uint32_t next_free;
 };
 
@@ -69,6 +95,14 @@ struct tw__option_block {
 	uint32_t free; /* first of its free list, or 0 */
 	uint16_t used; /* from here on never used, or given back since */
 	uint16_t live;
+};
+
+/* A thread's free side records, last in first out. */
+enum { TW__OPTIONS_CACHED = 64 };
+
+struct tw__option_cache {
+	uint32_t count;
+	uint32_t options[TW__OPTIONS_CACHED];
 };
 
 struct tw__slots {
@@ -140,14 +174,31 @@ bool tw__options_give(struct tw__slots *slots, uint32_t block);
 /* Bytes that hold slots and side records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
-/* Side records. 0: there is none to be had. */
-uint32_t tw__option_get(struct tw__slots *slots);
+/* Side records: `member` and what follows it zero, the rest as it was. 0: there is none to be had. */
+uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
 
-/* Frees the side record of a timer that this thread has ended. Waits for a reset that is writing to it. */
-void tw__option_put(struct tw__slots *slots, uint32_t slot, uint32_t option);
+/* Gives back the side record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
+void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option);
+
+/* Waits for a reset that is writing to the side record of the slot's timer. */
+static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot);
 
 /* The same where the slot is not known any more. */
-void tw__option_put_unslotted(struct tw__slots *slots, uint32_t option);
+void tw__option_await_all_resets(struct tw__slots *slots);
+
+/* Gives all to the depot. */
+void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache);
+
+static inline struct tw__option *tw__option_of(const struct tw__slots *slots, uint32_t slot)
+{
+	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
+}
+
+/* The traits, by whoever looks at the word again after this: if it is still armed, they are the timer's own (W5). */
+static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
+{
+	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* W5 */
+}
 
 /*
  * Keeps the side record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
@@ -158,6 +209,18 @@ static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t
 	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
 	pthread_mutex_lock(lock);
 	return lock;
+}
+
+/* The same for who must not wait. NULL: another holds it. */
+static inline pthread_mutex_t *tw__option_trylock(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	return pthread_mutex_trylock(lock) ? NULL : lock;
+}
+
+static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_unlock(tw__option_lock(slots, slot));
 }
 
 /*

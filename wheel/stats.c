@@ -7,15 +7,22 @@
 
 #include "wheel/core.h"
 
-/* The timers themselves: every slot in use. */
-static uint64_t count_pending(tw_service *service)
+/*
+ * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
+ * counting comes with their settling.
+ */
+static void count_words(tw_service *service, struct tw_stats *stats)
 {
-	uint64_t pending = 0;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
-	for (uint32_t slot = 1; slot < end; slot++)
-		pending +=
-		    tw__word_state(tw_load_relaxed(&service->slots.words[slot])) != TW__FREE; /* a count, no more */
-	return pending;
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		if (tw__word_state(word) == TW__FREE)
+			continue;
+		if (tw_unlikely(tw__is_unsettled(service, slot, word)))
+			stats->cancelled++;
+		else
+			stats->pending++;
+	}
 }
 
 uint64_t tw__live_timers(tw_service *service, uint64_t *lanes)
@@ -25,7 +32,8 @@ uint64_t tw__live_timers(tw_service *service, uint64_t *lanes)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next, count++) {
 		struct tw__local *local = (struct tw__local *)lane;
 		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped);
+			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped) -
+			tw_load_relaxed(&local->late_dropped);
 	}
 	if (lanes)
 		*lanes = count;
@@ -40,6 +48,7 @@ static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__hi
 		stats->fired += tw_load_relaxed(&local->fired);
 		stats->cancelled += tw_load_relaxed(&local->cancelled);
 		stats->dropped += tw_load_relaxed(&local->dropped);
+		stats->late_dropped += tw_load_relaxed(&local->late_dropped);
 		stats->rejected += tw_load_relaxed(&local->rejected);
 		stats->runs += tw_load_relaxed(&local->runs);
 		stats->overruns += tw_load_relaxed(&local->overruns);
@@ -68,7 +77,8 @@ static uint64_t bytes_of_lanes(tw_service *service)
 static uint64_t memory_of(tw_service *service)
 {
 	return tw__slots_bytes(&service->slots) + tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) +
-	       service->table_bytes + bytes_of_lanes(service) + sizeof *service;
+	       service->table_bytes + bytes_of_lanes(service) + sizeof *service +
+	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) * sizeof(struct tw__group);
 }
 
 static void read_driver(tw_service *service, struct tw_stats *stats)
@@ -96,7 +106,7 @@ int tw_stats_get(tw_service *service, struct tw_stats *out)
 		return -ENOMEM;
 	struct tw_stats stats = {.size = out->size};
 	sum_lanes(service, &stats, latencies);
-	stats.pending = count_pending(service);
+	count_words(service, &stats);
 	read_driver(service, &stats);
 	stats.wait = tw__histogram_read(&latencies[TW__LATENCY_WAIT]);
 	stats.run = tw__histogram_read(&latencies[TW__LATENCY_RUN]);
@@ -125,6 +135,7 @@ int tw_stats_print(const struct tw_stats *s, FILE *out)
 	    {"fired", s->fired},
 	    {"cancelled", s->cancelled},
 	    {"dropped", s->dropped},
+	    {"dropped, late", s->late_dropped},
 	    {"pending", s->pending},
 	    {"rejected", s->rejected},
 	    {"runs", s->runs},

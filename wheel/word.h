@@ -5,28 +5,35 @@
  *     63 ......... 32 | 31 ... 27 | 26 ............ 0
  *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
  *
- * States of the 5 bits: FREE, RUNNING, SETTLING, or ARMED with four flags:
+ * States of the 5 bits: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and somebody was told so), or ARMED with four flags:
  *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
  *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it, the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
- *   OPTION   a side record exists (release, period)
+ *   OPTION   a side record exists (release, period, group, and what else struct tw_task has)
  *
  * Transition table (G: generation)
  *   from              to                by                        with
  *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
+ *   FREE G            SETTLING G        batch, slot's owner      store-release: its group has ended meanwhile
  *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
  *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
  *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
  *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
  *   ARMED FAR         ARMED             driver, when near         CAS
- *   ARMED             FREE G+1          cancel, drop; no OPTION   CAS; the winner owns the slot
- *   ARMED OPTION      SETTLING G        cancel, drop              CAS; the winner calls release
+ *   ARMED             FREE G+1          cancel, drop; no release  CAS; the winner owns the slot
+ *   ARMED OPTION      SETTLING G        cancel, drop; release     CAS; the winner calls release
+ *   ARMED OPTION      DOOMED G          cancel, reset: its group  CAS; so that a claim which looked at the group before cannot win
+ *                                       was cancelled             any more. Only then "gone" may be answered
+ *   ARMED OPTION      as by cancel      settling of its group;    CAS; group cancelled: counts as cancelled
+ *                                       claim
+ *   DOOMED            as by cancel      settling of its group     CAS
  *   ARMED due         RUNNING G         claim (worker)            CAS
- *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry
+ *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS; finish, if its group was cancelled (ENDED)
+ *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry. Also
+ *                                                                 after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
- *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS
+ *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or condemned
  *   SETTLING          SETTLING WAITED   wait                      CAS
  *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
@@ -37,6 +44,10 @@
  *   W2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
  *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
  *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
+ *   W5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
+ *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
+ *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
+ *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
@@ -58,6 +69,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__SETTLING (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__DOOMED (UINT64_C(3) << TW__DEADLINE_BITS)
 #define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
 #define TW__UNFILED (UINT64_C(1) << TW__DEADLINE_BITS)
 #define TW__FAR (UINT64_C(2) << TW__DEADLINE_BITS)
@@ -69,6 +81,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
+#define TW__ORPHANED UINT64_C(512) /* SETTLING: it never ran; its group ended while its batch was scheduled (batch.c) */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {

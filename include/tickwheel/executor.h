@@ -30,7 +30,7 @@ struct tw_executor_ops {
 	/*
 	 * Take over n tickets of batch (n >= 1). Called by the tick thread, or by whoever drives the service: it must
 	 * not block, and not call tw_service_close. 0: taken over. Negative errno: refused, nothing was taken;
-	 * the service then does as its config's on_refusal says, and counts it.
+	 * the service then does as its config's on_refused says, and counts it.
 	 */
 	int (*submit)(tw_executor *self, tw_batch *batch, size_t n);
 };
@@ -41,7 +41,8 @@ struct tw_executor {
 
 /*
  * Claim the batch's next run and carry it out on this thread, release callback included.
- * 1: a callback was run. 0: it had been cancelled or moved meanwhile; the ticket is used up all the same.
+ * 1: a callback was run. 0: it had been cancelled or moved meanwhile, or was not to be run any more (TW_LATE_DROP,
+ * TW_REFUSED_DROP); the ticket is used up all the same.
  * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it. -EINVAL: NULL.
  */
 TW_API int tw_run_one(tw_batch *batch);

@@ -30,6 +30,11 @@ typedef struct tw_timer {
 	uint64_t id;
 } tw_timer;
 
+/* Handle of a group of timers (group.h): a value too. All-zero is "no group". A stale handle is harmless. */
+typedef struct tw_group {
+	uint64_t id;
+} tw_group;
+
 /* For ever, as a timeout; no limit, as a budget. */
 #define TW_FOREVER UINT64_MAX
 #define TW_NO_LIMIT SIZE_MAX
@@ -50,7 +55,8 @@ enum tw_outcome {
 enum tw_fate {
 	TW_FATE_FIRED = 0,
 	TW_FATE_CANCELLED = 1,
-	TW_FATE_DROPPED = 2 /* by close, or by a refusing executor under TW_REFUSED_DROP */
+	TW_FATE_DROPPED = 2, /* by close, or by a refusing executor under TW_REFUSED_DROP */
+	TW_FATE_LATE = 3     /* it would have started later than max_lateness_ns allows: TW_LATE_DROP */
 };
 
 /* Called exactly once when the timer has come to its end: the place to free arg. See struct tw_task. */
@@ -67,8 +73,12 @@ enum tw_drive {
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the tick thread */
-	TW_REFUSED_DROP =
-	    2 /* ended with TW_FATE_DROPPED. The service's own pool refuses when thousands of batches wait */
+	/*
+	 * Ended with TW_FATE_DROPPED, without a run. One with a release stays pending, and is offered again for that alone: it
+	 * ends when the executor takes it, or at close, whose caller then calls the release; until then a cancel, or a
+	 * reset to later, still finds it. The service's own pool refuses when thousands of batches wait.
+	 */
+	TW_REFUSED_DROP = 2
 };
 
 /* All-zero is a good choice: each knob's 0 means its default. */
@@ -104,6 +114,13 @@ struct tw_service_config {
 	uint64_t stuck_ns; /* default 0: not wanted */
 	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
 	void *stuck_arg;
+
+	/*
+	 * Of what jitter draws. 0: a random one. Each thread draws numbers of its own, told by the order in which threads first
+	 * use the service (its own ones included; one that comes after another has ended may go on with that one's numbers):
+	 * the same seed and order give the same draws.
+	 */
+	uint64_t seed;
 };
 
 /*
@@ -168,9 +185,26 @@ enum tw_period_mode {
 };
 
 /*
- * Runs of one series never overlap. A fixed-rate series whose next instant is past already skips to the next one
- * in the future, which keeps the phase; the callback learns how many were missed from tw_overruns(). A period below the
- * tick is allowed: what is missed is counted.
+ * What a fixed-rate series does when its next nominal instant is past already as a run returns. With each policy, runs
+ * and overruns together make up the nominal instants, and the phase is kept. No matter with TW_FIXED_DELAY, which misses none.
+ */
+enum tw_missed_policy {
+	/* Goes on with the next instant in the future; all that are past were missed. */
+	TW_MISSED_SKIP = 0,
+
+	/* One run now, for the last of those that are past; the others were missed. Then on phase. */
+	TW_MISSED_COALESCE = 1,
+
+	/*
+	 * One run for each, back to back, each through the executor's queue like all else: none is missed. A series whose runs
+	 * take longer than its period falls behind without bound, unless max_lateness_ns and TW_LATE_DROP bound it.
+	 */
+	TW_MISSED_BURST = 2
+};
+
+/*
+ * Runs of one series never overlap. A fixed-rate series that has fallen behind does as `missed` says; the callback learns from
+ * tw_overruns() how many instants were missed. A period below the tick is allowed: what is missed is counted.
  */
 struct tw_period {
 	size_t size;        /* sizeof(struct tw_period) */
@@ -178,13 +212,25 @@ struct tw_period {
 	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS */
 	enum tw_period_mode mode;
 	uint64_t count; /* runs after which the series ends; 0: no end */
+	enum tw_missed_policy missed;
+	uint32_t reserved; /* 0 */
 };
 
-/* A series. The handle stays the same over all its runs. -EINVAL also: period NULL or zero, unknown mode. */
+/*
+ * A series. The handle stays the same over all its runs. -EINVAL also: period NULL or zero, unknown mode or policy, reserved
+ * not 0.
+ */
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_task_flags {
 	TW_TASK_AT = 1 /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+};
+
+/* What happens to a run that would start more than max_lateness_ns after its deadline. */
+enum tw_late_policy {
+	TW_LATE_RUN = 0, /* it runs, and tw_late() is true in it */
+	TW_LATE_DROP =
+	    1 /* it does not run: the timer ends with TW_FATE_LATE; of a series only this instant is missed */
 };
 
 /* The full form. Fields left 0 mean: not wanted. */
@@ -198,14 +244,53 @@ struct tw_task {
 	const struct tw_period *period; /* a series; read during the call only. With TW_TASK_AT first_ns must be 0 */
 
 	/*
-	 * Told when the timer has come to its end: fired, cancelled or dropped. It runs after the last
-	 * callback has returned, on the thread that ended the timer: the one that ran it, the one that cancelled
-	 * it, or the caller of close.
+	 * Told when the timer has come to its end: fired, cancelled or dropped. Called exactly once, after the last
+	 * callback has returned: on the thread that cancelled it, by the executor (see TW_REFUSED_DROP for one that
+	 * refuses), or by the caller of close; if it ended with its group, see group.h.
 	 */
 	tw_release_fn *release;
+
+	/*
+	 * Where and when exactly. All but the executor hold for a series too, as said with each.
+	 *
+	 * executor: other than the service's, which NULL stands for. It must outlive the service. It gets batches of its own
+	 * timers only, in the order that G6 promises; if it refuses, the service's on_refused says what follows, and
+	 * other executors' timers are not held up.
+	 */
+	tw_executor *executor;
+
+	/*
+	 * How late a run may start, as seen by the service's clock just before it; any value, 0: as late as may be. Counted from the
+	 * deadline, which for this is the instant that jitter and slack have chosen; rounding up to ticks and handing over count
+	 * as lateness, so a limit of less than three ticks is seldom kept. It holds in TW_CLOSE_RUN too. For a series each run is
+	 * judged by its own instant; what is not run is an overrun, does not count towards `count`, and the series goes on.
+	 */
+	uint64_t max_lateness_ns;
+
+	/*
+	 * May be due up to so much later, to share a wake-up with others: it gets the roundest tick within slack (that with
+	 * the largest power of two in its number). 0 .. TW_MAX_DELAY_NS. A reset chooses anew from the new deadline. A series chooses for
+	 * each run, while its nominal instants stay what they are; with a slack as long as the period it misses some.
+	 */
+	uint64_t slack_ns;
+
+	/*
+	 * Adds a random time of 0 .. jitter_ns, drawn once, when it is scheduled (config: seed). 0 .. TW_MAX_DELAY_NS. It moves the
+	 * first instant of a series, and with it the phase of all: series that begin together are spread, and stay
+	 * so. A reset draws no other, and adds none.
+	 */
+	uint64_t jitter_ns;
+	enum tw_late_policy late; /* must be 0 without max_lateness_ns */
+	uint32_t reserved_late;   /* 0 */
+
+	tw_group group; /* it becomes a member; {0}: of none */
 };
 
-/* -EINVAL also: task NULL or its size too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+/*
+ * -EINVAL also: task NULL or its size too small, unknown flags or policies, reserved fields not 0, an executor without sound ops.
+ * -ERANGE also: the delay or deadline with jitter and slack added. -E2BIG: non-zero bytes beyond the known struct. -ESHUTDOWN also: its
+ * group is closed. -ENOENT: its group was destroyed.
+ */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
 
 /*
@@ -267,6 +352,9 @@ TW_API tw_timer tw_self(void);
 
 /* How many nominal instants its series missed since the last run (0 outside, and for one-shots). */
 TW_API uint64_t tw_overruns(void);
+
+/* Whether this run started later than its max_lateness_ns allows (false outside, and without a limit). */
+TW_API bool tw_late(void);
 
 /* Whether it runs because of TW_CLOSE_RUN, perhaps before its time. */
 TW_API bool tw_closing(void);

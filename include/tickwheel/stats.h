@@ -20,7 +20,7 @@ struct tw_latency {
 };
 
 /*
- * At every quiet moment: scheduled == fired + cancelled + dropped + pending (G3). A snapshot taken while other
+ * At every quiet moment: scheduled == fired + cancelled + dropped + late_dropped + pending (G3). A snapshot taken while other
  * threads work may be out by what is in flight.
  */
 struct tw_stats {
@@ -34,7 +34,7 @@ struct tw_stats {
 
 	uint64_t rejected;     /* schedules answered with an error other than bad arguments */
 	uint64_t runs;         /* callbacks that have returned */
-	uint64_t overruns;     /* nominal instants that periodic timers missed */
+	uint64_t overruns;     /* nominal instants that periodic timers missed, or dropped as too late */
 	uint64_t resets;       /* successful tw_reset and tw_reset_at */
 	uint64_t resets_eager; /* of these: needed an entry of their own, since they moved to earlier */
 	uint64_t refused;      /* hand-overs that an executor refused (each try counts) */
@@ -52,6 +52,8 @@ struct tw_stats {
 	struct tw_latency lateness; /* tick due to hand-over */
 	struct tw_latency wait;     /* hand-over to start of the callback */
 	struct tw_latency run;      /* duration of callbacks */
+
+	uint64_t late_dropped; /* ended with TW_FATE_LATE */
 };
 
 /*

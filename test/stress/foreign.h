@@ -24,6 +24,9 @@ struct foreign {
 	pthread_t thread[FOREIGN_THREADS_MOST];
 };
 
+/* Whose thread this is, if it is one of a foreign's. */
+static _Thread_local tw_executor *foreign_here;
+
 static void foreign_grow(struct foreign *foreign)
 {
 	size_t room = foreign->room * 2;
@@ -72,6 +75,7 @@ static void *foreign_work(void *arg)
 {
 	bool give_back;
 	tw_batch *batch;
+	foreign_here = &((struct foreign *)arg)->base;
 	while ((batch = foreign_take(arg, &give_back)) != NULL)
 		if (give_back || tw_run_one(batch) < 0)
 			tw_run_drop(batch);

@@ -27,6 +27,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/stress/foreign.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
 
@@ -36,8 +37,11 @@ struct record {
 	/* Written before the timer is scheduled. */
 	tw_service *service;
 	enum record_kind kind;
-	bool has_release;
+	bool has_release, late_drop;
+	tw_group
+	    group; /* {0}: none. A member has a release: its end may come with the group's, which nobody else tells */
 	uint64_t period_ns;
+	tw_executor *named;   /* the executor that it named, or NULL */
 	uint32_t runs_wanted; /* count of a series, runs of a re-arming one-shot */
 	uint64_t seed;        /* for what its callback does */
 
@@ -68,6 +72,7 @@ static struct {
 	uint64_t number;
 	atomic_bool closing; /* close has been called */
 	bool may_drop;       /* the executor may refuse, and the policy is to drop */
+	bool may_run_inline; /* the executor may refuse, and the policy is that the driver runs it */
 	atomic_ullong resets, rejected, overruns_told, operations;
 } round_now;
 
@@ -137,7 +142,10 @@ static void note_cancel(struct record *r, int answer)
 		expect_over(r, "TW_CANCELLED");
 		break;
 	case TW_GONE:
-		expect_over(r, "TW_GONE");
+		if (r->group.id) /* its release may be still to come */
+			atomic_store(&r->ended, true);
+		else
+			expect_over(r, "TW_GONE");
 		break;
 	case TW_RUNNING:
 		note_running(r);
@@ -164,6 +172,8 @@ static void record_cancel_wait(struct record *r, uint64_t timeout_ns)
 	}
 	if (answer == TW_RUNNING && timeout_ns == TW_FOREVER)
 		violation(r, "waiting without bound answers TW_RUNNING");
+	if (answer == TW_GONE)
+		expect_over(r, "TW_GONE from a wait");
 	if (answer != TW_RUNNING && r->runs != atomic_load(&r->started))
 		violation(r, "what the callback wrote is not visible after a wait: %u runs", r->runs);
 }
@@ -235,7 +245,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);
-	else if (overruns != 0)
+	else if (overruns != 0 && !r->late_drop)
 		violation(r, "overruns of what is no fixed-rate series");
 	r->reset_calls_at_last_run = reset_calls;
 	atomic_fetch_add(&round_now.overruns_told, overruns);
@@ -254,6 +264,8 @@ static void record_enter(struct record *r)
 	r->runs++;
 	if (tw_self().id != r->timer.id)
 		violation(r, "tw_self() is another timer");
+	if (!round_now.may_run_inline && r->named && foreign_here != r->named)
+		violation(r, "a run by another executor than it named");
 	check_instant(r, now_ns);
 }
 
@@ -285,7 +297,7 @@ static void record_released(void *arg, enum tw_fate fate)
 /* ------------------------------------------------------------ the account */
 
 struct account {
-	uint64_t scheduled, fired, cancelled, dropped, runs;
+	uint64_t scheduled, fired, cancelled, dropped, late_dropped, runs;
 	uint64_t either; /* one-shots without release that ran and were cancelled in their run */
 };
 
@@ -311,7 +323,7 @@ static void account_fired(struct record *r)
 		violation(r, "fired after %u runs of %u", ran, r->runs_wanted);
 	if (atomic_load(&r->cancelled))
 		violation(r, "fired, and cancelled");
-	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && ran != r->runs_wanted)
+	if (atomic_load(&r->released_open) && !atomic_load(&r->running_seen) && !r->group.id && ran != r->runs_wanted)
 		violation(r, "ended as fired after %u runs of %u", ran, r->runs_wanted);
 }
 
@@ -324,9 +336,13 @@ static void account_told(struct account *sum, struct record *r)
 		account_fired(r);
 		sum->fired++;
 	} else if (fate == TW_FATE_CANCELLED) {
-		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen))
+		if (!atomic_load(&r->cancelled) && !atomic_load(&r->running_seen) && !r->group.id)
 			violation(r, "cancelled by nobody");
 		sum->cancelled++;
+	} else if (fate == TW_FATE_LATE) {
+		if (atomic_load(&r->cancelled) || !r->late_drop)
+			violation(r, "dropped as too late, and cancelled, or not meant to be");
+		sum->late_dropped++;
 	} else {
 		if (atomic_load(&r->cancelled))
 			violation(r, "dropped, and cancelled");
@@ -334,7 +350,7 @@ static void account_told(struct account *sum, struct record *r)
 			violation(r, "dropped before close");
 		sum->dropped++;
 	}
-	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen))
+	if (r->kind == ONE_SHOT && ran + (fate != TW_FATE_FIRED) != 1 && !atomic_load(&r->running_seen) && !r->group.id)
 		violation(r, "a one-shot with two fates");
 }
 

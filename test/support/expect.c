@@ -14,7 +14,7 @@ void expect_sound(tw_service *service)
 	int answer = tw_validate(service, why, sizeof(why));
 	cr_assert(answer == 0, "tw_validate answers %d: %s", answer, why);
 	struct tw_stats s = stats_of(service);
-	expect_eq(s.scheduled, s.fired + s.cancelled + s.dropped + s.pending);
+	expect_eq(s.scheduled, s.fired + s.cancelled + s.dropped + s.late_dropped + s.pending);
 }
 
 void expect_same_state(const struct tw_stats *before, const struct tw_stats *after)
@@ -23,6 +23,7 @@ void expect_same_state(const struct tw_stats *before, const struct tw_stats *aft
 	expect_eq(after->fired, before->fired);
 	expect_eq(after->cancelled, before->cancelled);
 	expect_eq(after->dropped, before->dropped);
+	expect_eq(after->late_dropped, before->late_dropped);
 	expect_eq(after->pending, before->pending);
 	expect_eq(after->runs, before->runs);
 	expect_eq(after->overruns, before->overruns);

@@ -74,6 +74,7 @@ void probe_run(void *arg)
 	    .overruns = tw_overruns(),
 	    .self = tw_self().id,
 	    .closing = tw_closing(),
+	    .late = tw_late(),
 	    .thread = pthread_self(),
 	};
 	note_event(probe->rig, event);
@@ -104,7 +105,7 @@ void probe_schedule_at(struct probe *probe, uint64_t deadline_ns)
 	expect_eq(tw_schedule_at(probe->rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
 }
 
-static struct tw_task task_of(struct probe *probe)
+struct tw_task probe_task(struct probe *probe)
 {
 	return (struct tw_task){
 	    .size = sizeof(struct tw_task),
@@ -114,9 +115,14 @@ static struct tw_task task_of(struct probe *probe)
 	};
 }
 
+void probe_schedule_task(struct probe *probe, const struct tw_task *task)
+{
+	expect_eq(tw_schedule_task(probe->rig->service, task, &probe->timer), 0);
+}
+
 void probe_schedule_released(struct probe *probe, uint64_t delay_ns)
 {
-	struct tw_task task = task_of(probe);
+	struct tw_task task = probe_task(probe);
 	task.when_ns = delay_ns;
 	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
 }
@@ -128,7 +134,7 @@ void probe_schedule_every(struct probe *probe, struct tw_period period)
 
 void probe_schedule_every_released(struct probe *probe, struct tw_period period)
 {
-	struct tw_task task = task_of(probe);
+	struct tw_task task = probe_task(probe);
 	task.period = &period;
 	expect_eq(tw_schedule_task(probe->rig->service, &task, &probe->timer), 0);
 }

@@ -30,6 +30,7 @@ struct event {
 	uint64_t overruns;
 	uint64_t self; /* tw_self().id */
 	bool closing;
+	bool late;
 	pthread_t thread;
 };
 
@@ -90,6 +91,10 @@ void probe_schedule_at(struct probe *probe, uint64_t deadline_ns);
 void probe_schedule_released(struct probe *probe, uint64_t delay_ns); /* with a release */
 void probe_schedule_every(struct probe *probe, struct tw_period period);
 void probe_schedule_every_released(struct probe *probe, struct tw_period period);
+
+/* The full form: a task for the probe, with a release, to be filled in; and its scheduling. */
+struct tw_task probe_task(struct probe *probe);
+void probe_schedule_task(struct probe *probe, const struct tw_task *task);
 
 struct tw_period rate_of(uint64_t first_ns, uint64_t period_ns, uint64_t count);
 struct tw_period delay_of(uint64_t first_ns, uint64_t period_ns, uint64_t count);

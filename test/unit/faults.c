@@ -202,3 +202,38 @@ Test(faults, rearming_without_memory)
 	tw_service_destroy(service);
 	tw_clock_manual_destroy(clock);
 }
+
+/* A service's first group: its request refused, nothing is left behind and the next try works. Later ones, members and cancels ask for nothing. */
+Test(faults, groups)
+{
+	tw_clock *clock;
+	tw_service *service = driven_by_hand(&clock);
+	tw_group group = {7}, second;
+	cr_assert_eq(tw_schedule(service, 0, count_run, NULL, NULL), 0);
+	cr_assert_eq(tw_clock_manual_advance_by(clock, TW_MILLISECOND),
+		     0); /* this thread has all that it needs to run callbacks */
+	cr_assert_eq(runs, 1u);
+	long before = faults_outstanding();
+	faults_arm(0, false);
+	cr_assert_eq(tw_group_create(service, &group), -ENOMEM);
+	cr_assert(faults_disarm());
+	cr_assert_eq(group.id, 7u);
+	cr_assert_eq(faults_outstanding(), before);
+	cr_assert_eq(tw_group_create(service, &group), 0);
+	faults_arm(0, true);
+	cr_assert_eq(tw_group_create(service, &second), 0);
+	for (int i = 0; i < 50; i++) {
+		struct tw_task task = {
+		    .size = sizeof task, .fn = count_run, .when_ns = TW_MILLISECOND, .group = i % 2 ? group : second};
+		cr_assert_eq(tw_schedule_task(service, &task, NULL), 0);
+	}
+	cr_assert_eq(tw_group_cancel(service, group), 0);
+	cr_assert_eq(tw_group_destroy(service, second), 0);
+	cr_assert_eq(tw_clock_manual_advance_by(clock, 2 * TW_MILLISECOND), 0);
+	cr_assert_not(faults_disarm(), "groups asked for memory");
+	cr_assert_eq(runs, 1u);
+	cr_assert_eq(stats_of(service).cancelled, 50u);
+	check_valid(service);
+	cr_assert_eq(tw_service_destroy(service), 0);
+	tw_clock_manual_destroy(clock);
+}

@@ -75,6 +75,14 @@ Test(bad_input, of_schedule_every)
 	bad.mode = (enum tw_period_mode) - 1;
 	expect_eq(every(&s, &out, &bad), -EINVAL);
 	bad = good;
+	bad.missed = (enum tw_missed_policy)3;
+	expect_eq(every(&s, &out, &bad), -EINVAL);
+	bad.missed = (enum tw_missed_policy) - 1;
+	expect_eq(every(&s, &out, &bad), -EINVAL);
+	bad = good;
+	bad.reserved = 1;
+	expect_eq(every(&s, &out, &bad), -EINVAL);
+	bad = good;
 	bad.size = 0;
 	expect_eq(every(&s, &out, &bad), -EINVAL);
 	bad = good;
@@ -135,6 +143,93 @@ Test(bad_input, of_schedule_task)
 	bad.reserved = 1;
 	expect_eq(task(&s, &out, &bad), -EINVAL);
 	expect_eq(out.id, UNTOUCHED);
+	close_subject(&s);
+}
+
+static int never_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self, (void)batch, (void)n;
+	return -EAGAIN;
+}
+
+Test(bad_input, of_the_options_of_a_task)
+{
+	struct subject s;
+	open_subject(&s);
+	tw_timer out = {UNTOUCHED};
+	const struct tw_task good = {.size = sizeof(good), .fn = probe_run, .arg = &s.probe, .release = probe_release};
+	struct tw_task bad = good;
+	bad.max_lateness_ns = MS;
+	bad.late = (enum tw_late_policy)2;
+	expect_eq(task(&s, &out, &bad), -EINVAL);
+	bad.late = (enum tw_late_policy) - 1;
+	expect_eq(task(&s, &out, &bad), -EINVAL);
+	bad = good;
+	bad.late = TW_LATE_DROP; /* late by how much? */
+	expect_eq(task(&s, &out, &bad), -EINVAL);
+	bad = good;
+	bad.reserved_late = 1;
+	expect_eq(task(&s, &out, &bad), -EINVAL);
+	const struct tw_executor_ops no_submit = {.size = sizeof(no_submit)};
+	const struct tw_executor_ops small = {.size = sizeof(small) - 1, .submit = never_submit};
+	tw_executor no_ops = {NULL}, without = {&no_submit}, older = {&small};
+	tw_executor *const unsound[] = {&no_ops, &without, &older};
+	for (int i = 0; i < 3; i++) {
+		bad = good;
+		bad.executor = unsound[i];
+		expect_eq(task(&s, &out, &bad), -EINVAL);
+	}
+	expect_eq(out.id, UNTOUCHED);
+	close_subject(&s);
+}
+
+/* Delay or deadline, jitter and slack: each, and their sum. */
+Test(bad_input, of_the_options_of_a_task_out_of_range)
+{
+	const uint64_t most_ns = TW_MAX_DELAY_NS, half_ns = most_ns / 2;
+	const struct {
+		uint64_t when_ns, jitter_ns, slack_ns;
+	} bad[] = {
+	    {0, most_ns + 1, 0},
+	    {0, UINT64_MAX, 0},
+	    {0, 0, most_ns + 1},
+	    {0, 0, UINT64_MAX},
+	    {most_ns, 1, 0},
+	    {most_ns, 0, 1},
+	    {half_ns, half_ns, 1},
+	    {half_ns + 1, half_ns / 2, half_ns / 2},
+	    {most_ns, most_ns, most_ns},
+	    {1, UINT64_MAX, UINT64_MAX},
+	};
+	struct subject s;
+	open_subject(&s);
+	struct tw_period period = rate_of(0, MS, 0);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct tw_task t = {.size = sizeof(t), .fn = probe_run, .arg = &s.probe, .release = probe_release};
+		tw_timer out = {UNTOUCHED};
+		t.when_ns = bad[i].when_ns;
+		t.jitter_ns = bad[i].jitter_ns;
+		t.slack_ns = bad[i].slack_ns;
+		expect_eq(task(&s, &out, &t), -ERANGE);
+		expect_eq(out.id, 0);
+		t.flags = TW_TASK_AT;
+		t.when_ns += RIG_START_NS;
+		expect_eq(task(&s, &out, &t), -ERANGE);
+		t.flags = 0;
+		t.when_ns = 0;
+		t.period = &period;
+		period.first_ns = bad[i].when_ns;
+		expect_eq(task(&s, &out, &t), -ERANGE);
+	}
+	struct tw_task longest = {.size = sizeof(longest), .fn = probe_run, .arg = &s.probe};
+	longest.when_ns = half_ns;
+	longest.jitter_ns = longest.slack_ns = half_ns / 2;
+	tw_timer out;
+	struct tw_stats after = stats_of(s.rig.service);
+	expect_same_state(&s.before, &after);
+	expect_eq(task(&s, &out, &longest), 0);
+	expect_eq(tw_cancel(s.rig.service, out), TW_CANCELLED);
+	s.before = stats_of(s.rig.service);
 	close_subject(&s);
 }
 

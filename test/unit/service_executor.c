@@ -186,6 +186,27 @@ Test(executor, that_refuses_drops_where_that_is_the_policy)
 	close_with(&rig, &queue);
 }
 
+/* Due, but not handed over for want of budget, and then moved. */
+Test(executor, that_refuses_drops_nothing_that_was_moved_to_later)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_DROP);
+	schedule_probes(&rig, 30, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+	expect_eq(tw_advance(rig.service, 10), 10);
+	queue.refuse = SIZE_MAX;
+	expect_eq(tw_reset(rig.service, probes[20].timer, SECOND), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(stats_of(rig.service).dropped, 19);
+	queue.refuse = 0;
+	expect_eq(queue_executor_run_all(&queue), 10);
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probes[20].runs, 1);
+	close_with(&rig, &queue);
+}
+
 /* ------------------------------------------------------------ giving back */
 
 Test(executor, that_gives_a_run_back_gets_it_again)

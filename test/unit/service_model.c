@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
+#include "wheel/timing.h"
 
 TestSuite(model, .timeout = 60);
 
@@ -26,6 +27,9 @@ struct twin {
 
 	uint64_t period_ns; /* 0: a one-shot */
 	bool fixed_delay;
+	enum tw_missed_policy missed_policy;
+	uint64_t slack_ns, max_lateness_ns;
+	bool late_drop;
 	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
 	uint64_t runs_left; /* 0: no end */
 	uint64_t missed;    /* to be told to the next run */
@@ -42,6 +46,7 @@ static struct {
 	uint64_t turns;
 	uint64_t driven_from_ns; /* the clock when the present drive began */
 	bool in_deadline_order;  /* the present drive is an advance of the clock */
+	uint64_t random;         /* the service's draws for this thread, mirrored */
 	struct tw_stats wanted;
 	uint64_t missed_at_end; /* instants that series missed in runs in which they were cancelled: counted or not */
 } m;
@@ -71,9 +76,24 @@ static uint64_t below(uint64_t bound)
 
 /* ------------------------------------------------------------ the twin's time */
 
+/* The roundest tick within its slack, by trying; ticks count from the clock's start. */
+static uint64_t within_slack(const struct twin *t, uint64_t deadline_ns)
+{
+	uint64_t tick_ns = m.rig.tick_ns, first_ns = rig_tick_of(&m.rig, deadline_ns);
+	if (deadline_ns <= RIG_START_NS || first_ns > deadline_ns + t->slack_ns)
+		return deadline_ns;
+	uint64_t first = (first_ns - RIG_START_NS) / tick_ns;
+	uint64_t last = (deadline_ns + t->slack_ns - RIG_START_NS) / tick_ns;
+	unsigned shift = 63;
+	while (last >> shift << shift < first || last >> shift == 0)
+		shift--;
+	uint64_t tick = last >> shift << shift;
+	return tick == first ? deadline_ns : RIG_START_NS + tick * tick_ns;
+}
+
 static void twin_arm(struct twin *t, uint64_t deadline_ns)
 {
-	uint64_t now_ns = rig_now(&m.rig), due_ns = rig_tick_of(&m.rig, deadline_ns);
+	uint64_t now_ns = rig_now(&m.rig), due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
 	t->nominal_ns = deadline_ns;
 	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
 	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns; /* due at once: with the next turn */
@@ -104,6 +124,12 @@ static void check_order(const struct twin *t)
 	}
 }
 
+static bool is_late(const struct twin *t)
+{
+	uint64_t due_ns = within_slack(t, t->nominal_ns), now_ns = rig_now(&m.rig);
+	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
+}
+
 static void check_run(const struct twin *t)
 {
 	uint64_t now_ns = rig_now(&m.rig);
@@ -113,23 +139,42 @@ static void check_run(const struct twin *t)
 	timer_assert(t, tw_overruns() == t->missed, "missed instants");
 	timer_assert(t, tw_self().id == t->timer.id, "self");
 	timer_assert(t, !tw_closing(), "closing");
+	timer_assert(t, tw_late() == is_late(t), "told to be late");
+	timer_assert(t, !t->late_drop || !is_late(t), "run though too late");
 	check_order(t);
 }
 
 /* ------------------------------------------------------------ the twin's fates */
 
-static void twin_end(struct twin *t, bool cancelled)
+static void twin_end(struct twin *t, uint64_t *wanted)
 {
 	t->alive = false;
 	m.stale[below(STALE)] = t->timer;
-	*(cancelled ? &m.wanted.cancelled : &m.wanted.fired) += 1;
+	++*wanted;
+}
+
+static void release_twin(void *arg, enum tw_fate fate)
+{
+	struct twin *t = arg;
+	if (fate != TW_FATE_LATE)
+		return;
+	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t), "dropped, but not too late");
+	twin_end(t, &m.wanted.late_dropped);
+}
+
+/* Of `past` instants that are past, so many get no run. */
+static uint64_t passed_over(const struct twin *t, uint64_t past)
+{
+	if (t->missed_policy == TW_MISSED_BURST)
+		return 0;
+	return t->missed_policy == TW_MISSED_COALESCE ? past - 1 : past;
 }
 
 static void twin_next_of_series(struct twin *t, uint64_t now_ns)
 {
 	uint64_t next_ns = t->fixed_delay ? now_ns + t->period_ns : t->nominal_ns + t->period_ns;
 	if (next_ns <= now_ns) {
-		t->missed = (now_ns - next_ns) / t->period_ns + 1;
+		t->missed = passed_over(t, (now_ns - next_ns) / t->period_ns + 1);
 		next_ns += t->missed * t->period_ns;
 		*(t->cancelled ? &m.missed_at_end : &m.wanted.overruns) += t->missed;
 	}
@@ -146,9 +191,9 @@ static void twin_finish(struct twin *t)
 	else if (!last)
 		twin_arm(t, t->re_armed_ns);
 	if (t->cancelled)
-		twin_end(t, t->re_armed || t->period_ns);
+		twin_end(t, t->re_armed || t->period_ns ? &m.wanted.cancelled : &m.wanted.fired);
 	else if (last)
-		twin_end(t, false);
+		twin_end(t, &m.wanted.fired);
 	if (t->runs_left)
 		t->runs_left--;
 }
@@ -196,10 +241,30 @@ static struct twin *free_twin(void)
 	return NULL;
 }
 
+static struct tw_task task_of(struct twin *t)
+{
+	return (struct tw_task){.size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
+}
+
+/* What a task may have beside its deadline. The jitter that it will be given. */
+static uint64_t add_options(struct twin *t, struct tw_task *task, bool may_jitter)
+{
+	uint64_t tick_ns = m.rig.tick_ns;
+	if (below(2))
+		t->slack_ns = task->slack_ns = below(below(4) ? 20 * tick_ns : 3000 * tick_ns);
+	if (below(2))
+		t->max_lateness_ns = task->max_lateness_ns = below(40 * tick_ns);
+	if (!may_jitter || below(2))
+		return 0;
+	task->jitter_ns = 1 + below(random_span() + 1);
+	return tw__random_upto(&m.random, task->jitter_ns);
+}
+
 static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 {
 	uint64_t tick_ns = m.rig.tick_ns;
 	struct tw_period period = rate_of(random_span(), 1 + below(300 * tick_ns), 1 + below(40));
+	struct tw_task task = task_of(t);
 	t->on_ticks = below(2);
 	if (t->on_ticks) {
 		period.period_ns = (1 + below(300)) * tick_ns;
@@ -209,10 +274,33 @@ static int schedule_series(struct twin *t, uint64_t *deadline_ns)
 		*deadline_ns += period.first_ns;
 	}
 	period.mode = below(2) ? TW_FIXED_RATE : TW_FIXED_DELAY;
+	period.missed = t->missed_policy = (enum tw_missed_policy)below(3);
 	t->period_ns = period.period_ns;
 	t->fixed_delay = period.mode == TW_FIXED_DELAY;
 	t->runs_left = period.count;
-	return tw_schedule_every(m.rig.service, &period, run_twin, t, &t->timer);
+	if (below(2))
+		return tw_schedule_every(m.rig.service, &period, run_twin, t, &t->timer);
+	*deadline_ns += add_options(t, &task, !t->on_ticks);
+	task.period = &period;
+	return tw_schedule_task(m.rig.service, &task, &t->timer);
+}
+
+/* With slack it takes its place when it is filed; without, it has one by its delay or deadline, as a plain one (G6). */
+static int schedule_with_options(struct twin *t, uint64_t span_ns, uint64_t *deadline_ns)
+{
+	struct tw_task task = task_of(t);
+	uint64_t jitter_ns = add_options(t, &task, true);
+	bool at = below(3) == 0;
+	task.when_ns = at ? *deadline_ns : span_ns;
+	task.flags = at ? TW_TASK_AT : 0;
+	t->delay_ns = at ? UINT64_MAX : span_ns + jitter_ns;
+	t->untouched = t->slack_ns == 0;
+	if (t->max_lateness_ns && below(2)) {
+		task.late = TW_LATE_DROP;
+		t->late_drop = true;
+	}
+	*deadline_ns += jitter_ns;
+	return tw_schedule_task(m.rig.service, &task, &t->timer);
 }
 
 static int schedule_one_shot(struct twin *t, uint64_t *deadline_ns)
@@ -221,6 +309,8 @@ static int schedule_one_shot(struct twin *t, uint64_t *deadline_ns)
 	t->untouched = true;
 	t->delay_ns = span_ns;
 	*deadline_ns += span_ns;
+	if (below(4) == 0)
+		return schedule_with_options(t, span_ns, deadline_ns);
 	if (below(3))
 		return tw_schedule(m.rig.service, span_ns, run_twin, t, &t->timer);
 	t->delay_ns = UINT64_MAX;
@@ -253,7 +343,7 @@ static void step_cancel(struct twin *t)
 		t->cancelled = true;
 	} else {
 		timer_assert(t, answer == TW_CANCELLED, "cancel");
-		twin_end(t, true);
+		twin_end(t, &m.wanted.cancelled);
 	}
 }
 
@@ -399,6 +489,7 @@ static void check_ledger(void)
 	model_assert(stats.scheduled == m.wanted.scheduled, "scheduled");
 	model_assert(stats.fired == m.wanted.fired, "fired");
 	model_assert(stats.cancelled == m.wanted.cancelled, "cancelled");
+	model_assert(stats.late_dropped == m.wanted.late_dropped, "dropped as too late");
 	model_assert(stats.pending == pending, "pending");
 	model_assert(stats.runs == m.wanted.runs, "runs");
 	model_assert(stats.overruns >= m.wanted.overruns, "overruns");
@@ -424,6 +515,8 @@ static void run_program(uint64_t seed)
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = ticks_ns[below(6)];
 	cfg.buckets = buckets[below(4)];
+	cfg.seed = seed + 1;
+	m.random = tw__random_of_lane(cfg.seed, 0);
 	rig_open(&m.rig, &cfg);
 	for (int i = 0; i < STEPS; i++) {
 		uint64_t dice = below(12);

@@ -1,0 +1,91 @@
+/*
+ * Groups: all timers of a connection or a tenant, cancelled by one call whose cost does not depend on how many they are.
+ *
+ *     tw_group group;
+ *     tw_group_create(service, &group);
+ *     struct tw_task task = {.size = sizeof task, .fn = on_timeout, .arg = connection, .when_ns = TW_SECOND, .group = group};
+ *     tw_schedule_task(service, &task, &timer);
+ *     ...
+ *     tw_group_cancel_wait(service, group, TW_FOREVER);
+ *     tw_group_destroy(service, group);
+ *     free(connection);
+ *
+ * A timer becomes a member when it is scheduled with struct tw_task's `group`, and stays one until its end. A member can be
+ * cancelled and moved by itself like any other timer.
+ *
+ * A cancelled member. When tw_group_cancel has returned, no member is claimed any more; for each one
+ *   that was not running   tw_cancel answers TW_GONE, tw_reset -ENOENT; it counts as cancelled from then on (tw_stats)
+ *   that was running       they answer TW_RUNNING and -EBUSY (from its own callback -ECANCELED): as after a cancel of its own a
+ *                          series ends with that run and a one-shot cannot be re-armed
+ * Members that were not running are **settled** later: their releases called, their slots given back. That begins within a tick, also if
+ * the service sleeps, and is done in small pieces on the executor. With a manual drive it is done by tw_advance. So TW_GONE from
+ * tw_cancel does not say that a release has returned; tw_cancel_wait and tw_group_cancel_wait do. What these two find unsettled,
+ * they settle themselves: they wait for nobody but those who run a callback or a release at that moment, and so the releases
+ * may run on the calling thread. An executor that refuses is offered the settling again, also with TW_REFUSED_DROP; at close its caller does it.
+ *
+ * All calls but create may be made from any thread, from callbacks and releases, at the same time and on a closed service. A handle of
+ * a group that was destroyed is harmless: -ENOENT. None of the calls allocates, but for the first create of a service.
+ */
+#ifndef TICKWHEEL_GROUP_H
+#define TICKWHEEL_GROUP_H
+
+#include "service.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Makes a group without members. It lives until it is destroyed, or its service is. Any thread. 64 bytes.
+ * 0. -EINVAL: NULL. -ENOMEM. -EAGAIN: max_timers groups (65536 if that is more, 16 Mi at most) exist, those included that were destroyed
+ * and have members to settle. -ESHUTDOWN: the service is closed. *out is written on success only.
+ */
+TW_API int tw_group_create(tw_service *service, tw_group *out);
+
+/*
+ * Cancels all members, as tw_cancel does with each of them, in a time that does not depend on their number. Never blocks. The group
+ * stays as it is: what is scheduled with it from now on is not concerned.
+ * 0. -ENOENT: destroyed, or never was. -EINVAL: service NULL.
+ */
+TW_API int tw_group_cancel(tw_service *service, tw_group group);
+
+/*
+ * Cancels, and waits until each member that was there at the call has come to its end: callbacks and releases have returned, and what
+ * they wrote is visible; the args may be freed. Members that are scheduled meanwhile are neither cancelled nor waited for.
+ * TW_CANCELLED (0): so it is. TW_RUNNING: timeout_ns ran out (0: it does not wait, and settles nothing). TW_SELF: called from a callback or a
+ * release of a member: cancelled, nothing was waited for. -ENOENT, -EINVAL as above. Two callbacks that wait for
+ * each other's groups wait for ever.
+ */
+TW_API int tw_group_cancel_wait(tw_service *service, tw_group group, uint64_t timeout_ns);
+
+/*
+ * Cancels, and ends the group: from now on scheduling with it answers -ESHUTDOWN, so that no member can come after those which were cancelled.
+ * A group that is closed already stays so. 0, -ENOENT, -EINVAL as tw_group_cancel.
+ */
+TW_API int tw_group_close(tw_service *service, tw_group group);
+
+/*
+ * Closes, and gives the handle up: from now on every call with it, scheduling too, answers -ENOENT. What the group needed is used again
+ * when its last member has been settled. Does not wait: to free what members work on, call tw_group_close and tw_group_cancel_wait
+ * before. 0, -ENOENT, -EINVAL as tw_group_cancel.
+ */
+TW_API int tw_group_destroy(tw_service *service, tw_group group);
+
+/* Gauges of one group, hints: true when looked at. */
+struct tw_group_stats {
+	size_t size; /* in: sizeof(struct tw_group_stats) */
+	uint64_t
+	    members; /* timers that have not come to their end: pending, running, or cancelled and not settled yet */
+	uint64_t running; /* of these: callbacks or their releases under way */
+};
+
+/*
+ * Fills *out. Takes the group's lock for a moment. 0. -ENOENT: destroyed, or never was. -EINVAL: NULL, or out->size smaller than one gauge.
+ * A larger or smaller `size` than the library's is fine, as with tw_stats_get.
+ */
+TW_API int tw_group_stats_get(tw_service *service, tw_group group, struct tw_group_stats *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

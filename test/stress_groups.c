@@ -1,0 +1,430 @@
+/*
+ * stress_groups SECONDS [SEED]: groups under stress.
+ *
+ * Threads schedule members of a few groups, cancel, move and wait for them, while they cancel, wait for, close, destroy and make again
+ * the groups themselves, until the service is closed at a random moment. The rules:
+ *   - once a group's cancel has returned, none of the members it met is told TW_CANCELLED or moved, at most the run
+ *     that had been claimed still comes, and after TW_GONE or -ENOENT none;
+ *   - when its cancel_wait has returned TW_CANCELLED, the members it met neither run nor are released any more;
+ *   - each accepted member is released exactly once, after its last run; runs do not overlap; the ledger balances.
+ *
+ * A seed repeats what is tried, not how the threads interleave.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#pragma GCC diagnostic ignored "-Wunused-function" /* not all of the ledger's rules are used */
+#include "test/stress/foreign.h"
+#include "test/stress/record.h"
+
+enum { GROUPS = 5, THREADS = 4, RECORDS = 20000, MET_MOST = 4000 };
+
+struct member {
+	struct record record; /* of it: service, timer, accepted, started, inside, releases, fate, ended, limit */
+	tw_group group;
+	atomic_bool cancelled_with_group; /* such a cancel has returned */
+	atomic_bool running_told;         /* after that, to a cancel */
+};
+
+static struct {
+	tw_service *service;
+	_Atomic uint64_t groups[GROUPS];
+	struct member *members;
+	atomic_size_t used;
+	atomic_bool stop;
+	bool inline_callbacks;
+} shared;
+
+static void pause_ns(uint64_t ns)
+{
+	const struct timespec span = {.tv_nsec = (long)ns};
+	nanosleep(&span, NULL);
+}
+
+/* Now and then so long that only settling can end it. */
+static uint64_t random_span(uint64_t *seed)
+{
+	return random_below(seed, random_percent(seed, 20) ? 1000 * TW_SECOND : 2 * TW_MILLISECOND);
+}
+
+/* ------------------------------------------------------------ callbacks */
+
+static void meddle_with_group(uint64_t *seed, bool may_wait);
+
+static void fire(void *arg)
+{
+	struct member *m = arg;
+	struct record *r = &m->record;
+	if (atomic_load(&r->ended))
+		violation(r, "a run after the member's end");
+	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
+		violation(r, "a further run after its group was cancelled");
+	if (atomic_fetch_add(&r->inside, 1) != 0)
+		violation(r, "two runs of one member overlap");
+	uint64_t seed = r->seed + ++r->runs;
+	if (random_percent(&seed, 2))
+		pause_ns(random_below(&seed, shared.inline_callbacks ? 100000 : 1000000));
+	if (random_percent(&seed, 2))
+		meddle_with_group(&seed, false);
+	if (r->kind == RE_ARMING && r->runs < r->runs_wanted) {
+		int answer = tw_reset(r->service, r->timer, random_span(&seed));
+		if (answer && answer != -ESHUTDOWN && answer != -ECANCELED)
+			violation(r, "a re-arm answers %d", answer);
+	}
+	atomic_fetch_sub(&r->inside, 1);
+}
+
+static void released(void *arg, enum tw_fate fate)
+{
+	struct member *m = arg;
+	struct record *r = &m->record;
+	if (atomic_load(&r->inside) != 0)
+		violation(r, "released while its callback runs");
+	atomic_store(&r->ended, true);
+	atomic_store(&r->fate, fate);
+	uint64_t seed = r->seed;
+	if (random_percent(&seed, 2))
+		meddle_with_group(&seed, false);
+	if (atomic_fetch_add(&r->releases, 1) != 0)
+		violation(r, "a second release");
+}
+
+/* ------------------------------------------------------------ members */
+
+static void schedule(uint64_t *seed)
+{
+	size_t place = atomic_fetch_add(&shared.used, 1);
+	if (place >= RECORDS)
+		return;
+	struct member *m = &shared.members[place];
+	struct record *r = &m->record;
+	enum record_kind kind = random_percent(seed, 50) ? ONE_SHOT : (enum record_kind)(1 + random_below(seed, 3));
+	record_prepare(r, shared.service, kind, random_percent(seed, 70));
+	r->seed = random_next(seed);
+	r->runs_wanted = kind == ONE_SHOT ? 1 : UINT32_MAX;
+	m->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
+	struct tw_period period = {.size = sizeof(period),
+				   .first_ns = random_below(seed, 3 * TW_MILLISECOND),
+				   .period_ns = 1 + random_span(seed),
+				   .mode = kind == FIXED_RATE ? TW_FIXED_RATE : TW_FIXED_DELAY};
+	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
+	struct tw_task task = {
+	    .size = sizeof(task),
+	    .fn = fire,
+	    .arg = m,
+	    .when_ns = series ? 0 : random_below(seed, random_percent(seed, 50) ? 3 * TW_MILLISECOND : TW_SECOND),
+	    .period = series ? &period : NULL,
+	    .release = r->has_release ? released : NULL,
+	    .group = m->group};
+	int answer = tw_schedule_task(shared.service, &task, &r->timer);
+	if (answer == 0)
+		atomic_store(&r->accepted, true);
+	else if (answer != -ESHUTDOWN && answer != -ENOENT && answer != -EAGAIN)
+		violation(r, "scheduling answers %d", answer);
+	else
+		atomic_fetch_add(&round_now.rejected, 1);
+}
+
+static void note_gone(struct record *r)
+{
+	atomic_store(&r->ended, true);
+	if (atomic_load(&r->inside) != 0)
+		violation(r, "gone while its callback runs");
+}
+
+static void cancel(struct member *m, bool wait, uint64_t timeout_ns)
+{
+	struct record *r = &m->record;
+	bool was_cancelled = atomic_load(&m->cancelled_with_group);
+	int answer = wait ? tw_cancel_wait(r->service, r->timer, timeout_ns) : tw_cancel(r->service, r->timer);
+	if (answer == TW_CANCELLED && was_cancelled)
+		violation(r, "TW_CANCELLED after its group's cancel");
+	if (answer == TW_RUNNING && wait && timeout_ns == TW_FOREVER)
+		violation(r, "waiting without bound answers TW_RUNNING");
+	if (answer == TW_RUNNING && was_cancelled)
+		atomic_store(&m->running_told, true);
+	if (answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED)
+		note_gone(r);
+	if (wait && answer != TW_RUNNING && r->has_release && atomic_load(&r->releases) != 1)
+		violation(r, "cancel_wait answers %d before its release has returned", answer);
+}
+
+static void move(struct member *m, uint64_t *seed)
+{
+	struct record *r = &m->record;
+	bool was_cancelled = atomic_load(&m->cancelled_with_group);
+	int answer = tw_reset(r->service, r->timer, random_below(seed, 5 * TW_MILLISECOND));
+	if (answer == 0 && was_cancelled)
+		violation(r, "moved after its group's cancel");
+	if (answer == -ENOENT)
+		atomic_store(&r->ended, true);
+}
+
+static void meddle(uint64_t *seed)
+{
+	size_t used = atomic_load(&shared.used), newest = used < RECORDS ? used : RECORDS;
+	if (!newest)
+		return;
+	size_t back = random_below(seed, newest < 500 ? newest : 500);
+	struct member *m = &shared.members[newest - 1 - back];
+	if (!atomic_load(&m->record.accepted))
+		return;
+	unsigned dice = (unsigned)random_below(seed, 10);
+	if (dice < 4)
+		cancel(m, false, 0);
+	else if (dice < 6)
+		cancel(m, true, random_percent(seed, 50) ? TW_FOREVER : 0);
+	else
+		move(m, seed);
+}
+
+/* ------------------------------------------------------------ groups */
+
+/* The members that a cancel of the group which begins now must meet. */
+static size_t members_of(tw_group group, struct member **met)
+{
+	size_t used = atomic_load(&shared.used), n = 0;
+	for (size_t i = used < RECORDS ? used : RECORDS; i-- > 0 && n < MET_MOST;) {
+		struct member *m = &shared.members[i];
+		if (atomic_load(&m->record.accepted) && m->group.id == group.id &&
+		    !atomic_load(&m->cancelled_with_group))
+			met[n++] = m;
+	}
+	return n;
+}
+
+/* What was claimed before the cancel may still show: one run. */
+static void note_cancelled(struct member **met, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		lower_limit(&met[i]->record, atomic_load(&met[i]->record.started) + 1);
+		atomic_store(&met[i]->cancelled_with_group, true);
+	}
+}
+
+static void expect_settled(struct member **met, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct record *r = &met[i]->record;
+		note_gone(r);
+		if (r->has_release && atomic_load(&r->releases) != 1)
+			violation(r, "its group was waited for, and it is not released");
+		if (tw_cancel(r->service, r->timer) != TW_GONE)
+			violation(r, "its group was waited for, and it is not gone");
+	}
+}
+
+static void expect_answer(int answer, int other)
+{
+	if (answer != 0 && answer != -ENOENT && answer != other)
+		violation(NULL, "a group call answers %d", answer);
+}
+
+static void make_again(_Atomic uint64_t *place, tw_group group, bool closed_first)
+{
+	if (closed_first)
+		expect_answer(tw_group_close(shared.service, group), 0);
+	expect_answer(tw_group_destroy(shared.service, group), 0);
+	tw_group fresh;
+	if (tw_group_create(shared.service, &fresh) != 0)
+		return;
+	if (!atomic_compare_exchange_strong(place, &group.id, fresh.id))
+		expect_answer(tw_group_destroy(shared.service, fresh), 0);
+}
+
+static void meddle_with_group(uint64_t *seed, bool may_wait)
+{
+	static _Thread_local struct member *met[MET_MOST];
+	static _Thread_local bool inside; /* of releases that this very call runs */
+	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
+	tw_group group = {atomic_load(place)};
+	unsigned dice = (unsigned)random_below(seed, 100);
+	if (inside || dice < 10) {
+		struct tw_group_stats stats = {.size = sizeof(stats)};
+		expect_answer(tw_group_stats_get(shared.service, group, &stats), 0);
+		return;
+	}
+	if (dice < 25) {
+		make_again(place, group, dice < 15);
+		return;
+	}
+	inside = true;
+	size_t n = members_of(group, met);
+	int answer;
+	if (may_wait && dice < 60) {
+		answer =
+		    tw_group_cancel_wait(shared.service, group, dice < 50 ? TW_FOREVER : random_below(seed, 100000));
+		expect_answer(answer, dice < 50 ? 0 : TW_RUNNING);
+		if (answer == TW_CANCELLED)
+			expect_settled(met, n);
+	} else {
+		answer = tw_group_cancel(shared.service, group);
+		expect_answer(answer, 0);
+	}
+	if (answer != -ENOENT)
+		note_cancelled(met, n);
+	inside = false;
+}
+
+/* ------------------------------------------------------------ one round */
+
+static void *produce(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg;
+	while (!atomic_load(&shared.stop)) {
+		unsigned dice = (unsigned)random_below(&seed, 1000);
+		if (dice < 500)
+			schedule(&seed);
+		else if (dice < 970)
+			meddle(&seed);
+		else if (dice < 990)
+			meddle_with_group(&seed, true);
+		else
+			pause_ns(random_below(&seed, dice < 999 ? 300000 : 10000000)); /* it may go to sleep */
+		atomic_fetch_add_explicit(&round_now.operations, 1, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+static void *drive(void *arg)
+{
+	int answer = 0;
+	while (answer >= 0 || answer == -EBUSY) {
+		answer = tw_advance(arg, TW_NO_LIMIT);
+		pause_ns(200000);
+	}
+	return NULL;
+}
+
+static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand, bool *is_foreign)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = random_percent(seed, 50) ? 0 : 100000};
+	unsigned executor = (unsigned)random_below(seed, 4);
+	*by_hand = random_percent(seed, 20);
+	*is_foreign = executor == 1;
+	cfg.drive = *by_hand ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
+	cfg.on_refused = (enum tw_on_refused)random_below(seed, 3);
+	shared.inline_callbacks = executor == 0 || cfg.on_refused == TW_REFUSED_INLINE;
+	if (executor == 0) {
+		cfg.executor = tw_executor_inline();
+	} else if (*is_foreign) {
+		foreign_start(foreign, random_next(seed), 1 + (unsigned)random_below(seed, FOREIGN_THREADS_MOST));
+		foreign->refuse_percent = random_percent(seed, 50) ? 20 : 0;
+		foreign->give_back_percent = random_percent(seed, 50) ? 5 : 0;
+		cfg.executor = &foreign->base;
+	} else {
+		cfg.workers = 1 + (uint32_t)random_below(seed, 3);
+	}
+	if (tw_service_create(&shared.service, &cfg) != 0)
+		violation(NULL, "no service");
+	for (int i = 0; i < GROUPS; i++) {
+		tw_group group;
+		if (tw_group_create(shared.service, &group) != 0)
+			violation(NULL, "no group");
+		atomic_store(&shared.groups[i], group.id);
+	}
+}
+
+static void check_member(struct member *m, struct account *sum)
+{
+	struct record *r = &m->record;
+	unsigned releases = atomic_load(&r->releases), ran = atomic_load(&r->started);
+	if (!atomic_load(&r->accepted)) {
+		if (ran || releases)
+			violation(r, "a refused member lives");
+		return;
+	}
+	sum->scheduled++;
+	sum->runs += ran;
+	if (atomic_load(&r->inside) || releases != r->has_release)
+		violation(r, "not at its end");
+	if (r->has_release && atomic_load(&r->fate) == TW_FATE_CANCELLED)
+		sum->cancelled++;
+	if (r->kind == ONE_SHOT && r->has_release && ran == (atomic_load(&r->fate) != TW_FATE_FIRED))
+		violation(r, "a one-shot with another fate than it was told");
+	if (atomic_load(&m->running_told) && !r->has_release && !ran)
+		violation(r, "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
+}
+
+static void check_all(struct account *total)
+{
+	struct account sum = {0};
+	size_t used = atomic_load(&shared.used);
+	for (size_t i = 0; i < used && i < RECORDS; i++)
+		check_member(&shared.members[i], &sum);
+	struct tw_stats stats = {.size = sizeof(stats)};
+	tw_stats_get(shared.service, &stats);
+	if (stats.scheduled != sum.scheduled || stats.pending || stats.runs != sum.runs ||
+	    stats.fired + stats.cancelled + stats.dropped != sum.scheduled || stats.cancelled < sum.cancelled ||
+	    stats.rejected != atomic_load(&round_now.rejected))
+		violation(NULL, "the ledger does not balance");
+	for (int i = 0; i < GROUPS; i++) {
+		struct tw_group_stats gauges = {.size = sizeof(gauges)};
+		int answer = tw_group_stats_get(shared.service, (tw_group){atomic_load(&shared.groups[i])}, &gauges);
+		if (answer != -ENOENT && (answer || gauges.members || gauges.running))
+			violation(NULL, "a group has %" PRIu64 " members, %" PRIu64 " running, after close",
+				  gauges.members, gauges.running);
+	}
+	char why[256] = "";
+	if (tw_validate(shared.service, why, sizeof(why)) != 0)
+		violation(NULL, "tw_validate: %s", why);
+	total->scheduled += sum.scheduled;
+	total->cancelled += stats.cancelled;
+	total->runs += sum.runs;
+}
+
+static void run_round(uint64_t seed, struct account *total)
+{
+	struct foreign foreign;
+	bool by_hand, is_foreign;
+	pthread_t threads[THREADS], driver;
+	memset(shared.members, 0, RECORDS * sizeof(struct member));
+	atomic_store(&shared.used, 0);
+	atomic_store(&shared.stop, false);
+	atomic_store(&round_now.rejected, 0);
+	open_service(&foreign, &seed, &by_hand, &is_foreign);
+	for (int i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, produce, (void *)(uintptr_t)random_next(&seed)))
+			abort();
+	if (by_hand && pthread_create(&driver, NULL, drive, shared.service))
+		abort();
+	pause_ns(random_below(&seed, 300 * TW_MILLISECOND));
+	enum tw_close_mode mode = (enum tw_close_mode)random_below(&seed, 3);
+	int answer = tw_service_close(shared.service, mode, mode == TW_CLOSE_DRAIN ? TW_MILLISECOND : TW_FOREVER);
+	if (answer != 0)
+		violation(NULL, "close answers %d", answer);
+	atomic_store(&shared.stop, true);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	if (by_hand)
+		pthread_join(driver, NULL);
+	check_all(total);
+	if (tw_service_destroy(shared.service) != 0)
+		violation(NULL, "tw_service_destroy fails");
+	if (is_foreign)
+		foreign_stop(&foreign);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_groups SECONDS [SEED]\n");
+		return 2;
+	}
+	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
+	round_now.seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
+	printf("stress_groups: seed %" PRIu64 "\n", round_now.seed);
+	shared.members = calloc(RECORDS, sizeof(struct member));
+	if (!shared.members)
+		abort();
+	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9);
+	struct account total = {0};
+	while (tw_clock_now(tw_clock_monotonic()) - start_ns < span_ns) {
+		round_now.number++;
+		run_round(random_next(&seed), &total);
+	}
+	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64 " cancelled\n",
+	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs, total.cancelled);
+	free(shared.members);
+	return 0;
+}

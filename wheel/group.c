@@ -1,0 +1,247 @@
+/*
+ * Groups: birth and end, cancelling. Membership: member.h. Settling: settle.c. What it rests on: group.h.
+ *
+ * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and so do those who look on.
+ */
+#include "wheel/group.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wheel/member.h"
+#include "wheel/settle.h"
+
+enum { LEAST_GROUPS = 65536 };
+
+void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
+{
+	uint32_t end = max_timers < LEAST_GROUPS ? LEAST_GROUPS : max_timers;
+	*groups = (struct tw__groups){.end = end < TW__GROUP_INDEX_MASK ? end + 1 : TW__GROUP_INDEX_MASK};
+	tw_store_relaxed(&groups->fresh, 1);
+	pthread_mutex_init(&groups->lock, NULL); /* cannot fail with default attributes */
+}
+
+void tw__groups_fini(struct tw__groups *groups)
+{
+	struct tw__group *table = tw_load_relaxed(&groups->table);
+	if (table)
+		munmap(table, groups->table_bytes);
+	pthread_mutex_destroy(&groups->lock);
+}
+
+/* --------------------------------------------------------------- birth and end */
+
+/* Address space for all groups. False: there is none to be had. */
+static bool make_table(struct tw__groups *groups)
+{
+	if (tw_load_relaxed(&groups->table))
+		return true;
+	size_t bytes = groups->end * sizeof(struct tw__group);
+	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED)
+		return false;
+	groups->table_bytes = bytes;
+	tw_store_release(&groups->table, table);
+	return true;
+}
+
+/* An index that is nobody's. 0: none is left. */
+static uint32_t take_index(struct tw__groups *groups, uint32_t base_generation)
+{
+	uint32_t index = groups->free, fresh = tw_load_relaxed(&groups->fresh);
+	if (index) {
+		groups->free = tw__group_at(groups, index)->next_free;
+		return index;
+	}
+	if (fresh == groups->end)
+		return 0;
+	struct tw__group *group = tw__group_at(groups, fresh);
+	tw_store_relaxed(&group->word, (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	group->vacant = true;
+	tw_store_release(&groups->fresh, fresh + 1);
+	return fresh;
+}
+
+static uint64_t give_birth(struct tw__group *group, uint32_t index)
+{
+	uint64_t word = tw_load_relaxed(&group->word), born, handle; /* the CAS checks it */
+	tw__group_lock(group);
+	do {
+		born = (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
+		handle = (born & ~(uint64_t)TW__GROUP_INDEX_MASK) | index;
+		tw_store_relaxed(&group->handle, handle); /* K7: published by the CAS */
+	} while (!tw_cas_acq_rel(&group->word, &word, born));
+	group->vacant = false;
+	tw__group_unlock(group);
+	return handle;
+}
+
+int tw_group_create(tw_service *service, tw_group *out)
+{
+	if (!service || !out)
+		return -EINVAL;
+	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
+		return -ESHUTDOWN;
+	struct tw__groups *groups = &service->groups;
+	pthread_mutex_lock(&groups->lock);
+	bool room = make_table(groups);
+	uint32_t index = room ? take_index(groups, service->slots.base_generation) : 0;
+	pthread_mutex_unlock(&groups->lock);
+	if (!index)
+		return room ? -EAGAIN : -ENOMEM;
+	out->id = give_birth(tw__group_at(groups, index), index);
+	return 0;
+}
+
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
+{
+	bool vacated = !group->vacant && !group->members && tw_load_relaxed(&group->word) & TW__GROUP_DEAD;
+	group->vacant |= vacated;
+	tw__group_unlock(group);
+	if (!vacated)
+		return;
+	pthread_mutex_lock(&groups->lock);
+	group->next_free = groups->free;
+	groups->free = index;
+	pthread_mutex_unlock(&groups->lock);
+}
+
+/* ---------------------------------------------------------------- cancelling */
+
+/* Moves the serial number on, and sets flags. The new word; 0: there is no such group. */
+static uint64_t shift(struct tw__group *group, uint64_t handle, uint64_t flags)
+{
+	uint64_t word = tw_load_acquire(&group->word), shifted; /* K7 */
+	do {
+		if (!tw__group_is(group, word, handle))
+			return 0;
+		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
+	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* K2, K3, K4 */
+	return shifted;
+}
+
+/* A group without members need not wake anyone. If its lock is taken just now, nobody waits for it: settling finds out. */
+static bool seen_empty(struct tw__group *group)
+{
+	if (!tw__group_try_lock(group))
+		return false;
+	bool empty = !group->first;
+	tw__group_unlock(group);
+	return empty;
+}
+
+static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
+{
+	if (!service)
+		return -EINVAL;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	if (!group || !shift(group, handle.id, flags))
+		return -ENOENT;
+	if (!seen_empty(group))
+		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+	return 0;
+}
+
+int tw_group_cancel(tw_service *service, tw_group group)
+{
+	return cancel_with(service, group, 0);
+}
+
+int tw_group_close(tw_service *service, tw_group group)
+{
+	return cancel_with(service, group, TW__GROUP_CLOSED);
+}
+
+int tw_group_destroy(tw_service *service, tw_group handle)
+{
+	int r = cancel_with(service, handle, TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	if (r)
+		return r;
+	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw__group_lock(group);
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+	return 0;
+}
+
+/* In a callback or release of a member, however deep. */
+static bool inside_member(const tw_service *service, tw_group group)
+{
+	for (const struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->tag && !((run->tag ^ group.id) & TW__GROUP_INDEX_MASK))
+			return true;
+	return false;
+}
+
+/* Whether no member from before the serial number of `word` is left; if not, *bell has not rung for it (K6). */
+static bool none_older(tw_service *service, struct tw__group *group, uint64_t word, uint32_t *bell)
+{
+	tw__group_lock(group);
+	uint64_t tag = group->first ? tw_load_relaxed(&service->slots.options[group->first].tag) : word;
+	*bell = tw_load_acquire(&service->finish_bell); /* K6 */
+	tw__group_unlock(group);
+	return (int64_t)((tag | TW__GROUP_INDEX_MASK) - (word | TW__GROUP_INDEX_MASK)) >= 0;
+}
+
+static int await_older(tw_service *service, struct tw__group *group, uint64_t word, uint64_t deadline_ns)
+{
+	uint32_t bell;
+	while (!none_older(service, group, word, &bell)) {
+		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
+			return TW_RUNNING;
+		if (!tw__group_settle(service, tw__local_of(service), group))
+			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
+	}
+	return TW_CANCELLED;
+}
+
+static void count_waiter(struct tw__group *group, uint32_t by)
+{
+	tw__group_lock(group);
+	group->waiters += by;
+	tw__group_unlock(group);
+}
+
+int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_ns)
+{
+	if (!service)
+		return -EINVAL;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	uint64_t word = group ? shift(group, handle.id, 0) : 0;
+	if (!word)
+		return -ENOENT;
+	int outcome = TW_SELF;
+	if (!inside_member(service, handle)) {
+		uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+		count_waiter(group, 1);
+		outcome = await_older(service, group, word,
+				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX);
+		count_waiter(group, (uint32_t)-1);
+	}
+	if (outcome != TW_CANCELLED)
+		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+	return outcome;
+}
+
+int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_stats *out)
+{
+	if (!service || !out || out->size < offsetof(struct tw_group_stats, running))
+		return -EINVAL;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	if (!group)
+		return -ENOENT;
+	struct tw_group_stats stats = {.size = out->size};
+	tw__group_lock(group);
+	uint64_t word = tw_load_acquire(&group->word);
+	bool is_it = tw__group_is(group, word, handle.id);
+	stats.members = group->members;
+	tw__group_unlock(group);
+	if (!is_it)
+		return -ENOENT;
+	stats.running = word & TW__GROUP_RUNNING_MASK;
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}
