@@ -1,0 +1,63 @@
+#!/bin/sh
+# Runs the models of the protocols through spin: models.sh [--mutants] FOLDER [FILE...]
+#
+# A model says in its first comment how it is to be checked, with the switches of its preprocessor:
+#     run: SWITCH...                   must hold
+#     mutant: SWITCH... NAME   text    must fail, or else the model cannot see what it is there for
+# Exhaustive searches only: one that was cut short by its depth or memory fails.
+set -u
+
+kind=run
+if [ "$1" = --mutants ]; then
+	kind=mutant
+	shift
+fi
+out=$1
+shift
+[ $# -gt 0 ] || set -- test/model/*.pml
+mkdir -p "$out"
+
+# search FILE FOLDER SWITCH...: pan's report is in FOLDER/report
+search() {
+	file=$(realpath "$1") folder=$2
+	shift 2
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	(cd "$folder" && spin -a $(printf ' -D%s' "$@") "$file" >spin.log 2>&1 &&
+		gcc -O1 -w -DSAFETY -DMEMLIM=1000 -o pan pan.c >gcc.log 2>&1 &&
+		./pan -m1000000 >report 2>&1)
+	if [ ! -s "$folder/report" ] || grep -q 'spin: .*\(syntax\|error\|Error\)' "$folder/spin.log"; then
+		echo "models: $file ($*) could not be checked, see $folder" >&2
+		return 1
+	fi
+}
+
+failed=0
+for file; do
+	name=$(basename "$file" .pml)
+	holds=$(sed -n '/^ \*\//q; s/^ \*   \([GRWPE][0-9]*\|L[0-9]\|[0-9]\.[0-9]*\)  .*/\1/p' "$file" | sort -uV | tr '\n' ' ')
+	sed -n "/^ \*\//q; s/^ \*   $kind: //p" "$file" >"$out/$name.$kind"
+	while read -r line <&3; do
+		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
+		folder=$out/$name-$(echo "$switches" | tr ' ' '-')
+		search "$file" "$folder" $switches || { failed=1; continue; }
+		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
+		errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/report")
+		verdict=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/report")
+		cut=$(grep -c 'search depth too small\|out of memory\|reached -DMEMLIM\|hash array\|Search not completed' "$folder/report")
+		if [ $kind = run ]; then
+			if [ "${errors:-1}" = 0 ] && [ "$cut" = 0 ]; then
+				printf 'model %-8s %-28s %9s states  holds: %s\n' "$name" "$switches" "$states" "$holds"
+			else
+				printf 'model %-8s %-28s FAILED: %s (%s)\n' "$name" "$switches" "${verdict:-cut short}" "$folder"
+				failed=1
+			fi
+		elif [ "${errors:-0}" != 0 ] && [ -n "$verdict" ]; then
+			printf 'mutant %-8s %-28s fails, as it must (%s)\n' "$name" "$switches" "${verdict%%(*}"
+		else
+			printf 'mutant %-8s %-28s DOES NOT FAIL (%s)\n' "$name" "$switches" "$folder"
+			failed=1
+		fi
+	done 3<"$out/$name.$kind"
+done
+exit $failed
