@@ -2,8 +2,9 @@
 # Runs the models of the protocols through spin: models.sh [--mutants] FOLDER [FILE...]
 #
 # A model says in its first comment how it is to be checked, with the switches of its preprocessor:
-#     run: SWITCH...                   must hold
-#     mutant: SWITCH... NAME   text    must fail, or else the model cannot see what it is there for
+#     run: SWITCH...  guarantees       must hold
+#     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
+# Two blanks or more end the switches.
 # Exhaustive searches only: one that was cut short by its depth or memory fails.
 set -u
 
@@ -35,10 +36,10 @@ search() {
 failed=0
 for file; do
 	name=$(basename "$file" .pml)
-	holds=$(sed -n '/^ \*\//q; s/^ \*   \([GRWPE][0-9]*\|L[0-9]\|[0-9]\.[0-9]*\)  .*/\1/p' "$file" | sort -uV | tr '\n' ' ')
 	sed -n "/^ \*\//q; s/^ \*   $kind: //p" "$file" >"$out/$name.$kind"
 	while read -r line <&3; do
 		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
+		text=$(printf '%s\n' "$line" | sed 's/.*   *//')
 		folder=$out/$name-$(echo "$switches" | tr ' ' '-')
 		search "$file" "$folder" $switches || { failed=1; continue; }
 		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
@@ -47,15 +48,15 @@ for file; do
 		cut=$(grep -c 'search depth too small\|out of memory\|reached -DMEMLIM\|hash array\|Search not completed' "$folder/report")
 		if [ $kind = run ]; then
 			if [ "${errors:-1}" = 0 ] && [ "$cut" = 0 ]; then
-				printf 'model %-8s %-28s %9s states  holds: %s\n' "$name" "$switches" "$states" "$holds"
+				printf 'model  %-6s %-20s %8s states, holds: %s\n' "$name" "$switches" "$states" "$text"
 			else
-				printf 'model %-8s %-28s FAILED: %s (%s)\n' "$name" "$switches" "${verdict:-cut short}" "$folder"
+				printf 'model  %-6s %-20s FAILED: %s (%s)\n' "$name" "$switches" "${verdict:-cut short}" "$folder"
 				failed=1
 			fi
 		elif [ "${errors:-0}" != 0 ] && [ -n "$verdict" ]; then
-			printf 'mutant %-8s %-28s fails, as it must (%s)\n' "$name" "$switches" "${verdict%%(*}"
+			printf 'mutant %-6s %-30s fails, as it must: %s\n' "$name" "$switches" "$text"
 		else
-			printf 'mutant %-8s %-28s DOES NOT FAIL (%s)\n' "$name" "$switches" "$folder"
+			printf 'mutant %-6s %-30s DOES NOT FAIL (%s)\n' "$name" "$switches" "$folder"
 			failed=1
 		fi
 	done 3<"$out/$name.$kind"

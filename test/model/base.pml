@@ -15,7 +15,7 @@
  *   G2  nor from later than a tick after the push, or the reading at drain if the driver came late
  *   G6  of two with equal delays the later one's deadline is not the earlier one
  *
- *   run: BASE
+ *   run: BASE   G1 G2 G6
  *   mutant: PLAIN_PUBLISH    the word is published by a plain store, and its replacement timed at once
  *   mutant: CLOCK_FIRST      the drain's reading is taken before the tail is loaded
  *   mutant: STAMP_ALONE      a number stands for the end of the tick it was published for, whenever it was replaced

@@ -15,10 +15,10 @@
  * Holds:
  *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open (P2, P3).
  *
- *   run: MEMBARRIER
- *   run: MEMBARRIER REQUEST
- *   run: SEQ_CST
- *   run: SEQ_CST REQUEST
+ *   run: MEMBARRIER           G2, by P1 P2
+ *   run: MEMBARRIER REQUEST   G2, by P1 P2 P3
+ *   run: SEQ_CST              G2, by P1 P2
+ *   run: SEQ_CST REQUEST      G2, by P1 P2 P3
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push

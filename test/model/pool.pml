@@ -14,7 +14,7 @@
  *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this would stand still
  *   E3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
  *
- *   run: TWO
+ *   run: TWO   G8, by E2 E3
  * (THREE holds as well: 11.5 million states, 12 s; too long for every day.)
  *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without waiting for the call
  *   mutant: TWO LOOK_BEFORE_IDLE   a worker looks for work before it shows itself as asleep
