@@ -24,6 +24,7 @@ search() {
 	shift 2
 	rm -rf "$folder"
 	mkdir -p "$folder"
+	# shellcheck disable=SC2046 # as many words as switches
 	(cd "$folder" && spin -a $(printf ' -D%s' "$@") "$file" >spin.log 2>&1 &&
 		gcc -O1 -w -DSAFETY -DMEMLIM=1000 -o pan pan.c >gcc.log 2>&1 &&
 		./pan -m1000000 >report 2>&1)
@@ -41,6 +42,7 @@ for file; do
 		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
 		text=$(printf '%s\n' "$line" | sed 's/.*   *//')
 		folder=$out/$name-$(echo "$switches" | tr ' ' '-')
+		# shellcheck disable=SC2086 # a list of switches
 		search "$file" "$folder" $switches || { failed=1; continue; }
 		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
 		errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/report")
