@@ -46,7 +46,7 @@ example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check check-includes check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -130,6 +130,12 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 	$(again) stress MODE=asan
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
+
+models: deps-models ## the protocols' models through spin; a minute at most
+	$(Q)test/models.sh build/models
+
+models-mutants: deps-models ## the same models, each with a rule removed: must fail
+	$(Q)test/models.sh --mutants build/models
 
 bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
 	$(again) $B/bench/bench

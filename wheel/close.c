@@ -182,10 +182,14 @@ static int settle(tw_service *service, uint32_t mode, uint64_t deadline_ns)
 		return -ETIMEDOUT;
 	if (mode == 1 + TW_CLOSE_RUN && !run_out(service, mode, deadline_ns))
 		return -ETIMEDOUT;
-	if (mode == 1 + TW_CLOSE_DRAIN && !run_out(service, mode, drain_deadline_ns)) {
+	if (mode == 1 + TW_CLOSE_DRAIN)
+		run_out(service, mode, drain_deadline_ns);
+	if (mode != 1 + TW_CLOSE_DROP) {
+		/* From here on the driver hands nothing over: a schedule that looked at the gate long ago may still push. */
 		mode = 1 + TW_CLOSE_DROP;
 		ask(service, mode);
-		turn(service, mode, UINT64_MAX);
+		if (!turn(service, mode, deadline_ns))
+			return -ETIMEDOUT;
 	}
 	do {
 		any_word(service, drop_if_armed);

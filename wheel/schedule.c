@@ -34,11 +34,14 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		uint64_t sequence = tw__gate_sequence(word);
 		if (tw_unlikely(local->stamp != sequence)) {
 			local->stamp = sequence;
+			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
 			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, 0), sequence);
 		}
-		return tw_load_relaxed(&service->gate.base_ns); /* of this number or a later one: an estimate */
+		return local->counted_ns;
 	}
 	uint64_t now_ns = tw__clock_read(service);
+	if (now_ns < local->counted_ns)
+		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
 	local->stamp = 0;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
