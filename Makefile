@@ -97,7 +97,7 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create
+wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
 

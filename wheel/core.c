@@ -319,10 +319,12 @@ tw_executor *tw_executor_inline(void)
 
 int tw_advance(tw_service *service, size_t budget)
 {
-	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) || service->threaded)
+	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
 		return -EINVAL;
 	if (tw__forked(service))
 		return -EPERM;
+	if (service->threaded)
+		return -EINVAL;
 	if (tw_load_acquire(&service->closed))
 		return -ESHUTDOWN;
 	struct tw__local *local = tw__local_of(service);
