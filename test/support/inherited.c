@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "mpsc/fork.h"
 #include "test/support/child.h"
 #include "test/support/rig.h"
+#include "wheel/core.h"
 
 static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
@@ -116,4 +118,34 @@ void check_own_clock(void)
 	child_eq(runs, 1);
 	child_eq(tw_service_destroy(service), 0);
 	child_eq(tw_clock_manual_destroy(clock), 0);
+}
+
+pid_t fork_amid_locks(tw_service *service)
+{
+	struct tw__slots *slots = &service->slots;
+	bool driving = pthread_mutex_trylock(&service->driving) == 0; /* not so if this thread drives */
+	pthread_mutex_lock(&tw__registry);
+	pthread_mutex_lock(&slots->lock);
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_lock(&slots->option_locks[i]);
+	pid_t child = child_fork();
+	if (child == 0)
+		return 0;
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_unlock(&slots->option_locks[i]);
+	pthread_mutex_unlock(&slots->lock);
+	pthread_mutex_unlock(&tw__registry);
+	if (driving)
+		pthread_mutex_unlock(&service->driving);
+	return child;
+}
+
+void expect_amid_locks(tw_service *service, void (*body)(void *arg), void *arg)
+{
+	pid_t child = fork_amid_locks(service);
+	if (child == 0) {
+		body(arg);
+		_exit(0);
+	}
+	expect_child_well(child);
 }

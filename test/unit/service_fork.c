@@ -54,7 +54,7 @@ static void fork_beside(const struct tw_service_config *cfg)
 	probe_schedule_released(&probe, SECOND);
 	struct inherited in = {&rig, probe.timer};
 	for (int i = 0; i < 3; i++) {
-		expect_in_child(use_all, &in);
+		expect_amid_locks(rig.service, use_all, &in);
 		expect_eq(probe.releases, 0);
 		expect_eq(tw_reset(rig.service, probe.timer, SECOND), 0);
 		expect_sound(rig.service);
@@ -93,7 +93,7 @@ Test(forked, child_where_the_kernel_wipes_nothing)
 		struct probe probe = PROBE(&rigs[i], 1);
 		probe_schedule(&probe, SECOND);
 		struct inherited in = {&rigs[i], probe.timer};
-		expect_in_child(use_all, &in);
+		expect_amid_locks(rigs[i].service, use_all, &in);
 		rig_advance(&rigs[i], SECOND);
 		expect_eq(probe.runs, 1);
 	}
@@ -122,7 +122,7 @@ Test(forked, child_that_ends_its_thread)
 	rig_open(&rig, &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2});
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, SECOND);
-	expect_in_child(leave_by_pthread_exit, NULL);
+	expect_amid_locks(rig.service, leave_by_pthread_exit, NULL);
 	rig_close(&rig);
 }
 

@@ -25,7 +25,7 @@ static void check_inside(struct probe *probe)
 
 static void fork_and_exit(struct probe *probe)
 {
-	pid_t child = child_fork();
+	pid_t child = fork_amid_locks(probe->rig->service);
 	if (child == 0) {
 		check_inside(probe);
 		_exit(0);
@@ -35,7 +35,7 @@ static void fork_and_exit(struct probe *probe)
 
 static void fork_and_return(struct probe *probe)
 {
-	pid_t child = child_fork();
+	pid_t child = fork_amid_locks(probe->rig->service);
 	if (child == 0)
 		check_inside(probe);
 	else
@@ -102,8 +102,7 @@ static bool in_child;
 
 static void fork_and_return_here(struct probe *probe)
 {
-	(void)probe;
-	pid_t child = child_fork();
+	pid_t child = probe ? fork_amid_locks(probe->rig->service) : child_fork();
 	in_child = child == 0;
 	forked_child = child;
 }
