@@ -123,9 +123,13 @@ static bool drop_if_armed(const struct closer *c, uint32_t slot, uint64_t word)
 static bool drop_or_bar(const struct closer *c, uint32_t slot, uint64_t word)
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
-	while (tw__word_state(word) == TW__RUNNING && !tw_cas_acq_rel(at, &word, word | TW__BARRED)) {
+	for (;;) {
+		if (drop_if_armed(c, slot, word))
+			return true;
+		word = tw_load_acquire(at);
+		if (tw__word_state(word) != TW__RUNNING || tw_cas_acq_rel(at, &word, word | TW__BARRED))
+			return false;
 	}
-	return drop_if_armed(c, slot, word);
 }
 
 /* ------------------------------------------------------- whose turn is it */

@@ -122,7 +122,8 @@ enum tw_close_mode {
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
  * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
  * longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
- * holds up all of close: what is pending then stays so until the next close.
+ * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
+ * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
  *
  * Where the kernel has membarrier when the service is created but refuses it at close (a sandbox entered meanwhile), close also waits
  * until each thread that has scheduled something calls tw_schedule or tw_reset again, or ends. tw_service_destroy does not.
@@ -132,8 +133,9 @@ TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64
 enum tw_close_flags {
 	/*
 	 * Do not wait for callbacks and releases that run on other threads, nor for the service's threads. 0 then means:
-	 * nothing is pending, no callback will start any more; those that had started may go on and use their args, may call
-	 * anything, and tw_cancel_wait waits for one. TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have started.
+	 * nothing is pending, no further run will be claimed. What a thread had claimed (a run each) it may be about to begin or in
+	 * the middle of, then comes its release; these may use their args and call anything. tw_cancel_wait waits for one of them.
+	 * TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have been claimed.
 	 * A later close without this flag, or tw_service_destroy, waits for them and ends the threads.
 	 */
 	TW_CLOSE_NO_WAIT = 1
@@ -160,7 +162,7 @@ struct tw_close_options {
 TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
 
 /*
- * Closes with TW_CLOSE_DROP if no close has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
+ * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
  * dropped), waits without bound, and frees everything. May not race with any
  * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
  * In a forked child: frees without closing, releases are not called. 0.
