@@ -1,5 +1,6 @@
 #include "mpsc/fork.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -75,24 +76,29 @@ static size_t page_bytes(void)
 	return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-/* The head is the end of a page of its own, the rest begins the next one. */
-void *tw__wiped_map(size_t head, size_t rest)
+/*
+ * The head is the end of a page of its own, the rest begins the next one. From the ordinary allocator, whose memory is private and
+ * anonymous (if not, madvise says so), so that leak checkers follow its pointers.
+ */
+void *tw__wiped_alloc(size_t head, size_t rest)
 {
-	size_t page = page_bytes();
+	size_t page = page_bytes(), bytes = page + (rest + page - 1) / page * page;
 	if (!tw__fork_watch())
 		return NULL;
-	char *base = mmap(NULL, page + rest, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (base == MAP_FAILED)
+	char *base = aligned_alloc(page, bytes);
+	if (!base)
 		return NULL;
+	memset(base, 0, bytes);
 	if (madvise(base, page, MADV_WIPEONFORK))
 		to_be_wiped((struct unwiped *)(void *)base, base + page - head, head);
 	return base + page - head;
 }
 
-void tw__wiped_unmap(void *at, size_t head, size_t rest)
+void tw__wiped_free(void *at, size_t head)
 {
 	size_t page = page_bytes();
 	char *base = (char *)at + head - page;
 	forget((struct unwiped *)(void *)base);
-	munmap(base, page + rest);
+	madvise(base, page, MADV_KEEPONFORK); /* the next owner's children are to find it as it was */
+	free(base);
 }

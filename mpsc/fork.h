@@ -30,9 +30,9 @@ uint32_t tw__fork_generation(void);
  * Zeroed memory whose first `head` bytes (a multiple of the cache line, at most half a page) are zero again in a forked child;
  * the rest follows right behind and is inherited. NULL: out of memory.
  */
-void *tw__wiped_map(size_t head, size_t rest);
+void *tw__wiped_alloc(size_t head, size_t rest);
 
 /* Also in a child. */
-void tw__wiped_unmap(void *at, size_t head, size_t rest);
+void tw__wiped_free(void *at, size_t head);
 
 #endif

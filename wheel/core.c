@@ -247,7 +247,7 @@ _Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) 
 
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	tw_service *service = tw__wiped_map(HEAD_BYTES, REST_BYTES);
+	tw_service *service = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
 	if (!service)
 		return -ENOMEM;
 	set_constants(service, cfg);
@@ -255,7 +255,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
 	if (r) {
-		tw__wiped_unmap(service, HEAD_BYTES, REST_BYTES);
+		tw__wiped_free(service, HEAD_BYTES);
 		return r;
 	}
 	r = make_wheel(service);
@@ -281,7 +281,7 @@ void tw__core_free(tw_service *service)
 	free_wheel(service);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
-	tw__wiped_unmap(service, HEAD_BYTES, REST_BYTES);
+	tw__wiped_free(service, HEAD_BYTES);
 }
 
 /* Locks may be held and lists half written, so only mappings are given back. */
@@ -290,7 +290,7 @@ void tw__core_free_forked(tw_service *service)
 	tw__queue_abandon(&service->queue);
 	free_wheel(service);
 	munmap(service->slots.mapping, service->slots.mapping_bytes);
-	tw__wiped_unmap(service, HEAD_BYTES, REST_BYTES);
+	tw__wiped_free(service, HEAD_BYTES);
 }
 
 /* ------------------------------------------------------------------- the rest */
