@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,13 @@ void child_compare(const char *what, long long is, long long wanted, const char 
 	_exit(1);
 }
 
+/* What the parent has registered for its own exit, a leak check among it, is no affair of a child's. */
+static void leave(int status, void *unused)
+{
+	(void)unused;
+	_exit(status);
+}
+
 pid_t child_fork(void)
 {
 	pid_t child = fork();
@@ -26,6 +34,7 @@ pid_t child_fork(void)
 		pthread_sigmask(SIG_SETMASK, &none, NULL);
 		signal(SIGALRM, SIG_DFL);
 		alarm(PATIENCE_S);
+		on_exit(leave, NULL);
 	}
 	return child;
 }
