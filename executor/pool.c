@@ -187,10 +187,13 @@ static struct tw__local *attach(tw_service *service)
 	struct tw__local *local;
 	while (!(local = tw__local_of(service)))
 		sched_yield();
+	tw_store_relaxed(&local->of_service,
+			 1); /* what it pushes outside of runs is nothing: batches_out says all (close.c) */
 	return local;
 }
 
-static void work_on(struct worker *self, const struct find *find)
+/* False: this is a forked child, made by a callback that has returned here; nothing is left to work on. */
+static bool work_on(struct worker *self, const struct find *find)
 {
 	struct tw__pool *pool = self->pool;
 	tw_service *service = tw__batch_service(find->batch);
@@ -207,11 +210,14 @@ static void work_on(struct worker *self, const struct find *find)
 		if (tw__batch_left(find->batch, find->sequence) || ck_ring_size(&pool->ring) > 0)
 			call_for_help(pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
+		if (tw__forked(service))
+			return false;
 	}
 	if (find->taken)
 		tw_store_relaxed(&self->open, NULL); /* it is spent: whoever still sees it claims nothing */
 	if (claimed)
 		tw__batch_finish(find->batch, claimed);
+	return true;
 }
 
 /* ------------------------------------------------------------------- sleeping */
@@ -249,7 +255,8 @@ static void *worker_main(void *arg)
 			continue;
 		tw_sub_seq_cst(&pool->searching, 1);
 		do {
-			work_on(self, &find);
+			if (!work_on(self, &find))
+				return NULL;
 		} while (find_work(self, &find));
 		tw_add_seq_cst(&pool->searching, 1);
 	}
@@ -338,4 +345,10 @@ void tw__pool_destroy(struct tw__pool *pool)
 		return;
 	stop(pool, pool->worker_count);
 	release(pool);
+}
+
+void tw__pool_free_forked(struct tw__pool *pool)
+{
+	if (pool)
+		release(pool);
 }

@@ -16,4 +16,7 @@ tw_executor *tw__pool_executor(struct tw__pool *pool);
 /* Stops and frees it. Nothing may be queued, nothing may run. */
 void tw__pool_destroy(struct tw__pool *pool);
 
+/* Frees it in a forked child, where its threads are not. */
+void tw__pool_free_forked(struct tw__pool *pool);
+
 #endif

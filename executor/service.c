@@ -7,6 +7,7 @@
 
 #include "executor/pool.h"
 #include "wheel/core.h"
+#include "wheel/run.h"
 
 int tw_version(void)
 {
@@ -46,20 +47,55 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	return 0;
 }
 
+/* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */
+static void end_pool(tw_service *service)
+{
+	tw__pool_destroy(tw_exchange_acq_rel(&service->pool, NULL));
+}
+
+static int check_options(const struct tw_close_options *options)
+{
+	if ((unsigned)options->mode > TW_CLOSE_DRAIN || options->flags & ~(uint32_t)TW_CLOSE_NO_WAIT)
+		return -EINVAL;
+	return 0;
+}
+
+int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
+{
+	struct tw_close_options known;
+	if (!service || !options)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
+	if (!r)
+		r = check_options(&known);
+	return r ? r : tw__core_close(service, &known, end_pool, false);
+}
+
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	int r = tw__core_close(service, mode, timeout_ns);
-	if (r == 0)
-		tw__pool_destroy(
-		    tw_exchange_acq_rel(&service->pool, NULL)); /* settled: it is idle; the first closer ends it */
-	return r;
+	struct tw_close_options options = {.size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
+	return tw_service_close_with(service, &options);
+}
+
+static int destroy_forked(tw_service *service)
+{
+	if (tw__inside(service))
+		return -EDEADLK; /* the callback may yet return */
+	tw__pool_free_forked(tw_load_relaxed(&service->pool));
+	tw__core_free_forked(service);
+	return 0;
 }
 
 int tw_service_destroy(tw_service *service)
 {
+	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;
-	int r = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER);
+	if (tw__forked(service))
+		return destroy_forked(service);
+	int r = tw__core_close(service, &drop, end_pool, true);
 	if (r)
 		return r;
 	tw__core_free(service);

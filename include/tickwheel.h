@@ -14,7 +14,7 @@
  *
  * Threads. Who may call what, and beside what:
  *
- *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
+ *   caller                     create  schedule*  cancel       cancel_wait   close*        advance    destroy
  *                                      reset*     is_pending
  *                                      stats_get  remaining
  *   any thread                 yes     yes        yes          yes           yes           one at a   alone
@@ -58,9 +58,16 @@
  *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).
  *
  * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
- * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy.
+ * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy. In a forked child: -EPERM.
  *
- * Fork. A child may not use a service of its parent.
+ * Fork, at any time, from any thread, also from a callback. The parent notices nothing. In the child no thread of the
+ * service lives on, so nothing of it runs there: each call on a service of the parent answers -EPERM (bool: false; tw_now,
+ * tw_overruns: 0; tw_self: "no timer"), and changes nothing. tw_service_destroy answers 0: it gives back the
+ * address space and closes descriptors, joins nothing, calls no release; small blocks of the parent's threads stay until the
+ * child ends. Manual clocks of the parent answer -EPERM too, and can be destroyed. The child may create services and clocks
+ * of its own. A callback that forks should see to it that the child calls exec or _exit. If the callback returns in the child, what
+ * called it there returns (-EPERM, from tw_advance, tw_run_one and the like); a thread of the service ends,
+ * and with it the child, if it is its only thread, as pthread_exit does.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -5,7 +5,7 @@
 void tw__gate_init(struct tw__gate *gate)
 {
 	gate->asymmetric = tw__membarrier_register();
-	tw_store_relaxed(&gate->word, TW__GATE_LIVE);
+	tw_store_relaxed(&gate->word, TW__GATE_LIVE | TW__GATE_ACCEPTING);
 	tw_store_relaxed(&gate->plan, 0);
 	tw_store_relaxed(&gate->bell, 0);
 }

@@ -2,7 +2,7 @@
  * The gate: what the driver publishes for producers, and how they wake it.
  *
  * One word, written by the driver alone and read by each push, says whether the driver is alive, whether its published time
- * may be used, whether it sleeps, and whether it is closed; its upper bits are a sequence number of that time. While the
+ * may be used, whether it sleeps, and whether it accepts what is new; its upper bits are a sequence number of that time. While the
  * driver ticks (OPEN) a push does nothing but look. While it sleeps (PARKED) a push rings if what it brought is needed
  * earlier than the driver plans to wake: a comparison of opaque keys, smaller is earlier.
  *
@@ -11,7 +11,14 @@
  *     park:   plan = ...; word = PARKED; heavy barrier; if (any lane unread) do not sleep
  * With membarrier the push's barrier is for the compiler only, and park pays. Where the kernel has none, both sides use
  * sequentially consistent operations instead. Either way no push can be missed by park while its own look misses PARKED.
- * Closing is the same pair with CLOSED in PARKED's place.
+ * Closing is the same pair with the end of ACCEPTING in PARKED's place.
+ *
+ * Should membarrier be refused later than at creation, park sleeps no longer than a tick: a push that it missed is met then, for a
+ * store does reach the other cores in time. Close cannot rest on "in time": it waits until each producer has looked at a word that
+ * does not accept, which it acknowledges, or has ended (close.c).
+ *
+ * The gate lies in memory that is zero in a forked child (fork.h): there the word is 0, which no word ever is where it was made,
+ * and does not accept; so whoever looks anyway learns of the fork for nothing. Alone on its page: nothing else may be wiped.
  *
  * Pairing table
  *   P1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver published before.
@@ -30,10 +37,10 @@
 #include "mpsc/futex.h"
 
 enum {
-	TW__GATE_LIVE = 1,   /* always; a page of zeroes is none of ours */
-	TW__GATE_OPEN = 2,   /* the driver ticks: the sequence number stands for "about now" */
-	TW__GATE_PARKED = 4, /* the driver sleeps until plan */
-	TW__GATE_CLOSED = 8, /* nothing new is accepted */
+	TW__GATE_LIVE = 1,      /* always: the word is not 0 */
+	TW__GATE_OPEN = 2,      /* the driver ticks: the sequence number stands for "about now" */
+	TW__GATE_PARKED = 4,    /* the driver sleeps until plan */
+	TW__GATE_ACCEPTING = 8, /* until close */
 	TW__GATE_FLAGS = 15,
 	TW__GATE_SEQUENCE_SHIFT = 4
 };
@@ -66,9 +73,21 @@ static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 	return tw_load_seq_cst(&gate->word); /* P2: the push was published by tw__lane_publish_seq_cst */
 }
 
+/* Before or in place of a push: closed, or forked. */
+static inline bool tw__gate_refuses(uint64_t word)
+{
+	return !(word & TW__GATE_ACCEPTING);
+}
+
+/* In a child of the process that made the gate. Relaxed: the answer never changes while a process lives. */
+static inline bool tw__gate_forked(const struct tw__gate *gate)
+{
+	return tw_load_relaxed(&gate->word) == 0;
+}
+
 static inline bool tw__gate_is_open(uint64_t word)
 {
-	return (word & (TW__GATE_LIVE | TW__GATE_OPEN | TW__GATE_CLOSED)) == (TW__GATE_LIVE | TW__GATE_OPEN);
+	return (word & (TW__GATE_OPEN | TW__GATE_ACCEPTING)) == (TW__GATE_OPEN | TW__GATE_ACCEPTING);
 }
 
 static inline uint64_t tw__gate_sequence(uint64_t word)
@@ -80,8 +99,8 @@ static inline uint64_t tw__gate_sequence(uint64_t word)
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags);
 
 /*
- * Driver only, after publishing PARKED or CLOSED and before looking at the lanes: from here each push that this driver will
- * not see, sees the new word. False: nothing can be concluded, do not sleep longer than a tick.
+ * After publishing PARKED or the end of ACCEPTING and before looking at the lanes: from here each push that this driver will
+ * not see, sees the new word. False: nothing can be concluded, do not sleep longer than a tick. Any thread that has seen the word.
  */
 bool tw__gate_barrier(struct tw__gate *gate);
 

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "mpsc/fork.h"
+
 bool (*tw__clock_in_callback)(const tw_clock *clock);
 
 uint64_t tw_clock_now(const tw_clock *clock)
@@ -43,6 +45,8 @@ struct manual {
 	pthread_mutex_t advancing;
 	pthread_mutex_t lock; /* the list */
 	struct tw__clock_listener *listeners;
+	uint32_t
+	    born; /* tw__fork_generation of the process that made it: a forked child has neither its locks nor its listeners */
 };
 
 static uint64_t manual_now(const tw_clock *clock)
@@ -79,14 +83,20 @@ static struct manual *as_manual(tw_clock *clock)
 	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
 }
 
+static bool inherited(const struct manual *manual)
+{
+	return manual->born != tw__fork_generation();
+}
+
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
 {
 	if (!out || start_ns > INT64_MAX)
 		return -EINVAL;
-	struct manual *manual = calloc(1, sizeof *manual);
+	struct manual *manual = tw__fork_watch() ? calloc(1, sizeof *manual) : NULL;
 	if (!manual)
 		return -ENOMEM;
 	manual->clock.ops = &manual_ops;
+	manual->born = tw__fork_generation();
 	tw_store_relaxed(&manual->now_ns, start_ns);
 	pthread_mutex_init(&manual->advancing, NULL);
 	pthread_mutex_init(&manual->lock, NULL);
@@ -101,7 +111,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return -EINVAL;
-	if (manual->listeners)
+	if (manual->listeners && !inherited(manual))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
 	pthread_mutex_destroy(&manual->lock);
@@ -134,21 +144,21 @@ static void tell_all(struct manual *manual, uint64_t now_ns)
 	bool any;
 	do {
 		any = false;
-		for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
-			any |= l->moved(l, now_ns);
-	} while (any);
+		for (struct tw__clock_listener *l = first_listener(manual); l && !inherited(manual); l = l->next)
+			any |= l->moved(l, now_ns); /* a callback may fork */
+	} while (any && !inherited(manual));
 }
 
 static int advance(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
 	tell_all(manual, now_ns);
-	while (now_ns < to_ns) {
+	while (now_ns < to_ns && !inherited(manual)) {
 		now_ns = next_of_all(manual, to_ns);
 		tw_store_release(&manual->now_ns, now_ns);
 		tell_all(manual, now_ns);
 	}
-	return 0;
+	return inherited(manual) ? -EPERM : 0;
 }
 
 static bool in_callback(const tw_clock *clock)
@@ -161,6 +171,8 @@ int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 	struct manual *manual = as_manual(clock);
 	if (!manual || ns > INT64_MAX)
 		return -EINVAL;
+	if (inherited(manual))
+		return -EPERM;
 	if (in_callback(clock))
 		return -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
@@ -174,6 +186,8 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return -EINVAL;
+	if (inherited(manual))
+		return -EPERM;
 	if (in_callback(clock))
 		return -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
@@ -188,6 +202,8 @@ int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 	struct manual *manual = as_manual(clock);
 	if (!manual || ns > INT64_MAX)
 		return -EINVAL;
+	if (inherited(manual))
+		return -EPERM;
 	tw_store_release(&manual->now_ns, ns);
 	return 0;
 }

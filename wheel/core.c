@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mpsc/fork.h"
 #include "wheel/driver.h"
 #include "wheel/run.h"
 
@@ -107,7 +108,12 @@ static void local_init(struct tw__lane *lane, void *context)
 static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
-	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
+	tw_service *service = context;
+	if (tw__forked(service))
+		return;
+	tw_store_relaxed(&local->has_seen_close, 0); /* under the registry's lock, as close's look */
+	tw_store_relaxed(&local->of_service, 0);
+	tw__magazine_flush(&service->slots, &local->magazine);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
@@ -137,7 +143,7 @@ static bool drive_all(tw_service *service)
 	struct tw__local *local = tw__local_of(service);
 	bool any = false, more = true;
 	pthread_mutex_lock(&service->driving);
-	while (more && !tw_load_acquire(&service->closed)) { /* closed: the closer drives */
+	while (more && !tw__forked(service) && !tw_load_acquire(&service->closed)) { /* closed: the closer drives */
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
 		more = turn.done || turn.again || turn.behind;
 		any |= turn.done || turn.drained;
@@ -236,18 +242,20 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->listener = (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next};
 }
 
+enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(tw_service) - HEAD_BYTES };
+_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES, "the gate is the head");
+
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	tw_service *service = aligned_alloc(alignof(tw_service), sizeof *service);
+	tw_service *service = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
 	if (!service)
 		return -ENOMEM;
-	memset(service, 0, sizeof *service);
 	set_constants(service, cfg);
 	tw__clock_in_callback = in_callback_on;
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
 	if (r) {
-		free(service);
+		tw__wiped_free(service, HEAD_BYTES);
 		return r;
 	}
 	r = make_wheel(service);
@@ -273,14 +281,23 @@ void tw__core_free(tw_service *service)
 	free_wheel(service);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
-	free(service);
+	tw__wiped_free(service, HEAD_BYTES);
+}
+
+/* Locks may be held and lists half written, so only mappings are given back. */
+void tw__core_free_forked(tw_service *service)
+{
+	tw__queue_abandon(&service->queue);
+	free_wheel(service);
+	munmap(service->slots.mapping, service->slots.mapping_bytes);
+	tw__wiped_free(service, HEAD_BYTES);
 }
 
 /* ------------------------------------------------------------------- the rest */
 
 uint64_t tw_now(const tw_service *service)
 {
-	return service ? tw__clock_read(service) : 0;
+	return service && !tw__forked(service) ? tw__clock_read(service) : 0;
 }
 
 static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
@@ -302,7 +319,11 @@ tw_executor *tw_executor_inline(void)
 
 int tw_advance(tw_service *service, size_t budget)
 {
-	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) || service->threaded)
+	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (service->threaded)
 		return -EINVAL;
 	if (tw_load_acquire(&service->closed))
 		return -ESHUTDOWN;
@@ -315,6 +336,8 @@ int tw_advance(tw_service *service, size_t budget)
 	struct tw__turn turn = {0};
 	if (!closed)
 		turn = tw__turn(service, local, budget);
+	if (tw__forked(service))
+		return -EPERM; /* in a callback */
 	pthread_mutex_unlock(&service->driving);
 	if (closed)
 		return -ESHUTDOWN;

@@ -118,7 +118,7 @@ static unsigned take_home(tw_service *service)
 
 static void drop_all(tw_service *service, struct tw__local *local, struct tw__chunk *chunk)
 {
-	for (unsigned i = chunk->holder_count; i < chunk->count; i++) {
+	for (unsigned i = chunk->holder_count; i < chunk->count && !tw__forked(service); i++) {
 		uint32_t slot = tw__entry_slot(chunk->entries[i]);
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		while (!((word ^ chunk->entries[i]) >> TW__GENERATION_SHIFT) && tw__word_armed(word) &&
@@ -186,7 +186,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 {
 	size_t done = 0;
 	struct tw__chunk *chunk;
-	while ((chunk = service->ready.first) && done < budget) {
+	while ((chunk = service->ready.first) && done < budget && !tw__forked(service)) {
 		if (chunk->count > budget - done)
 			chunk = split(service, budget - done);
 		unsigned count = chunk->count;
@@ -250,8 +250,10 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 static void publish(tw_service *service, uint64_t flags)
 {
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	if (tw_load_relaxed(&service->closed))
-		flags |= TW__GATE_CLOSED;
+	if (tw__forked(service)) /* in a callback that this thread ran */
+		return;
+	if (!tw_load_relaxed(&service->closed))
+		flags |= TW__GATE_ACCEPTING;
 	uint64_t base_ns = tw__driver_now(service) + service->tick_ns;
 	service->bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
@@ -265,7 +267,8 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 	tw_store_release(&service->closed, mode);
 	if (first) {
 		publish(service, 0);
-		tw__gate_barrier(&service->gate);
+		if (!tw__gate_barrier(&service->gate))
+			tw_store_relaxed(&service->unsure, 1); /* published with turn_done, or under `driving` */
 	}
 }
 
@@ -367,6 +370,8 @@ static void *tick_thread(void *arg)
 	struct tw__local *local = tw__local_of(service);
 	if (local && !tw__local_ready_to_run(local)) /* now, so that inline runs need no memory */
 		local = NULL;
+	if (local)
+		tw_store_relaxed(&local->of_service, 1); /* it publishes the close itself */
 	tw_store_seq_cst(&service->started, local ? 1 : 2);
 	tw__futex_wake(&service->started, 1);
 	while (local) {
@@ -379,6 +384,8 @@ static void *tick_thread(void *arg)
 			tw__driver_publish_closed(service, closing);
 		publish(service, service->published ? TW__GATE_OPEN : 0);
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
+		if (tw__forked(service))
+			return NULL;
 		if (!(turn.again && turn.drained))
 			tell_turned(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &turn);

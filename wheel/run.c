@@ -20,17 +20,20 @@ bool tw__inside(const tw_service *service)
 tw_timer tw_self(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+	return run && !tw__forked(run->service) ? tw__handle_make(&run->service->slots, run->slot, run->generation)
+						: (tw_timer){0};
 }
 
 uint64_t tw_overruns(void)
 {
-	return tw__current_run ? tw__current_run->overruns : 0;
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) ? run->overruns : 0;
 }
 
 bool tw_closing(void)
 {
-	return tw__current_run && tw__current_run->closing;
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) && run->closing;
 }
 
 void tw__ring_finish(tw_service *service)
@@ -66,6 +69,8 @@ static void release(tw_service *service, struct tw__local *local, uint32_t slot,
 		tw__current_run = &run;
 		fn(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
+		if (tw__forked(service))
+			return; /* it has forked: the locks are not ours to take */
 	}
 	tw__option_put(&service->slots, slot, index);
 	set_free(service, local, slot, generation);
@@ -82,6 +87,24 @@ void tw__settle(tw_service *service, struct tw__local *local, uint32_t slot, uin
 
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
 {
+	return tw__drop_telling(service, local, slot, word, NULL, NULL);
+}
+
+static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
+{
+	struct tw__run run = {.outer = tw__current_run,
+			      .service = service,
+			      .slot = slot,
+			      .generation = tw__word_generation(word),
+			      .releasing = true};
+	tw__current_run = &run;
+	tell(context, slot, word);
+	tw__current_run = run.outer;
+}
+
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+		      void *context)
+{
 	uint64_t armed = *word;
 	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_ended(armed)))
 		return false;
@@ -89,6 +112,10 @@ bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint6
 		tw_bump(&local->dropped, 1);
 	else
 		tw_add_relaxed(&service->dropped_without_lane, 1);
+	if (tell)
+		tell_inside(service, slot, armed, tell, context);
+	if (tell && tw__forked(service))
+		return true;
 	tw__settle(service, local, slot, armed, TW_FATE_DROPPED);
 	return true;
 }
@@ -128,7 +155,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
 			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
 	do {
-		if (word & TW__ENDED)
+		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
 				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
@@ -143,7 +170,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 /* Decides what follows on a run that was more than a plain one-shot. True: it is armed again. */
 static bool continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
 {
-	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
+	if (tw__gate_refuses(tw__gate_look(&service->gate)))
 		return false;
 	struct tw__option *option = NULL;
 	if (word & TW__HAS_OPTION)
@@ -289,6 +316,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__current_run = &run;
 	fn(arg);
 	tw__current_run = run.outer;
+	if (tw__forked(service))
+		return true;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
 	finish(service, local, &run, marks, *now_ns);
@@ -412,7 +441,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	uint64_t now_ns = tw__driver_now(service);
 	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
-	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
+	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
 			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
@@ -435,12 +464,16 @@ int tw_run_one(tw_batch *batch)
 	if (!batch)
 		return -EINVAL;
 	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	uint64_t now_ns = 0;
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &now_ns);
+	if (tw__forked(service))
+		return -EPERM;
 	tw__batch_finish(batch, 1);
 	return ran;
 }
@@ -454,6 +487,8 @@ void tw_run_drop(tw_batch *batch)
 	if (!batch)
 		return;
 	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
 	struct tw__local *local = tw__local_of(service);
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {

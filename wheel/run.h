@@ -90,6 +90,9 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
 
+/* How long an armed timer still has; a hint (tw_remaining). */
+uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word);
+
 /* Moves the finish bell and wakes all who wait for it. */
 void tw__ring_finish(tw_service *service);
 

@@ -23,6 +23,25 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 	return error;
 }
 
+int tw__refused_by_gate(tw_service *service)
+{
+	if (tw__forked(service))
+		return -EPERM;
+	tw__acknowledge_close(tw__local_of(service));
+	return -ESHUTDOWN;
+}
+
+static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
+{
+	int error = tw__refused_by_gate(service);
+	return refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
+}
+
+static int out_of_range(tw_service *service, tw_timer *out)
+{
+	return tw__forked(service) ? refused(NULL, out, -EPERM) : refused(tw__local_of(service), out, -ERANGE);
+}
+
 /*
  * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
  * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
@@ -35,7 +54,8 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		if (tw_unlikely(local->stamp != sequence)) {
 			local->stamp = sequence;
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, 0), sequence);
+			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
+			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
 		}
 		return local->counted_ns;
 	}
@@ -65,8 +85,9 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw_bump(&local->scheduled, (uint64_t)-1);
-		return refused(local, out, -ESHUTDOWN);
+		return refused_by_gate(service, out);
 	}
+	tw__acknowledge_close(local);
 	return 0;
 }
 
@@ -74,7 +95,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
 		      uint32_t slot, uint32_t generation, tw_timer *out)
 {
-	if (word & TW__GATE_CLOSED) {
+	if (tw__gate_refuses(word)) {
 		int r = retract(service, local, slot, generation, out);
 		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
 		return r;
@@ -88,12 +109,12 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint32_t option, tw_timer *out)
 {
+	uint64_t word = tw__gate_look(&service->gate);
+	if (tw_unlikely(tw__gate_refuses(word)))
+		return refused_by_gate(service, out);
 	struct tw__local *local = tw__local_of(service);
 	if (tw_unlikely(!local))
 		return refused(NULL, out, -ENOMEM);
-	uint64_t word = tw__gate_look(&service->gate);
-	if (tw_unlikely(word & TW__GATE_CLOSED))
-		return refused(local, out, -ESHUTDOWN);
 	bool grew = false;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
 		int r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
@@ -134,7 +155,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return refused(tw__local_of(service), out, -ERANGE);
+		return out_of_range(service, out);
 	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
 }
 
@@ -154,7 +175,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(beyond_range(service, deadline_ns)))
-		return refused(tw__local_of(service), out, -ERANGE);
+		return out_of_range(service, out);
 	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
@@ -212,13 +233,15 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	struct tw_period period;
 	if (!service || !task)
 		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
 	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_task, when_ns), task);
 	if (!r && known.period)
 		r = read_period(&period, known.period);
 	if (!r)
 		r = check_task(service, &known, known.period ? &period : NULL);
 	if (r)
-		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
+		return r == -ERANGE ? out_of_range(service, out) : r;
 	if (known.period || known.release)
 		return arm_with_option(service, &known, known.period ? &period : NULL, out);
 	enum tw__kind kind = known.flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;

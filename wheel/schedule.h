@@ -14,4 +14,7 @@ static inline unsigned tw__hint_shift(const tw_service *service)
 	return 65 - (unsigned)__builtin_clzll(longest) - TW__DEADLINE_BITS;
 }
 
+/* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed, and this thread has noticed. */
+int tw__refused_by_gate(tw_service *service);
+
 #endif

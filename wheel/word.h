@@ -24,7 +24,8 @@
  *   ARMED OPTION      SETTLING G        cancel, drop              CAS; the winner calls release
  *   ARMED due         RUNNING G         claim (worker)            CAS
  *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry
+ *   RUNNING           RUNNING+BARRED    close that does not wait  CAS
+ *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
  *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS
  *   SETTLING          SETTLING WAITED   wait                      CAS
@@ -69,6 +70,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
+#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
@@ -143,8 +145,8 @@ enum tw__kind {
 	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
 	TW__KIND_FILE,     /* an entry for a live timer: its word says when */
 	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
-	TW__KIND_STAMP,    /* lane's base: what the published sequence number `value` stands for */
-	TW__KIND_NOW       /* lane's base: value, in ns */
+	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
+	TW__KIND_NOW /* lane's base: value, in ns */
 };
 
 static inline uint64_t tw__what_make(enum tw__kind kind, uint64_t entry)

@@ -26,7 +26,8 @@ TW_API uint64_t tw_clock_now(const tw_clock *clock);
 /*
  * A clock that stands still until it is moved. It starts at `start_ns`.
  * -EINVAL: out is NULL, or start_ns is above INT64_MAX. -ENOMEM.
- * Destroy it after the last service that uses it: -EBUSY before (nothing changed); NULL is allowed.
+ * Destroy it after the last service that uses it: -EBUSY before (nothing changed); NULL is allowed. In a forked
+ * child a clock of the parent can be destroyed at any time.
  */
 TW_API int tw_clock_manual_create(tw_clock **out, uint64_t start_ns);
 TW_API int tw_clock_manual_destroy(tw_clock *clock);
@@ -39,7 +40,7 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
  *     the tick in which its own deadline falls, in deadline order.
  * 0; -EINVAL: not a manual clock, or the target lies beyond INT64_MAX; -ERANGE: advance_to into the past (nothing
  * changed; use set). -EDEADLK: called from a callback of a service on this clock. Advances of several threads
- * are carried out one after the other.
+ * are carried out one after the other. -EPERM: the clock belongs to the parent of this forked process.
  */
 TW_API int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns);
 TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
@@ -47,7 +48,7 @@ TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
 /*
  * Set: put the clock to any instant, also backwards, and do nothing else: tick threads notice at their next
  * wake-up, a manually driven service in its next tw_advance. A service takes a step back as standing still and
- * counts it (tw_stats.clock_steps). 0; -EINVAL as above.
+ * counts it (tw_stats.clock_steps). 0; -EINVAL, -EPERM as above.
  */
 TW_API int tw_clock_manual_set(tw_clock *clock, uint64_t ns);
 

@@ -110,26 +110,68 @@ enum tw_close_mode {
 
 /*
  * Refuses new work (-ESHUTDOWN), settles the old, waits for callbacks that run, and stops the service's threads.
- * Handles stay usable (tw_cancel: TW_GONE). A second close waits for the first to end, as long as its own timeout allows, and then does by
- * its own mode with what that left; nothing is left by one that answered 0.
- * 0: settled. -EINVAL: NULL or unknown mode. -EDEADLK: called from a callback of this service, or
- * TW_CLOSE_DRAIN on a manual clock with timers pending, which nobody could advance.
+ * Handles stay usable (tw_cancel: TW_GONE). A callback that re-arms itself while close comes in ends there.
+ *
+ * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
+ * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
+ * the earlier ones wait for it, each as long as its own timeout allows.
+ *
+ * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
+ * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
+ * on a manual clock, which nobody could advance; nothing has changed then.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
- * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and running callbacks are waited
- * for without bound.
+ * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
+ * longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
+ * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
+ * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
+ *
+ * Where the kernel has membarrier when the service is created but refuses it at close (a sandbox entered meanwhile), close also waits
+ * until each thread that has scheduled something calls tw_schedule or tw_reset again, or ends. tw_service_destroy does not.
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 
+enum tw_close_flags {
+	/*
+	 * Do not wait for callbacks and releases that run on other threads, nor for the service's threads. 0 then means:
+	 * nothing is pending, no further run will be claimed. What a thread had claimed (a run each) it may be about to begin or in
+	 * the middle of, then comes its release; these may use their args and call anything. tw_cancel_wait waits for one of them.
+	 * TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have been claimed.
+	 * A later close without this flag, or tw_service_destroy, waits for them and ends the threads.
+	 */
+	TW_CLOSE_NO_WAIT = 1
+};
+
 /*
- * Closes with TW_CLOSE_DROP if no close has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is dropped), waits
- * without bound, and frees everything. May not race with any
+ * Told of a timer that close drops, beside its release and before it, on close's thread: what it would have called, and how long
+ * it still had (0: due; a hint as tw_remaining's). tw_self() is the timer. It may call what a release may; new work is refused.
+ */
+typedef void tw_dropped_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+
+struct tw_close_options {
+	size_t size; /* sizeof(struct tw_close_options) */
+	enum tw_close_mode mode;
+	uint32_t flags; /* enum tw_close_flags */
+	uint64_t timeout_ns;
+
+	/* May be NULL. Told of each timer that this very call drops; of several closes each drops what it finds. */
+	tw_dropped_fn *dropped;
+	void *visitor_arg;
+};
+
+/* The full form. -EINVAL also: options NULL or too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
+
+/*
+ * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
+ * dropped), waits without bound, and frees everything. May not race with any
  * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
+ * In a forked child: frees without closing, releases are not called. 0.
  */
 TW_API int tw_service_destroy(tw_service *service);
 
 /*
  * The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. It never
- * falls by more than a tick: while a manual clock is set back it stands still.
+ * falls by more than a tick: while a manual clock is set back it stands still. 0 in a forked child.
  */
 TW_API uint64_t tw_now(const tw_service *service);
 

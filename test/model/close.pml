@@ -1,12 +1,13 @@
 /*
- * Close against schedule: wheel/close.c (settle); arm, after_push and retract in wheel/schedule.c; continues in wheel/run.c.
+ * Close against schedule: wheel/close.c (settle and its steps); arm, after_push and retract in wheel/schedule.c; continues in
+ * wheel/run.c.
  *
  * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver turns and hands over;
  * a closer settles with DROP or RUN. A thread's store of its word and then of its lane's tail may stay in its store buffer
  * (`visible` follows `stored`, in order) until memory takes them, membarrier comes, or the thread does a locked operation.
  *
- * Left out: DRAIN (RUN whose turns come by themselves, then DROP), timeouts, releases (word.pml), the executor (batch.pml): a claim
- * is one step by the driver; and who wakes the driver (gate.pml).
+ * Left out: DRAIN (RUN whose turns come by themselves), timeouts, several closers, a close that does not wait, membarrier refused
+ * late, releases (word.pml), the executor (batch.pml): a claim is one step by the driver; and who wakes the driver (gate.pml).
  *
  * Holds:
  *   G3  what was accepted (0) ends once, and before close returns; none is left behind
@@ -15,13 +16,13 @@
  *   run: DROP MEMBARRIER   G3 1.7
  *   run: DROP SEQ_CST      G3 1.7
  *   run: RUN MEMBARRIER    G3 1.7
- *   mutant: DROP MEMBARRIER NO_BARRIER         CLOSED is published without the heavy barrier
+ *   mutant: DROP MEMBARRIER NO_BARRIER         the end of ACCEPTING is published without the heavy barrier
  *   mutant: DROP SEQ_CST LIGHT_PUSH            the push is a mere release store
  *   mutant: DROP MEMBARRIER NO_SECOND_LOOK     a schedule does not look at the gate after its push
  *   mutant: RUN MEMBARRIER RETRACT_BY_STORE    a schedule takes its timer back without a compare-and-swap
  *   mutant: DROP MEMBARRIER DROP_ONCE          close does not look again after the runs under way are over
  *   mutant: RUN MEMBARRIER HAND_OVER_TO_THE_LAST  the driver hands over until it is stopped
- *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees CLOSED leaves its timer, and refuses
+ *   mutant: RUN MEMBARRIER KEEP_ON_CLOSED      a schedule that sees the gate closed leaves its timer, and refuses
  */
 #define THREADS 2
 #define SELF_ARMED 2 /* the timer whose run is under way */
@@ -201,7 +202,7 @@ active proctype closer()
 	closing = true;
 	turn();
 #ifdef RUN
-	do /* run_out */
+	do /* run_the_last */
 	:: ANY_ARMED -> turn()
 	:: !ANY_ARMED -> break
 	od;

@@ -9,7 +9,7 @@ static void publish(tw_service *service, uint64_t flags, uint64_t base_ns)
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	service->bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns);
-	tw__gate_publish(&service->gate, flags);
+	tw__gate_publish(&service->gate, flags | TW__GATE_ACCEPTING);
 	service->replaced_ns[replaced % TW__STAMPS] = base_ns - service->tick_ns;
 }
 
