@@ -4,6 +4,7 @@
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c driver.c      the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     run.c                         workers: claim, run, finish
+ *     loop.c                        driving by a loop of one's own: when next, and a descriptor that tells
  *     close.c core.c                birth and end
  *     stats.c inspect.c             looking on
  *
@@ -19,6 +20,7 @@
 #include "wheel/clock.h"
 #include "wheel/counter.h"
 #include "wheel/histogram.h"
+#include "wheel/loop.h"
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
@@ -83,6 +85,7 @@ struct tw_service {
 	_Atomic uint64_t chunks_used;
 	void *table, *arena;
 	size_t table_bytes, arena_bytes;
+	struct tw__loop loop;
 	pthread_t thread;
 	struct tw__clock_listener listener;
 
