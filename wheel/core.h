@@ -33,7 +33,8 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	uint64_t stamp;      /* the base its lane carries: a sequence number, or 0 */
+	uint64_t counted_ns; /* without a published time: what its last delay was counted from */
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t scheduled, fired, cancelled, dropped;

@@ -44,6 +44,18 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	return now_ns;
 }
 
+/*
+ * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by hand. Such a lane's entries all bring
+ * deadlines, and need no base; as with a base, the instant never falls within a lane (G6).
+ */
+static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
+{
+	uint64_t now_ns = tw__clock_read_fast(service);
+	if (tw_unlikely(now_ns < local->counted_ns))
+		now_ns = local->counted_ns;
+	return local->counted_ns = now_ns;
+}
+
 /* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
 static inline uint64_t deadline_bits(tw_service *service, uint64_t deadline_ns)
 {
@@ -111,7 +123,13 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		tw_store_relaxed(&record->option, option);
 	tw_bump(&local->scheduled, 1);
 
-	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
+	uint64_t deadline_ns = value;
+	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
+		deadline_ns += put_base(service, local, word);
+	} else if (kind == TW__KIND_DELAY) {
+		kind = TW__KIND_DEADLINE;
+		value = deadline_ns += own_instant(service, local);
+	}
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
@@ -121,6 +139,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	word = tw__gate_look_after_push(&service->gate);
 	if (tw_likely(tw__gate_is_open(word)))
 		return 0;
+	if (!(word & (TW__GATE_PARKED | TW__GATE_CLOSED)))
+		return 0; /* nobody sleeps: a manual drive without a descriptor, or a tick thread that is about to turn */
 	if (tw__gate_is_open(before))
 		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
 	return after_push(service, local, word, deadline_ns, grew, slot, generation, out);
