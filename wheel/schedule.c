@@ -79,17 +79,22 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	return 0;
 }
 
-/* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: wake it anyway. */
-static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
-		      uint32_t slot, uint32_t generation, tw_timer *out)
+/* Whether a driver that sleeps must hear of a push. */
+static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
+{
+	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* P1 */
+}
+
+/* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
+static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot, uint32_t generation,
+		      tw_timer *out)
 {
 	if (word & TW__GATE_CLOSED) {
 		int r = retract(service, local, slot, generation, out);
 		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
 		return r;
 	}
-	if (word & TW__GATE_PARKED && (grew || deadline_ns < tw_load_relaxed(&service->gate.plan)))
-		tw__gate_ring(&service->gate);
+	tw__gate_ring(&service->gate);
 	return 0;
 }
 
@@ -139,11 +144,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	word = tw__gate_look_after_push(&service->gate);
 	if (tw_likely(tw__gate_is_open(word)))
 		return 0;
-	if (!(word & (TW__GATE_PARKED | TW__GATE_CLOSED)))
-		return 0; /* nobody sleeps: a manual drive without a descriptor, or a tick thread that is about to turn */
 	if (tw__gate_is_open(before))
 		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
-	return after_push(service, local, word, deadline_ns, grew, slot, generation, out);
+	if (tw_likely(!(word & TW__GATE_CLOSED) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+		return 0;
+	return after_push(service, local, word, slot, generation, out);
 }
 
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
