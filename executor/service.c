@@ -21,23 +21,18 @@ static unsigned usable_cpus(void)
 	return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
 }
 
-int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
+/* The config is complete, but for its executor perhaps. */
+static int make(tw_service **out, struct tw_service_config *config)
 {
-	struct tw_service_config config;
 	struct tw__pool *pool = NULL;
-	if (!out)
-		return -EINVAL;
-	int r = tw__config_read(&config, cfg);
-	if (r)
-		return r;
-	if (!config.executor) {
-		r = tw__pool_create(&pool, config.workers ? config.workers : usable_cpus(), &config);
+	if (!config->executor) {
+		int r = tw__pool_create(&pool, config->workers ? config->workers : usable_cpus(), config);
 		if (r)
 			return r;
-		config.executor = tw__pool_executor(pool);
+		config->executor = tw__pool_executor(pool);
 	}
 	tw_service *service;
-	r = tw__core_create(&service, &config);
+	int r = tw__core_create(&service, config);
 	if (r) {
 		tw__pool_destroy(pool);
 		return r;
@@ -45,6 +40,20 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	tw_store_relaxed(&service->pool, pool);
 	*out = service;
 	return 0;
+}
+
+int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
+{
+	struct tw_service_config config;
+	if (!out)
+		return -EINVAL;
+	tw__clock_default_hold(true);
+	int r = tw__config_read(&config, cfg);
+	if (!r)
+		r = make(out, &config);
+	if (r)
+		tw__clock_default_hold(false);
+	return r;
 }
 
 /* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */

@@ -23,6 +23,7 @@
  *                                                              TW_SELF)                    if nested
  *   a signal handler           no      no         no           no            no            no         no
  *
+ * The column of tw_advance holds for tw_next_expiry and the first tw_fd, too.
  * All but destroy may run side by side with all, on the same timer too: the control word of each timer decides.
  * "Alone": no other call on the service is under way or will follow.
  *
@@ -36,7 +37,7 @@
  *
  * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
  * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
- * is ever clamped. Real time spent in suspend does not count on the monotonic clock.
+ * is ever clamped. Real time spent in suspend does not count on the monotonic clock; it does on tw_clock_boottime().
  *
  * Guarantees.
  *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.

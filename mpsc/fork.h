@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The one process-wide lock: threads' ties to queues (queue.h), and what is to be wiped. */
+/* The one process-wide lock: threads' ties to queues (queue.h), the default clock, and what is to be wiped. */
 extern pthread_mutex_t tw__registry;
 
 /* Sees to it that the handler is there. Any thread, any number of times. False: out of memory. */

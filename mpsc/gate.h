@@ -24,8 +24,17 @@
  *   P1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver published before.
  *   P2  lane.tail -> barrier -> word (producer) against word -> heavy barrier -> lane.tail (driver): the Dekker pair
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
- *   P3  bell: exchange-seq_cst (ring) against exchange-seq_cst to 0 (arm the bell), which comes before the driver looks at
- *       lanes and requests: a ring after that look is seen by the futex itself.
+ *   P3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
+ *       requests: a ring before it is followed by that look, which sees what was rung for; a ring after it finds the bell quiet
+ *       and is seen by the futex itself, or stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
+ *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later.
+ *   P4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
+ *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
+ *       one rings for nothing. To a higher one: plan, a new word (P1), heavy barrier, then the look at the lanes: P2 with "the plan was
+ *       raised" in PARKED's place. A push that compared itself with the lower plan and did not ring has looked before
+ *       the barrier, so that look sees it. Without it a push between the two plans sleeps until the later.
+ *   P5  owners (queue.h, P2): with one owner, which is the driver's own thread, the barrier of P4 is left out: that thread's pushes are
+ *       in its own program order. A thread that attaches after the driver has counted has the word behind it.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
  *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, R1).
  */
@@ -45,6 +54,11 @@ enum {
 	TW__GATE_SEQUENCE_SHIFT = 4
 };
 
+enum {
+	TW__BELL_RUNG = 1,
+	TW__BELL_ON_FD = 2 /* whoever rings first writes to bell_fd; else it wakes the futex */
+};
+
 struct tw__gate {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
 	_Atomic uint64_t plan;    /* key for which the sleeping driver will wake by itself; UINT64_MAX: for none */
@@ -52,7 +66,10 @@ struct tw__gate {
 	_Atomic uint64_t base_ns; /* likewise: what pushes of this sequence number may count from */
 	bool asymmetric;          /* membarrier works; decided at creation */
 
-	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* 1: rung */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* TW__BELL_* */
+	uint32_t bell_quiet;                           /* the driver's: what it arms the bell with */
+	int bell_fd;                                   /* an eventfd; set by the driver before TW__BELL_ON_FD is (P3) */
+	uint32_t bell_owed;                            /* the driver's: writes to bell_fd that it has not read */
 };
 
 /* Before any thread knows of it. */
@@ -104,10 +121,15 @@ uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags);
  */
 bool tw__gate_barrier(struct tw__gate *gate);
 
-/* Driver only: forgets earlier rings. Comes before the last look at what a ring may announce (P3). */
-void tw__gate_arm_bell(struct tw__gate *gate);
+/*
+ * Driver only: forgets earlier rings; whether there was one. Comes before the last look at what a ring may announce (P3).
+ */
+bool tw__gate_arm_bell(struct tw__gate *gate);
 
-/* Driver only: sleeps until rung or CLOCK_MONOTONIC reaches the deadline (UINT64_MAX: none). */
+/* Driver only, once, and before the bell is armed again: from that on rings are written to this eventfd (non-blocking). */
+void tw__gate_ring_on(struct tw__gate *gate, int event_fd);
+
+/* Driver only: sleeps until rung or CLOCK_MONOTONIC reaches the deadline (UINT64_MAX: none). Not with an eventfd. */
 void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns);
 
 /* Wakes the driver. Any thread; a system call only for the first ring of a sleep. */

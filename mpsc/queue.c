@@ -27,7 +27,7 @@ static void disown(struct tie *tie)
 	if (!tie->lane)
 		return;
 	tie->lane->tie = NULL;
-	tw_store_relaxed(&tie->queue->owner_count, tw_load_relaxed(&tie->queue->owner_count) - 1);
+	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* P2 */
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
@@ -152,7 +152,7 @@ static struct tie *new_tie(struct tw__queue *queue)
 		*tie = (struct tie){my_ties, queue->id, queue, lane};
 		lane->tie = tie;
 		my_ties = tie;
-		tw_store_relaxed(&queue->owner_count, tw_load_relaxed(&queue->owner_count) + 1);
+		tw_add_acq_rel(&queue->owner_count, 1); /* P2 */
 	}
 	pthread_mutex_unlock(&tw__registry);
 	if (!lane) {

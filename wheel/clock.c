@@ -14,14 +14,38 @@ uint64_t tw_clock_now(const tw_clock *clock)
 	return clock ? clock->ops->now(clock) : 0;
 }
 
-/* ---------------------------------------------------------------- monotonic */
+/* ---------------------------------------------------------------- the kernel's */
+
+static uint64_t kernel_now(clockid_t id)
+{
+	struct timespec now;
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
 
 static uint64_t monotonic_now(const tw_clock *clock)
 {
 	(void)clock;
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	return kernel_now(CLOCK_MONOTONIC);
+}
+
+static uint64_t boottime_now(const tw_clock *clock)
+{
+	(void)clock;
+	return kernel_now(CLOCK_BOOTTIME);
+}
+
+static void sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
+{
+	(void)alarm;
+	tw__gate_sleep(gate, deadline_ns);
+}
+
+static void sleep_on_alarm(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
+{
+	(void)gate; /* rings on the alarm */
+	tw__alarm_set(alarm, deadline_ns);
+	tw__alarm_wait(alarm);
 }
 
 static void listen_to_nothing(tw_clock *clock, struct tw__clock_listener *listener)
@@ -32,9 +56,31 @@ static void listen_to_nothing(tw_clock *clock, struct tw__clock_listener *listen
 
 tw_clock *tw_clock_monotonic(void)
 {
-	static const struct tw__clock_ops ops = {monotonic_now, true, listen_to_nothing, listen_to_nothing};
+	static const struct tw__clock_ops ops = {
+	    .now = monotonic_now,
+	    .runs = true,
+	    .id = CLOCK_MONOTONIC,
+	    .sleep = sleep_on_futex,
+	    .listen = listen_to_nothing,
+	    .unlisten = listen_to_nothing,
+	};
 	static tw_clock monotonic = {&ops};
 	return &monotonic;
+}
+
+tw_clock *tw_clock_boottime(void)
+{
+	static const struct tw__clock_ops ops = {
+	    .now = boottime_now,
+	    .runs = true,
+	    .id = CLOCK_BOOTTIME,
+	    .by_alarm = true, /* a futex knows CLOCK_MONOTONIC and CLOCK_REALTIME only */
+	    .sleep = sleep_on_alarm,
+	    .listen = listen_to_nothing,
+	    .unlisten = listen_to_nothing,
+	};
+	static tw_clock boottime = {&ops};
+	return &boottime;
 }
 
 /* ------------------------------------------------------------------- manual */
@@ -58,8 +104,11 @@ static void manual_listen(tw_clock *clock, struct tw__clock_listener *listener)
 {
 	struct manual *manual = (struct manual *)clock;
 	pthread_mutex_lock(&manual->lock);
-	listener->next = manual->listeners;
-	manual->listeners = listener;
+	struct tw__clock_listener **at = &manual->listeners;
+	while (listener->by_itself && *at)
+		at = &(*at)->next;
+	listener->next = *at;
+	*at = listener;
 	pthread_mutex_unlock(&manual->lock);
 }
 
@@ -76,7 +125,13 @@ static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener
 	pthread_mutex_unlock(&manual->lock);
 }
 
-static const struct tw__clock_ops manual_ops = {manual_now, false, manual_listen, manual_unlisten};
+static const struct tw__clock_ops manual_ops = {
+    .now = manual_now,
+    .id = -1,
+    .sleep = sleep_on_futex,
+    .listen = manual_listen,
+    .unlisten = manual_unlisten,
+};
 
 static struct manual *as_manual(tw_clock *clock)
 {
@@ -86,6 +141,12 @@ static struct manual *as_manual(tw_clock *clock)
 static bool inherited(const struct manual *manual)
 {
 	return manual->born != tw__fork_generation();
+}
+
+bool tw__clock_inherited(tw_clock *clock)
+{
+	const struct manual *manual = as_manual(clock);
+	return manual && inherited(manual);
 }
 
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
@@ -138,25 +199,20 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 	return limit_ns;
 }
 
-/* Callbacks of one service may bring work to another, so they are told until none has anything to do. */
-static void tell_all(struct manual *manual, uint64_t now_ns)
+static void tell_all(struct manual *manual)
 {
-	bool any;
-	do {
-		any = false;
-		for (struct tw__clock_listener *l = first_listener(manual); l && !inherited(manual); l = l->next)
-			any |= l->moved(l, now_ns); /* a callback may fork */
-	} while (any && !inherited(manual));
+	for (struct tw__clock_listener *l = first_listener(manual); l && !inherited(manual); l = l->next)
+		l->moved(l); /* a callback may fork */
 }
 
 static int advance(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
-	tell_all(manual, now_ns);
+	tell_all(manual);
 	while (now_ns < to_ns && !inherited(manual)) {
 		now_ns = next_of_all(manual, to_ns);
 		tw_store_release(&manual->now_ns, now_ns);
-		tell_all(manual, now_ns);
+		tell_all(manual);
 	}
 	return inherited(manual) ? -EPERM : 0;
 }
@@ -206,4 +262,59 @@ int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 		return -EPERM;
 	tw_store_release(&manual->now_ns, ns);
 	return 0;
+}
+
+/* ------------------------------------------------------------------ default */
+
+/* Under the registry's lock, which a forked child can take, whatever was going on (fork.h). */
+static struct {
+	tw_clock *clock; /* NULL: monotonic */
+	bool by_hand;    /* it is a manual one; asked of the parent's in a child, where it may be gone */
+	uint64_t made;   /* services that were made, or are being made */
+	uint32_t born;   /* tw__fork_generation */
+} process;
+
+/* A forked child has made no service yet, and cannot use a clock that its parent moves. */
+static void lock_process(void)
+{
+	tw__fork_watch(); /* else, for want of memory, no service comes about */
+	pthread_mutex_lock(&tw__registry);
+	if (process.born == tw__fork_generation())
+		return;
+	process.born = tw__fork_generation();
+	process.made = 0;
+	if (process.by_hand)
+		process.clock = NULL;
+	process.by_hand = false;
+}
+
+int tw_clock_set_default(tw_clock *clock)
+{
+	if (clock && !clock->ops)
+		return -EINVAL;
+	if (tw__clock_inherited(clock))
+		return -EPERM;
+	lock_process();
+	int r = process.made ? -EBUSY : 0;
+	if (!r) {
+		process.clock = clock;
+		process.by_hand = as_manual(clock);
+	}
+	pthread_mutex_unlock(&tw__registry);
+	return r;
+}
+
+tw_clock *tw__clock_default(void)
+{
+	lock_process();
+	tw_clock *clock = process.clock;
+	pthread_mutex_unlock(&tw__registry);
+	return clock ? clock : tw_clock_monotonic();
+}
+
+void tw__clock_default_hold(bool hold)
+{
+	lock_process();
+	process.made += hold ? 1 : (uint64_t)-1;
+	pthread_mutex_unlock(&tw__registry);
 }

@@ -4,6 +4,7 @@
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     run.c                         workers: claim, run, finish
+ *     loop.c                        driving by a loop of one's own: when next, and a descriptor that tells
  *     close.c core.c                birth and end
  *     stats.c inspect.c             looking on
  *
@@ -19,6 +20,7 @@
 #include "wheel/clock.h"
 #include "wheel/counter.h"
 #include "wheel/histogram.h"
+#include "wheel/loop.h"
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
@@ -31,8 +33,9 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	uint64_t stamp;      /* the base its lane carries: a sequence number, or 0 */
-	uint64_t counted_ns; /* what it counted from under its last sequence number; later bases are not earlier (G6) */
+	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	uint64_t
+	    counted_ns; /* what it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6) */
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t scheduled, fired, cancelled, dropped;
@@ -91,6 +94,7 @@ struct tw_service {
 	_Atomic uint64_t chunks_used;
 	void *table, *arena;
 	size_t table_bytes, arena_bytes;
+	struct tw__loop loop;
 	pthread_t thread;
 	struct tw__clock_listener listener;
 

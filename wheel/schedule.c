@@ -67,6 +67,18 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	return now_ns;
 }
 
+/*
+ * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by hand. Such a lane's entries all bring
+ * deadlines, and need no base; as with a base, the instant never falls within a lane (G6).
+ */
+static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
+{
+	uint64_t now_ns = tw__clock_read_fast(service);
+	if (tw_unlikely(now_ns < local->counted_ns))
+		now_ns = local->counted_ns;
+	return local->counted_ns = now_ns;
+}
+
 /* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
 static inline uint64_t deadline_bits(tw_service *service, uint64_t deadline_ns)
 {
@@ -91,17 +103,22 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	return 0;
 }
 
-/* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: wake it anyway. */
-static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
-		      uint32_t slot, uint32_t generation, tw_timer *out)
+/* Whether a driver that sleeps must hear of a push. */
+static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
+{
+	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* P1 */
+}
+
+/* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
+static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot, uint32_t generation,
+		      tw_timer *out)
 {
 	if (tw__gate_refuses(word)) {
 		int r = retract(service, local, slot, generation, out);
 		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
 		return r;
 	}
-	if (word & TW__GATE_PARKED && (grew || deadline_ns < tw_load_relaxed(&service->gate.plan)))
-		tw__gate_ring(&service->gate);
+	tw__gate_ring(&service->gate);
 	return 0;
 }
 
@@ -135,7 +152,13 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		tw_store_relaxed(&record->option, option);
 	tw_bump(&local->scheduled, 1);
 
-	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word) + value : value;
+	uint64_t deadline_ns = value;
+	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
+		deadline_ns += put_base(service, local, word);
+	} else if (kind == TW__KIND_DELAY) {
+		kind = TW__KIND_DEADLINE;
+		value = deadline_ns += own_instant(service, local);
+	}
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | deadline_bits(service, deadline_ns);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
@@ -147,7 +170,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		return 0;
 	if (tw__gate_is_open(before))
 		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
-	return after_push(service, local, word, deadline_ns, grew, slot, generation, out);
+	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+		return 0;
+	return after_push(service, local, word, slot, generation, out);
 }
 
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)

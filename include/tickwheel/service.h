@@ -82,7 +82,7 @@ struct tw_service_config {
 	                        * Must be 0 if executor is given */
 	enum tw_drive drive;
 	enum tw_on_refused on_refused;
-	tw_clock *clock;       /* NULL: monotonic. Outlives the service */
+	tw_clock *clock;       /* NULL: the process's default (clock.h). Outlives the service */
 	tw_executor *executor; /* NULL: a pool of `workers` threads. Outlives the service */
 
 	/* For the threads that the service makes. */
@@ -98,7 +98,8 @@ struct tw_service_config {
  * Makes a service. cfg may be NULL. *out is written on success only.
  * -EINVAL: out is NULL; a knob out of range; an unknown enum value; workers and executor both given.
  * -E2BIG: cfg->size is larger than the library knows and the tail is not zero. -ENOMEM. -EAGAIN or -EPERM: a thread
- * could not be made, or not with the wanted policy. Whatever fails, nothing is left behind.
+ * could not be made, or not with the wanted policy. -EPERM also: in a forked child, on a manual clock of the parent. -EMFILE, -ENFILE,
+ * -ENOSPC: no descriptors for a tick thread on tw_clock_boottime(). Whatever fails, nothing is left behind.
  */
 TW_API int tw_service_create(tw_service **out, const struct tw_service_config *cfg);
 
@@ -292,12 +293,50 @@ TW_API bool tw_closing(void);
 /* -------------------------------------------------------------- manual drive */
 
 /*
- * Runs what is due on a service with TW_DRIVE_MANUAL: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor
- * other than tw_executor_inline() it hands them over instead. The number of callbacks run or handed over.
+ * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's:
+ *
+ *     for (;;) {
+ *             wait for the loop's own descriptors and for tw_fd, or until tw_next_expiry;
+ *             tw_advance(service, TW_NO_LIMIT);
+ *     }
+ *
+ * Its driver is whoever is in one of the three calls below, one thread at a time, usually always the same. All else is as with a tick
+ * thread, and any thread may schedule, reset and cancel.
+ */
+
+/*
+ * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
+ * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
+ * each call returns. The number of callbacks run or handed over.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
- * -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed. -ENOMEM.
+ * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
  */
 TW_API int tw_advance(tw_service *service, size_t budget);
+
+/*
+ * *out_ns: the instant on tw_now()'s scale to call tw_advance at. UINT64_MAX: nothing is pending; an instant that is not in the
+ * future: something is due now. It is not later than the next expiry, and now and then earlier (to move far timers nearer, G9).
+ * It takes all calls into account that the driver's thread has made, and those of other threads that came before; so it is
+ * sufficient alone when no other thread schedules, resets to earlier, or cancels many (G11); else use tw_fd. No system
+ * call; as much work as was scheduled since the last call, or advance.
+ * -EINVAL: NULL, or the service has a tick thread. -EBUSY: called from a callback that tw_advance runs, or while another thread
+ * drives. -ESHUTDOWN: closed. *out_ns is written on success only.
+ */
+TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
+
+/*
+ * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
+ * something earlier, filled a part of its queue, or cancelled much. To be watched for reading, level-triggered (epoll, poll, libuv,
+ * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
+ * budget was used up: then it stays readable. From close on it stays readable for good, and tw_advance answers -ESHUTDOWN: take it out of
+ * the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
+ * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
+ * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.
+ * Not negative: the descriptor. -EINVAL: NULL; the service has a tick thread; a manual clock, of which no descriptor could
+ * tell when it is time (its advances drive the service themselves). The first call also: -EBUSY: as tw_next_expiry. -ESHUTDOWN: closed.
+ * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: the system has no descriptors left, or no room to watch them; nothing changed.
+ */
+TW_API int tw_fd(tw_service *service);
 
 #ifdef __cplusplus
 }

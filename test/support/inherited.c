@@ -65,8 +65,12 @@ static void check_looks(tw_service *service)
 {
 	struct tw_stats stats = {.size = sizeof(stats)};
 	char why[8];
+	uint64_t at_ns = 7;
 	child_eq(tw_now(service), 0);
 	child_eq(tw_advance(service, TW_NO_LIMIT), -EPERM);
+	child_eq(tw_next_expiry(service, &at_ns), -EPERM);
+	child_eq(at_ns, 7);
+	child_eq(tw_fd(service), -EPERM);
 	child_eq(tw_stats_get(service, &stats), -EPERM);
 	child_eq(tw_foreach(service, visit_nothing, NULL), -EPERM);
 	child_eq(tw_dump(service, stderr), -EPERM);

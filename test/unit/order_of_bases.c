@@ -18,6 +18,7 @@ Test(bases, a_schedule_asleep_is_not_ahead_of_one_that_saw_the_driver_awake)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
+	rig.service->published = true;
 	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
 	rig_advance(&rig, 9 * MS + 900000);
 	publish(rig.service, TW__GATE_OPEN, rig_now(&rig) + rig.tick_ns);
