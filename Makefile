@@ -46,7 +46,7 @@ example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check check-includes check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -97,7 +97,11 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-wrapped := malloc calloc aligned_alloc free mmap munmap pthread_create
+# Opens the shared library at run time; not linked with it.
+$B/test/opened: $B/test/opened.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
+
+wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
 
@@ -112,10 +116,11 @@ demo: deps-build+demo ## a real server under load, its timeouts made with this l
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(Q)test/examples.sh $B/bin
+	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
@@ -130,6 +135,12 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 	$(again) stress MODE=asan
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
+
+models: deps-models ## the protocols' models through spin; a minute at most
+	$(Q)test/models.sh build/models
+
+models-mutants: deps-models ## the same models, each with a rule removed: must fail
+	$(Q)test/models.sh --mutants build/models
 
 bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
 	$(again) $B/bench/bench

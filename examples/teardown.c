@@ -1,7 +1,7 @@
 /*
  * Teardown: free what a timer works on while its callback may be running. After tw_cancel the answer may be TW_RUNNING,
  * and the memory is still in use; after tw_cancel_wait it is the caller's again, and all that the callback wrote is
- * visible.
+ * visible. What is still pending when the service closes is told to a visitor.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
@@ -37,6 +37,23 @@ static bool tear_down(tw_service *service, tw_timer timer, struct session *s)
 	return whole;
 }
 
+static int left_over;
+
+static void on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+{
+	(void)visitor_arg, (void)timer, (void)fn;
+	printf("dropped %d s before its time\n", (int)((remaining_ns + TW_SECOND / 2) / TW_SECOND));
+	left_over++;
+	free(arg);
+}
+
+static bool shut_down(tw_service *service)
+{
+	struct tw_close_options options = {
+	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = TW_FOREVER, .dropped = on_dropped};
+	return tw_service_close_with(service, &options) == 0 && left_over == 1;
+}
+
 int main(void)
 {
 	tw_service *service;
@@ -53,6 +70,8 @@ int main(void)
 		;
 	ok = ok && tear_down(service, in_an_hour, waiting) && tear_down(service, now, running);
 
+	ok = ok && tw_schedule(service, 60 * TW_SECOND, on_save, calloc(1, sizeof(*waiting)), NULL) == 0;
+	ok = ok && shut_down(service);
 	tw_service_destroy(service);
 	return ok ? 0 : 1;
 }

@@ -74,6 +74,8 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 	static _Thread_local unsigned submits;
 	if (!pool || !fn)
 		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
 	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0};
 	int r = try_enqueue(pool, &task);
@@ -155,6 +157,8 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 {
 	if (!pool || (unsigned)mode > TW_POOL_DROP)
 		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
 	if (tw_pool_is_worker(pool))
 		return -EDEADLK;
 	int r = begin_close(pool);
@@ -174,7 +178,7 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 	return 0;
 }
 
-static void release(tw_pool *pool)
+void tw__pool_free(tw_pool *pool)
 {
 	for (struct tw__source *s = tw_load_relaxed(&pool->sources), *next; s; s = next) {
 		next = s->next;
@@ -191,9 +195,13 @@ int tw_pool_destroy(tw_pool *pool)
 {
 	if (!pool)
 		return 0;
+	if (tw__pool_forked(pool)) {
+		tw__pool_free(pool);
+		return 0;
+	}
 	int r = tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
 	if (r == 0)
-		release(pool);
+		tw__pool_free(pool);
 	return r;
 }
 
@@ -222,6 +230,7 @@ int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struc
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
 	pool->executor.ops = &pool_ops;
+	pool->fork_generation = tw__fork_generation();
 	pool->worker_count = workers;
 	pool->workers = aligned_alloc(alignof(struct tw__worker), workers * sizeof *pool->workers);
 	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
@@ -233,7 +242,7 @@ int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struc
 		r = start(pool, config);
 	}
 	if (r) {
-		release(pool);
+		tw__pool_free(pool);
 		return r;
 	}
 	*out = pool;
@@ -252,6 +261,8 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	struct tw_pool_config config = {.size = sizeof config};
 	if (!out)
 		return -EINVAL;
+	if (!tw__fork_watch())
+		return -ENOMEM;
 	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_pool_config, queue), cfg) : 0;
 	if (r)
 		return r;
@@ -295,6 +306,8 @@ int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
 {
 	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
 		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
 	struct tw__histogram *sums = calloc(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;

@@ -27,4 +27,7 @@ tw_executor *tw__source_executor(struct tw__source *source);
  */
 void tw__pool_leave(struct tw__source *source, tw_service *service);
 
+/* In a forked child, where no worker is: frees the pool if it was the service's own. NULL does nothing. */
+void tw__pool_leave_forked(struct tw__source *source);
+
 #endif

@@ -13,6 +13,7 @@
 
 #include "executor/task_ring.h"
 #include "mpsc/atomics.h"
+#include "mpsc/fork.h"
 #include "tickwheel/pool.h"
 #include "wheel/histogram.h"
 #include "wheel/run.h"
@@ -61,9 +62,10 @@ struct tw_pool {
 	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
 
 	_Atomic uint64_t rejected, dropped;
-	_Atomic uint32_t ended; /* the threads are gone */
-	pthread_mutex_t lock;   /* sources, users, closing */
-	unsigned users;         /* sources in use */
+	_Atomic uint32_t ended;   /* the threads are gone */
+	uint32_t fork_generation; /* of the process that made it */
+	pthread_mutex_t lock;     /* sources, users, closing */
+	unsigned users;           /* sources in use */
 	bool closed;
 };
 
@@ -79,6 +81,15 @@ void tw__pool_call_for_help(tw_pool *pool);
 
 /* Lets all workers go on and end. */
 void tw__pool_wake_all(tw_pool *pool, unsigned started);
+
+/* In a child of the process that made the pool: its locks may be held for ever, its threads are not there. */
+static inline bool tw__pool_forked(const tw_pool *pool)
+{
+	return tw_unlikely(pool->fork_generation != tw__fork_generation());
+}
+
+/* pool.c: frees all, with no thread left. */
+void tw__pool_free(tw_pool *pool);
 
 /* pool_source.c: whether anything that services handed over waits. */
 bool tw__sources_empty(tw_pool *pool);

@@ -75,6 +75,8 @@ static struct tw__source *source_new(tw_pool *pool)
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 {
 	int r = 0;
+	if (tw__pool_forked(pool))
+		return -EPERM;
 	pthread_mutex_lock(&pool->lock);
 	struct tw__source *source = tw_load_relaxed(&pool->sources);
 	while (source && tw_load_relaxed(&source->in_use))
@@ -125,4 +127,10 @@ void tw__pool_leave(struct tw__source *source, tw_service *service)
 	pthread_mutex_unlock(&pool->lock);
 	if (owned)
 		tw_pool_destroy(pool);
+}
+
+void tw__pool_leave_forked(struct tw__source *source)
+{
+	if (source && source->owns_pool)
+		tw__pool_free(source->pool);
 }

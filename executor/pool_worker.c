@@ -187,6 +187,8 @@ static struct tw__local *attach(tw_service *service)
 	struct tw__local *local;
 	while (!(local = tw__local_of(service)))
 		sched_yield();
+	tw_store_relaxed(&local->of_service,
+			 1); /* what it pushes outside of runs is nothing: batches_out says all (close.c) */
 	return local;
 }
 
@@ -259,44 +261,50 @@ static int claim_next(tw_service *service, struct tw__local *local, const struct
 	return tw__batch_claim(find->batch, find->sequence);
 }
 
-static unsigned run_claimed(struct tw__worker *self, const struct find *find)
+/* Claims and runs until nothing is left; *count: how many. False: this is a forked child, made by a callback that has returned here. */
+static bool run_claimed(struct tw__worker *self, const struct find *find, unsigned *count)
 {
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__local *local = attach(service);
 	uint64_t now_ns = 0;
-	unsigned count = 0;
 	int index = find->claimed >= 0 ? find->claimed : claim_next(service, local, find);
-	for (; index >= 0; index = claim_next(service, local, find), count++) {
+	for (; index >= 0; index = claim_next(service, local, find), ++*count) {
 		if (tw__batch_left(find->batch, find->sequence) || more_waits(self->pool))
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
+		if (tw__forked(service))
+			return false;
 	}
 	tw__running_none(local);
-	return count;
+	return true;
 }
 
-static void run_batch(struct tw__worker *self, const struct find *find)
+static bool run_batch(struct tw__worker *self, const struct find *find)
 {
 	bool shows = find->claimed < 0;
+	unsigned count = 0;
 	if (shows) {
 		tw_store_release(&self->open_sequence, find->sequence); /* E4 */
 		tw_store_seq_cst(&self->open, find->batch);             /* E2 */
 	}
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
-	unsigned count = run_claimed(self, find);
+	if (!run_claimed(self, find, &count))
+		return false;
 	tw_store_relaxed(&self->busy, 0);
 	if (shows)
 		tw_store_seq_cst(&self->open, NULL); /* S1: it is spent, whoever still sees it claims nothing */
 	if (count)
 		tw__batch_finish(find->batch, count);
+	return true;
 }
 
-static void work_on(struct tw__worker *self, const struct find *find)
+/* False: in a forked child, where nothing is left to work on. */
+static bool work_on(struct tw__worker *self, const struct find *find)
 {
 	if (find->batch)
-		run_batch(self, find);
-	else
-		run_task(self, &find->task);
+		return run_batch(self, find);
+	run_task(self, &find->task);
+	return !tw__pool_forked(self->pool);
 }
 
 /* ------------------------------------------------------------------- sleeping */
@@ -349,7 +357,8 @@ void *tw__worker_main(void *arg)
 		}
 		tw_sub_seq_cst(&pool->searching, 1);
 		do {
-			work_on(self, &find);
+			if (!work_on(self, &find))
+				return NULL;
 		} while (find_work(self, &find));
 		tw_add_seq_cst(&pool->searching, 1);
 	}

@@ -6,6 +6,7 @@
 
 #include "executor/pool.h"
 #include "wheel/core.h"
+#include "wheel/run.h"
 #include "wheel/spawn.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */
@@ -41,19 +42,15 @@ static int join_pool(struct tw_service_config *config, struct tw__source **sourc
 	return r;
 }
 
-int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
+/* The config is complete, but for its executor perhaps. */
+static int make(tw_service **out, struct tw_service_config *config)
 {
-	struct tw_service_config config;
 	struct tw__source *source = NULL;
-	if (!out)
-		return -EINVAL;
-	int r = tw__config_read(&config, cfg);
-	if (!r)
-		r = join_pool(&config, &source);
+	int r = join_pool(config, &source);
 	if (r)
 		return r;
 	tw_service *service;
-	r = tw__core_create(&service, &config);
+	r = tw__core_create(&service, config);
 	if (r) {
 		tw__pool_leave(source, NULL);
 		return r;
@@ -63,20 +60,69 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	return 0;
 }
 
+int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
+{
+	struct tw_service_config config;
+	if (!out)
+		return -EINVAL;
+	tw__clock_default_hold(true);
+	int r = tw__config_read(&config, cfg);
+	if (!r)
+		r = make(out, &config);
+	if (r)
+		tw__clock_default_hold(false);
+	return r;
+}
+
+/* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */
+static void end_pool(tw_service *service)
+{
+	tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL), service);
+}
+
+static int check_options(const struct tw_close_options *options)
+{
+	if ((unsigned)options->mode > TW_CLOSE_DRAIN || options->flags & ~(uint32_t)TW_CLOSE_NO_WAIT)
+		return -EINVAL;
+	return 0;
+}
+
+int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
+{
+	struct tw_close_options known;
+	if (!service || !options)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
+	if (!r)
+		r = check_options(&known);
+	return r ? r : tw__core_close(service, &known, end_pool, false);
+}
+
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	int r = tw__core_close(service, mode, timeout_ns);
-	if (r == 0)
-		tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL),
-			       service); /* settled; the first closer ends it */
-	return r;
+	struct tw_close_options options = {.size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
+	return tw_service_close_with(service, &options);
+}
+
+static int destroy_forked(tw_service *service)
+{
+	if (tw__inside(service))
+		return -EDEADLK; /* the callback may yet return */
+	tw__pool_leave_forked(tw_load_relaxed(&service->pool));
+	tw__core_free_forked(service);
+	return 0;
 }
 
 int tw_service_destroy(tw_service *service)
 {
+	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;
-	int r = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER);
+	if (tw__forked(service))
+		return destroy_forked(service);
+	int r = tw__core_close(service, &drop, end_pool, true);
 	if (r)
 		return r;
 	tw__core_free(service);

@@ -14,7 +14,7 @@
  *
  * Threads. Who may call what, and beside what:
  *
- *   caller                     create  schedule*  cancel       cancel_wait   close         advance    destroy
+ *   caller                     create  schedule*  cancel       cancel_wait   close*        advance    destroy
  *                                      reset*     is_pending    group_
  *                                      stats_get  remaining     cancel_wait
  *                                      liveness_get
@@ -24,6 +24,7 @@
  *                                                              TW_SELF)                    if nested
  *   a signal handler           no      no         no           no            no            no         no
  *
+ * The column of tw_advance holds for tw_next_expiry and the first tw_fd, too.
  * All but destroy may run side by side with all, on the same timer too: the control word of each timer decides.
  * "Alone": no other call on the service is under way or will follow.
  *
@@ -38,7 +39,7 @@
  *
  * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
  * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
- * is ever clamped. Real time spent in suspend does not count on the monotonic clock.
+ * is ever clamped. Real time spent in suspend does not count on the monotonic clock; it does on tw_clock_boottime().
  *
  * Guarantees.
  *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.
@@ -63,9 +64,16 @@
  *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).
  *
  * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
- * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy.
+ * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy. In a forked child: -EPERM.
  *
- * Fork. A child may not use a service of its parent.
+ * Fork, at any time, from any thread, also from a callback. The parent notices nothing. In the child no thread of the
+ * service lives on, so nothing of it runs there: each call on a service of the parent answers -EPERM (bool: false; tw_now,
+ * tw_overruns: 0; tw_self: "no timer"), and changes nothing. tw_service_destroy answers 0: it gives back the
+ * address space and closes descriptors, joins nothing, calls no release; small blocks of the parent's threads stay until the
+ * child ends. Manual clocks of the parent answer -EPERM too, and can be destroyed. The child may create services and clocks
+ * of its own. A callback that forks should see to it that the child calls exec or _exit. If the callback returns in the child, what
+ * called it there returns (-EPERM, from tw_advance, tw_run_one and the like); a thread of the service ends,
+ * and with it the child, if it is its only thread, as pthread_exit does.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -1,13 +1,18 @@
 #include "mpsc/gate.h"
 
+#include <unistd.h>
+
 #include "mpsc/membarrier.h"
 
 void tw__gate_init(struct tw__gate *gate)
 {
 	gate->asymmetric = tw__membarrier_register();
-	tw_store_relaxed(&gate->word, TW__GATE_LIVE);
+	tw_store_relaxed(&gate->word, TW__GATE_LIVE | TW__GATE_ACCEPTING);
 	tw_store_relaxed(&gate->plan, 0);
 	tw_store_relaxed(&gate->bell, 0);
+	gate->bell_quiet = 0;
+	gate->bell_fd = -1;
+	gate->bell_owed = 0;
 }
 
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags)
@@ -25,9 +30,21 @@ bool tw__gate_barrier(struct tw__gate *gate)
 	return tw__membarrier(); /* P2 */
 }
 
-void tw__gate_arm_bell(struct tw__gate *gate)
+bool tw__gate_arm_bell(struct tw__gate *gate)
 {
-	tw_exchange_seq_cst(&gate->bell, 0); /* P3: pairs with ring */
+	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* P3: pairs with ring */
+	uint64_t written;
+	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
+		gate->bell_owed++;
+	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written)
+		gate->bell_owed -= (uint32_t)written;
+	return was & TW__BELL_RUNG;
+}
+
+void tw__gate_ring_on(struct tw__gate *gate, int event_fd)
+{
+	gate->bell_fd = event_fd;
+	gate->bell_quiet = TW__BELL_ON_FD;
 }
 
 void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns)
@@ -38,6 +55,12 @@ void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns)
 
 void tw__gate_ring(struct tw__gate *gate)
 {
-	if (tw_exchange_seq_cst(&gate->bell, 1) == 0) /* P3: pairs with arm_bell */
+	const uint64_t one = 1;
+	uint32_t was = tw_or_seq_cst(&gate->bell, TW__BELL_RUNG); /* P3: pairs with arm_bell */
+	if (was == 0) {
 		tw__futex_wake(&gate->bell, 1);
+	} else if (was == TW__BELL_ON_FD) {
+		ssize_t unused = write(gate->bell_fd, &one, sizeof one); /* cannot fail: the count is small */
+		(void)unused;
+	}
 }

@@ -2,7 +2,7 @@
  * The gate: what the driver publishes for producers, and how they wake it.
  *
  * One word, written by the driver alone and read by each push, says whether the driver is alive, whether its published time
- * may be used, whether it sleeps, and whether it is closed; its upper bits are a sequence number of that time. While the
+ * may be used, whether it sleeps, and whether it accepts what is new; its upper bits are a sequence number of that time. While the
  * driver ticks (OPEN) a push does nothing but look. While it sleeps (PARKED) a push rings if what it brought is needed
  * earlier than the driver plans to wake: a comparison of opaque keys, smaller is earlier.
  *
@@ -11,16 +11,32 @@
  *     park:   plan = ...; word = PARKED; heavy barrier; if (any lane unread) do not sleep
  * With membarrier the push's barrier is for the compiler only, and park pays. Where the kernel has none, both sides use
  * sequentially consistent operations instead. Either way no push can be missed by park while its own look misses PARKED.
- * Closing is the same pair with CLOSED in PARKED's place.
+ * Closing is the same pair with the end of ACCEPTING in PARKED's place.
+ *
+ * Should membarrier be refused later than at creation, park sleeps no longer than a tick: a push that it missed is met then, for a
+ * store does reach the other cores in time. Close cannot rest on "in time": it waits until each producer has looked at a word that
+ * does not accept, which it acknowledges, or has ended (close.c).
+ *
+ * The gate lies in memory that is zero in a forked child (fork.h): there the word is 0, which no word ever is where it was made,
+ * and does not accept; so whoever looks anyway learns of the fork for nothing. Alone on its page: nothing else may be wiped.
  *
  * Pairing table
  *   P1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver published before.
  *   P2  lane.tail -> barrier -> word (producer) against word -> heavy barrier -> lane.tail (driver): the Dekker pair
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
- *   P3  bell: exchange-seq_cst (ring) against exchange-seq_cst to 0 (arm the bell), which comes before the driver looks at
- *       lanes and requests: a ring after that look is seen by the futex itself.
- *   P4  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
- *       lane.pinned (whoever closes): the Dekker pair with CLOSED in PARKED's place and the pin in the tail's. A call that saw the gate
+ *   P3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
+ *       requests: a ring before it is followed by that look, which sees what was rung for; a ring after it finds the bell quiet
+ *       and is seen by the futex itself, or stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
+ *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later.
+ *   P4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
+ *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
+ *       one rings for nothing. To a higher one: plan, a new word (P1), heavy barrier, then the look at the lanes: P2 with "the plan was
+ *       raised" in PARKED's place. A push that compared itself with the lower plan and did not ring has looked before
+ *       the barrier, so that look sees it. Without it a push between the two plans sleeps until the later.
+ *   P5  owners (queue.h, P2): with one owner, which is the driver's own thread, the barrier of P4 is left out: that thread's pushes are
+ *       in its own program order. A thread that attaches after the driver has counted has the word behind it.
+ *   P6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
+ *       lane.pinned (whoever closes): the Dekker pair with "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
  *       open is seen pinned, and waited for by the closer (never by the driver): all that it publishes comes before its pin falls
  *       (store-release -> the closer's load). Without it close may end a part of a batch that the rest of is then refused.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
@@ -34,12 +50,17 @@
 #include "mpsc/futex.h"
 
 enum {
-	TW__GATE_LIVE = 1,   /* always; a page of zeroes is none of ours */
-	TW__GATE_OPEN = 2,   /* the driver ticks: the sequence number stands for "about now" */
-	TW__GATE_PARKED = 4, /* the driver sleeps until plan */
-	TW__GATE_CLOSED = 8, /* nothing new is accepted */
+	TW__GATE_LIVE = 1,      /* always: the word is not 0 */
+	TW__GATE_OPEN = 2,      /* the driver ticks: the sequence number stands for "about now" */
+	TW__GATE_PARKED = 4,    /* the driver sleeps until plan */
+	TW__GATE_ACCEPTING = 8, /* until close */
 	TW__GATE_FLAGS = 15,
 	TW__GATE_SEQUENCE_SHIFT = 4
+};
+
+enum {
+	TW__BELL_RUNG = 1,
+	TW__BELL_ON_FD = 2 /* whoever rings first writes to bell_fd; else it wakes the futex */
 };
 
 struct tw__gate {
@@ -49,7 +70,10 @@ struct tw__gate {
 	_Atomic uint64_t base_ns; /* likewise: what pushes of this sequence number may count from */
 	bool asymmetric;          /* membarrier works; decided at creation */
 
-	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* 1: rung */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* TW__BELL_* */
+	uint32_t bell_quiet;                           /* the driver's: what it arms the bell with */
+	int bell_fd;                                   /* an eventfd; set by the driver before TW__BELL_ON_FD is (P3) */
+	uint32_t bell_owed;                            /* the driver's: writes to bell_fd that it has not read */
 };
 
 /* Before any thread knows of it. */
@@ -70,31 +94,43 @@ static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 	return tw_load_seq_cst(&gate->word); /* P2: the push was published by tw__lane_publish_seq_cst */
 }
 
-/* Pins a lane, then looks (P4): if that does not say closed, close will wait until the pin is taken off. */
+/* Pins a lane, then looks (P6): if that accepts, close will wait until the pin is taken off. */
 static inline uint64_t tw__gate_pin_and_look(struct tw__gate *gate, _Atomic uint32_t *pinned)
 {
 	if (tw_likely(gate->asymmetric)) {
-		tw_store_relaxed(pinned, 1); /* P4: ordered by the driver's heavy barrier */
+		tw_store_relaxed(pinned, 1); /* P6: ordered by the driver's heavy barrier */
 		return tw__gate_look_after_push(gate);
 	}
-	tw_store_seq_cst(pinned, 1); /* P4 */
+	tw_store_seq_cst(pinned, 1); /* P6 */
 	return tw_load_seq_cst(&gate->word);
 }
 
 static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
 {
-	tw_store_release(pinned, 0); /* P4: pairs with is_pinned */
+	tw_store_release(pinned, 0); /* P6: pairs with is_pinned */
 }
 
-/* For the closer, after the driver has published CLOSED and passed its barrier. */
+/* For the closer, after the driver has ended ACCEPTING and passed its barrier. */
 static inline bool tw__gate_is_pinned(const _Atomic uint32_t *pinned)
 {
-	return tw_load_seq_cst(pinned) != 0; /* P4 */
+	return tw_load_seq_cst(pinned) != 0; /* P6 */
+}
+
+/* Before or in place of a push: closed, or forked. */
+static inline bool tw__gate_refuses(uint64_t word)
+{
+	return !(word & TW__GATE_ACCEPTING);
+}
+
+/* In a child of the process that made the gate. Relaxed: the answer never changes while a process lives. */
+static inline bool tw__gate_forked(const struct tw__gate *gate)
+{
+	return tw_load_relaxed(&gate->word) == 0;
 }
 
 static inline bool tw__gate_is_open(uint64_t word)
 {
-	return (word & (TW__GATE_LIVE | TW__GATE_OPEN | TW__GATE_CLOSED)) == (TW__GATE_LIVE | TW__GATE_OPEN);
+	return (word & (TW__GATE_OPEN | TW__GATE_ACCEPTING)) == (TW__GATE_OPEN | TW__GATE_ACCEPTING);
 }
 
 static inline uint64_t tw__gate_sequence(uint64_t word)
@@ -106,15 +142,20 @@ static inline uint64_t tw__gate_sequence(uint64_t word)
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags);
 
 /*
- * Driver only, after publishing PARKED or CLOSED and before looking at the lanes: from here each push that this driver will
- * not see, sees the new word. False: nothing can be concluded, do not sleep longer than a tick.
+ * After publishing PARKED or the end of ACCEPTING and before looking at the lanes: from here each push that this driver will
+ * not see, sees the new word. False: nothing can be concluded, do not sleep longer than a tick. Any thread that has seen the word.
  */
 bool tw__gate_barrier(struct tw__gate *gate);
 
-/* Driver only: forgets earlier rings. Comes before the last look at what a ring may announce (P3). */
-void tw__gate_arm_bell(struct tw__gate *gate);
+/*
+ * Driver only: forgets earlier rings; whether there was one. Comes before the last look at what a ring may announce (P3).
+ */
+bool tw__gate_arm_bell(struct tw__gate *gate);
 
-/* Driver only: sleeps until rung or CLOCK_MONOTONIC reaches the deadline (UINT64_MAX: none). */
+/* Driver only, once, and before the bell is armed again: from that on rings are written to this eventfd (non-blocking). */
+void tw__gate_ring_on(struct tw__gate *gate, int event_fd);
+
+/* Driver only: sleeps until rung or CLOCK_MONOTONIC reaches the deadline (UINT64_MAX: none). Not with an eventfd. */
 void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns);
 
 /* Wakes the driver. Any thread; a system call only for the first ring of a sleep. */

@@ -1,7 +1,8 @@
 #include "mpsc/queue.h"
 
-#include <pthread.h>
 #include <stdlib.h>
+
+#include "mpsc/fork.h"
 
 _Thread_local struct tw__thread tw__thread;
 
@@ -15,7 +16,6 @@ struct tie {
 
 static _Thread_local struct tie *my_ties;
 
-static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_queue_id; /* registry's lock */
 
 static pthread_once_t exit_key_once = PTHREAD_ONCE_INIT;
@@ -27,7 +27,7 @@ static void disown(struct tie *tie)
 	if (!tie->lane)
 		return;
 	tie->lane->tie = NULL;
-	tw_store_relaxed(&tie->queue->owner_count, tw_load_relaxed(&tie->queue->owner_count) - 1);
+	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* P2 */
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
@@ -35,7 +35,7 @@ static void disown(struct tie *tie)
 static void thread_exits(void *unused)
 {
 	(void)unused;
-	pthread_mutex_lock(&registry);
+	pthread_mutex_lock(&tw__registry);
 	tw__thread = (struct tw__thread){0};
 	for (struct tie *tie = my_ties, *next; tie; tie = next) {
 		next = tie->next;
@@ -43,7 +43,7 @@ static void thread_exits(void *unused)
 		free(tie);
 	}
 	my_ties = NULL;
-	pthread_mutex_unlock(&registry);
+	pthread_mutex_unlock(&tw__registry);
 }
 
 static void make_exit_key(void)
@@ -60,14 +60,14 @@ static bool watch_thread_exit(void)
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops, void *context)
 {
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
-	pthread_mutex_lock(&registry);
+	pthread_mutex_lock(&tw__registry);
 	queue->id = ++last_queue_id;
-	pthread_mutex_unlock(&registry);
+	pthread_mutex_unlock(&tw__registry);
 }
 
 void tw__queue_fini(struct tw__queue *queue)
 {
-	pthread_mutex_lock(&registry);
+	pthread_mutex_lock(&tw__registry);
 	for (struct tw__lane *lane = tw__queue_first(queue), *next; lane; lane = next) {
 		next = lane->next;
 		if (lane->tie)
@@ -76,7 +76,26 @@ void tw__queue_fini(struct tw__queue *queue)
 		free(lane);
 	}
 	tw_store_relaxed(&queue->lanes, NULL);
-	pthread_mutex_unlock(&registry);
+	pthread_mutex_unlock(&tw__registry);
+}
+
+void tw__queue_abandon(struct tw__queue *queue)
+{
+	pthread_mutex_lock(&tw__registry);
+	for (struct tw__lane *lane = tw__queue_first(queue); lane; lane = lane->next)
+		if (lane->tie)
+			((struct tie *)lane->tie)->lane = NULL;
+	pthread_mutex_unlock(&tw__registry);
+}
+
+bool tw__queue_all(struct tw__queue *queue, bool (*says)(struct tw__lane *lane))
+{
+	bool all = true;
+	pthread_mutex_lock(&tw__registry);
+	for (struct tw__lane *lane = tw__queue_first(queue); lane && all; lane = lane->next)
+		all = !lane->tie || says(lane);
+	pthread_mutex_unlock(&tw__registry);
+	return all;
 }
 
 static struct tw__lane *adopt(struct tw__queue *queue)
@@ -124,7 +143,7 @@ static struct tie *new_tie(struct tw__queue *queue)
 		free(tie);
 		return NULL;
 	}
-	pthread_mutex_lock(&registry);
+	pthread_mutex_lock(&tw__registry);
 	drop_stale_ties();
 	struct tw__lane *lane = adopt(queue);
 	if (!lane)
@@ -133,9 +152,9 @@ static struct tie *new_tie(struct tw__queue *queue)
 		*tie = (struct tie){my_ties, queue->id, queue, lane};
 		lane->tie = tie;
 		my_ties = tie;
-		tw_store_relaxed(&queue->owner_count, tw_load_relaxed(&queue->owner_count) + 1);
+		tw_add_acq_rel(&queue->owner_count, 1); /* P2 */
 	}
-	pthread_mutex_unlock(&registry);
+	pthread_mutex_unlock(&tw__registry);
 	if (!lane) {
 		free(tie);
 		return NULL;

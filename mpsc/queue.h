@@ -10,6 +10,9 @@
  *
  * Pairing table
  *   P1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane is complete before it is found.
+ *   P2  owner_count: add acq_rel (attach, exit) against add acq_rel of 0 (tw__queue_owners): read-modify-writes of one variable are in one
+ *       order. A thread that comes after the driver's count sees what the driver wrote before it; the pushes of a thread that
+ *       has left before it are seen by the driver (gate.h, P5).
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
@@ -29,7 +32,7 @@ struct tw__queue {
 	uint64_t id; /* never 0, never used again */
 	_Atomic(struct tw__lane *) lanes;
 	_Atomic uint32_t lane_count;  /* lanes ever made; written under the registry's lock */
-	_Atomic uint32_t owner_count; /* of these: with a living thread */
+	_Atomic uint32_t owner_count; /* of these: with a living thread; likewise */
 	uint32_t bound;
 	const struct tw__queue_ops *ops;
 	void *context;
@@ -48,6 +51,12 @@ void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__qu
 /* No thread may be in a call on the queue, nor come back; threads that used it may live on. */
 void tw__queue_fini(struct tw__queue *queue);
 
+/* The same in a forked child: lanes may be half written and are left alone. No thread comes back to them. */
+void tw__queue_abandon(struct tw__queue *queue);
+
+/* Whether says(lane) for each lane that has a living thread. Under the registry's lock: what ended threads did has happened. */
+bool tw__queue_all(struct tw__queue *queue, bool (*says)(struct tw__lane *lane));
+
 /* Finds or makes this thread's lane. NULL: out of memory. */
 struct tw__lane *tw__queue_attach(struct tw__queue *queue);
 
@@ -56,6 +65,12 @@ static inline struct tw__lane *tw__queue_lane(struct tw__queue *queue)
 	if (tw_likely(tw__thread.queue_id == queue->id))
 		return tw__thread.lane;
 	return tw__queue_attach(queue);
+}
+
+/* Threads that have a lane now. Whoever attaches later sees all that the caller has written before (P2). */
+static inline uint32_t tw__queue_owners(struct tw__queue *queue)
+{
+	return tw_add_acq_rel(&queue->owner_count, 0); /* P2 */
 }
 
 /* To walk all lanes: for (l = tw__queue_first(q); l; l = l->next). */

@@ -1,9 +1,12 @@
 /*
- * stress_close SECONDS [SEED]: close against schedule, thousands of times a second.
+ * stress_close SECONDS [SEED]: close against schedule, against other closes, and against fork, many times a second.
  *
  * Producers schedule on whatever service there is until it refuses; the main thread closes it at a random moment, in a
  * random mode, and makes the next one. Each schedule either was accepted, and its release is told once, or was refused, and
- * nothing of it is ever heard. Not good at: anything but this race; stress_ledger does the rest.
+ * nothing of it is ever heard. In many rounds two more threads close too, in modes, with timeouts and flags of their own: each
+ * dropped timer is told to one visitor, and a 0 means what it says. Some timers re-arm themselves as long as they may: what a close
+ * that does not wait leaves behind are runs under way, no more. Now and then the main thread forks in the middle, and the child looks around.
+ * Not good at: anything but these races; stress_ledger does the rest.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,12 +15,14 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "test/support/child.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { PRODUCERS = 3, MOST = 4000 };
+enum { PRODUCERS = 3, CLOSERS = 2, WORKERS = 2, MOST = 4000 };
 
 struct producer {
 	uint64_t seed;
@@ -41,9 +46,53 @@ static _Noreturn void violation(const char *what, long long answer)
 	_exit(1);
 }
 
+static atomic_bool settled;    /* a close has answered 0: nothing runs any more */
+static atomic_bool left;       /* one that does not wait has: a worker may begin what it has claimed, no more */
+static atomic_uint begun_late; /* since then */
+static atomic_uint told;       /* drops, by visitors */
+
+static void check_start(void)
+{
+	if (atomic_load(&settled))
+		violation("a callback starts after a close has answered 0", 0);
+	if (atomic_load(&left) && atomic_fetch_add(&begun_late, 1) >= WORKERS)
+		violation("callbacks start after a close that does not wait", atomic_load(&begun_late));
+}
+
 static void do_nothing(void *arg)
 {
 	(void)arg;
+	check_start();
+}
+
+static void go_on(void *arg)
+{
+	(void)arg;
+	check_start();
+	tw_reset(atomic_load(&service), tw_self(), 0); /* refused once it is closed */
+}
+
+static void count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)arg, (void)remaining_ns;
+	if (tw_self().id != timer.id || (fn != do_nothing && fn != go_on))
+		violation("a visitor is told of another timer", 0);
+	if (atomic_load((atomic_uint *)timer_arg) != 0)
+		violation("a visitor is told after the release", 0);
+	atomic_fetch_add(&told, 1);
+}
+
+static int close_somehow(tw_service *s, uint64_t *seed, uint64_t timeout_ns, uint32_t flags)
+{
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = (enum tw_close_mode)random_below(seed, 3),
+					   .flags = flags,
+					   .timeout_ns = timeout_ns,
+					   .dropped = count_told};
+	int answer = tw_service_close_with(s, &options);
+	if (answer == 0)
+		atomic_store(flags & TW_CLOSE_NO_WAIT ? &left : &settled, true);
+	return answer;
 }
 
 static void count_release(void *arg, enum tw_fate fate)
@@ -59,7 +108,7 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 	while (p->accepted < MOST - 1 && answer == 0) {
 		struct tw_task task = {
 		    .size = sizeof(task),
-		    .fn = do_nothing,
+		    .fn = p->accepted % 64 ? do_nothing : go_on,
 		    .arg = &p->releases[p->accepted],
 		    .when_ns = random_below(&p->seed, 3) * TW_MILLISECOND,
 		    .release = count_release,
@@ -88,6 +137,47 @@ static void *produce(void *arg)
 	}
 }
 
+/* ------------------------------------------------------------ other closers, and forks */
+
+struct closer {
+	uint64_t seed;
+	pthread_t thread;
+};
+
+static void *close_too(void *arg)
+{
+	struct closer *c = arg;
+	uint64_t timeout_ns = random_percent(&c->seed, 30) ? TW_FOREVER : random_below(&c->seed, 2 * TW_MILLISECOND);
+	int answer = close_somehow(atomic_load(&service), &c->seed, timeout_ns,
+				   random_percent(&c->seed, 50) ? TW_CLOSE_NO_WAIT : 0);
+	if (answer != 0 && (answer != -ETIMEDOUT || timeout_ns == TW_FOREVER))
+		violation("another close answers", answer);
+	return NULL;
+}
+
+/* In a child: each call says so, destroy frees. */
+static int look_around(tw_service *s)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	bool fine = tw_schedule(s, 0, do_nothing, NULL, NULL) == -EPERM && tw_cancel(s, (tw_timer){1}) == -EPERM &&
+		    tw_reset(s, (tw_timer){1}, 0) == -EPERM && tw_stats_get(s, &stats) == -EPERM &&
+		    tw_service_close(s, TW_CLOSE_DRAIN, TW_FOREVER) == -EPERM &&
+		    (!CHILD_ALLOCATES || tw_service_destroy(s) == 0);
+	return fine ? 0 : 1;
+}
+
+static void fork_in_the_middle(tw_service *s)
+{
+	int status = -1;
+	pid_t child = fork();
+	if (child == 0)
+		_exit(look_around(s));
+	if (waitpid(child, &status, 0) != child || status != 0)
+		violation("a forked child ends with", status);
+}
+
+/* ------------------------------------------------------------ a round */
+
 static uint64_t check_producer(struct producer *p)
 {
 	for (unsigned i = 0; i <= p->accepted; i++) {
@@ -108,28 +198,60 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
 	if (stats.pending != 0 || stats.fired + stats.dropped != accepted)
 		violation("pending after close", (long long)stats.pending);
+	if (stats.dropped != atomic_load(&told))
+		violation("dropped, beyond what visitors were told", (long long)(stats.dropped - atomic_load(&told)));
 	if (tw_validate(s, why, sizeof(why)) != 0)
 		violation(why, 0);
 }
 
-/* One service from create to destroy. A third of them have a tick thread. */
-static uint64_t run_round(unsigned long number, uint64_t *seed)
+static tw_service *open_one(uint64_t *seed)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .max_timers = 20000};
-	cfg.drive = random_percent(seed, 66) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .max_timers = 20000};
+	cfg.drive = random_percent(seed, 50) ? TW_DRIVE_MANUAL : TW_DRIVE_THREAD;
+	if (random_percent(seed, 80))
+		cfg.executor = tw_executor_inline();
+	else
+		cfg.workers = WORKERS;
 	tw_service *s;
 	int answer = tw_service_create(&s, &cfg);
 	if (answer != 0)
 		violation("tw_service_create", answer);
-	atomic_store(&closing, false);
-	atomic_store(&service, s);
-	atomic_store(&round_number, number);
+	return s;
+}
+
+static void close_at_some_moment(tw_service *s, uint64_t *seed)
+{
+	struct closer closers[CLOSERS];
+	int others = random_percent(seed, 40) ? CLOSERS : 0;
 	for (uint64_t spin = random_below(seed, 20000); spin > 0; spin--)
 		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
+	if (random_percent(seed, 2))
+		fork_in_the_middle(s);
 	atomic_store(&closing, true);
-	answer = tw_service_close(s, (enum tw_close_mode)random_below(seed, 3), TW_FOREVER);
+	for (int i = 0; i < others; i++) {
+		closers[i].seed = random_next(seed);
+		if (pthread_create(&closers[i].thread, NULL, close_too, &closers[i]) != 0)
+			violation("no thread", 0);
+	}
+	int answer = close_somehow(s, seed, TW_FOREVER, 0);
 	if (answer != 0)
-		violation("tw_service_close", answer);
+		violation("tw_service_close_with", answer);
+	for (int i = 0; i < others; i++)
+		pthread_join(closers[i].thread, NULL);
+}
+
+/* One service from create to destroy. */
+static uint64_t run_round(unsigned long number, uint64_t *seed)
+{
+	tw_service *s = open_one(seed);
+	atomic_store(&closing, false);
+	atomic_store(&settled, false);
+	atomic_store(&left, false);
+	atomic_store(&begun_late, 0);
+	atomic_store(&told, 0);
+	atomic_store(&service, s);
+	atomic_store(&round_number, number);
+	close_at_some_moment(s, seed);
 	uint64_t accepted = 0;
 	for (int i = 0; i < PRODUCERS; i++) {
 		while (atomic_load(&producers[i].round_done) != number)

@@ -5,7 +5,7 @@
  * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
  * So no timer of a batch can run before all of `out` is written.
  *
- * Against close the call pins its lane before it looks (gate.h, P4): either it sees CLOSED, or close waits until all of the batch is
+ * Against close the call pins its lane before it looks (gate.h, P6): either it sees that it is closed, or close waits until all of the batch is
  * published, and settles it whole. A single schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be
  * taken back and some not.
  *
@@ -263,8 +263,8 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 {
 	tw_service *service = call->service;
 	call->word = tw__gate_pin_and_look(&service->gate, &call->local->lane.pinned);
-	if (call->word & TW__GATE_CLOSED)
-		return -ESHUTDOWN;
+	if (tw__gate_refuses(call->word))
+		return tw__refused_by_gate(service);
 	int r = tw__lane_admit(&call->local->lane, call->n + 1);
 	if (r)
 		return r;
@@ -314,7 +314,7 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 	if (!call.local)
 		return refused(NULL, out, n, -ENOMEM);
 	int r = schedule_pinned(&call, out);
-	tw__gate_unpin(&call.local->lane.pinned); /* P4 */
+	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
 	return r ? refused(call.local, out, n, r) : 0;
 }
 

@@ -68,6 +68,8 @@ int tw_cancel(tw_service *service, tw_timer timer)
 	uint32_t slot, generation;
 	if (tw_unlikely(!service))
 		return -EINVAL;
+	if (tw_unlikely(tw__forked(service)))
+		return -EPERM;
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return TW_GONE;
 	return cancel_or_mark(service, slot, generation, TW__ENDED);
@@ -106,6 +108,8 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 	uint32_t slot, generation;
 	if (!service)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return TW_GONE;
 	bool own = is_own(service, slot, generation);
@@ -121,7 +125,7 @@ bool tw_is_pending(tw_service *service, tw_timer timer)
 	return tw_remaining(service, timer, &unused) == 0;
 }
 
-static uint64_t remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
 	uint64_t tick = word & TW__UNFILED ? (word & TW__DEADLINE_MASK) << tw__hint_shift(service)
 			: word & TW__FAR   ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
@@ -135,11 +139,13 @@ int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	uint32_t slot, generation;
 	if (!service || !out_ns)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
 		return -ENOENT;
-	*out_ns = remaining_of(service, slot, word);
+	*out_ns = tw__remaining_of(service, slot, word);
 	return 0;
 }

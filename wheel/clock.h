@@ -4,24 +4,33 @@
 #ifndef TW_WHEEL_CLOCK_H
 #define TW_WHEEL_CLOCK_H
 
-#include "mpsc/futex.h"
+#include "mpsc/alarm.h"
 #include "tickwheel/clock.h"
 
 /* A service on a clock that moves by hand. */
 struct tw__clock_listener {
 	struct tw__clock_listener *next;
-	/* The clock stands at now_ns: returns when what is due has been handed over; whether there was anything, as far as it knows. */
-	bool (*moved)(struct tw__clock_listener *listener, uint64_t now_ns);
+	/* The clock stands at another instant: returns when what is due has been handed over. */
+	void (*moved)(struct tw__clock_listener *listener);
 	/*
 	 * The next instant at which it wants to be told, later than the one it was last told; UINT64_MAX: the end of the
 	 * advance will do.
 	 */
 	uint64_t (*next_ns)(struct tw__clock_listener *listener);
+	bool by_itself; /* it has a tick thread; told after the others, who may bring it work */
 };
 
 struct tw__clock_ops {
 	uint64_t (*now)(const tw_clock *clock);
-	bool runs; /* it moves by itself, and futex deadlines are on its scale */
+	bool runs;     /* it moves by itself */
+	int id;        /* the kernel's clock of the same scale, for descriptors; negative: there is none */
+	bool by_alarm; /* the tick thread needs the alarm to sleep on */
+	/*
+	 * The tick thread sleeps until the gate's bell is rung or the deadline has come; or less. The deadline is on the clock's own
+	 * scale, for one that does not run on CLOCK_MONOTONIC's (UINT64_MAX: none). Waking is the gate's affair: it rings on
+	 * the futex, or on the alarm where there is one.
+	 */
+	void (*sleep)(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 	void (*listen)(tw_clock *clock, struct tw__clock_listener *listener);
 	void (*unlisten)(tw_clock *clock, struct tw__clock_listener *listener);
 };
@@ -29,6 +38,15 @@ struct tw__clock_ops {
 struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
+
+/* Moved by hand, by the parent of this forked process: its locks may be held for ever. */
+bool tw__clock_inherited(tw_clock *clock);
+
+/* The clock of services that name none. */
+tw_clock *tw__clock_default(void);
+
+/* A service is being made: the default stays what it is. With false: it came to nothing. */
+void tw__clock_default_hold(bool hold);
 
 /* Whether the calling thread is in a callback of a service on this clock (core.c). */
 bool tw__clock_in_callback(const tw_clock *clock);

@@ -1,14 +1,31 @@
 /*
  * Closing: refuse new work, settle the old, stop.
  *
- *   1. The driver publishes CLOSED and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
- *      CLOSED and takes its timer back (schedule.c). A batch call that saw it open is waited for (batch.c).
+ *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
+ *      that and takes its timer back (schedule.c). A batch call that saw it open is waited for (batch.c).
  *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the driver hands over all it
- *      meets, deadline or not. DRAIN: time goes on until none is left, or the timeout comes, then as DROP.
- *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread.
+ *      meets, deadline or not. DRAIN: time goes on until none is left, or the timeout comes. Both end as DROP.
+ *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread, then the pool.
  *
- * The control words are the truth throughout: "nothing pending" is counted from them. Closers take turns (close_lock); with a manual
- * drive the closer is the driver.
+ * The control words are the truth throughout: "nothing pending" is counted from them. With a manual drive the closer is the driver.
+ *
+ * Several closers. `closing` is the strictest mode asked for so far; it only falls. One closer at a time works (close_lock); a
+ * newcomer is let in at once, wherever the other waits, and has the lock until it is done or the next one comes: so it finds
+ * what it asked for done by itself and no other, and a drain ends when a drop is asked for. All steps may be begun again by anybody.
+ *
+ * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after the answer (it had looked at the
+ * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
+ *
+ * Without membarrier. If the kernel refuses it only now, 1. concludes nothing: a producer may have looked at the gate before, and its
+ * word and push still be on their way. So each producer must have passed: seen the gate closed, which it acknowledges (M1), or
+ * ended, under the registry's lock. Threads of the service's own push from callbacks only, and their batches say when these
+ * are over (R4). Meanwhile lanes are drained as ever, and afterwards all is looked at once more. tw_service_destroy need not wait: whoever
+ * calls it has seen to it that all calls of others happened before.
+ *
+ * Pairing table
+ *   M1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
+ *   M2  newcomers: add seq_cst, then finish_bell moves -> bell, then newcomers, then sleep on the bell's value: no newcomer is slept
+ *       through. (Waits on batches_out are cut in slices instead: that word is the executors'.)
  */
 #include <limits.h>
 #include <time.h>
@@ -17,17 +34,29 @@
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
-enum { POLL_NS = 1000000 };
+enum { POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000 };
+
+enum { DROP = 1 + TW_CLOSE_DROP, RUN = 1 + TW_CLOSE_RUN, DRAIN = 1 + TW_CLOSE_DRAIN };
+
+/* What a step of a close comes to, beside 0 (done) and an error. AGAIN: done for now, to be done once more. */
+enum { STEP_ASIDE = 1, STEP_AGAIN };
+
+struct closer {
+	tw_service *service;
+	const struct tw_close_options *options;
+	bool alone;
+	uint64_t drain_until_ns; /* DRAIN's timeout */
+	uint64_t deadline_ns;    /* no wait goes on after it */
+};
 
 static uint64_t now(void)
 {
 	return tw_clock_now(tw_clock_monotonic());
 }
 
-static uint64_t deadline_after(uint64_t timeout_ns)
+static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
 {
-	uint64_t now_ns = now();
-	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
+	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -35,44 +64,84 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* Calls what(word) for each slot in use; true as soon as it says so. */
-static bool any_word(tw_service *service, bool (*what)(tw_service *, uint32_t slot, uint64_t word))
+static uint32_t mode_of(const struct closer *c)
 {
-	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	return tw_load_acquire(&c->service->closing);
+}
+
+/* ----------------------------------------------------------------- all words */
+
+typedef bool word_fn(const struct closer *c, uint32_t slot, uint64_t word);
+
+/* Calls what(word) for each slot in use; true as soon as it says so. */
+static bool any_word(const struct closer *c, word_fn *what)
+{
+	struct tw__slots *slots = &c->service->slots;
+	uint32_t end = tw_load_acquire(&slots->fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-		if (tw__word_state(word) != TW__FREE && what(service, slot, word))
+		uint64_t word = tw_load_acquire(&slots->words[slot]);
+		if (tw__word_state(word) != TW__FREE && what(c, slot, word))
 			return true;
 	}
 	return false;
 }
 
 /* DOOMED ones too: they are settled by turns like the rest of their group. */
-static bool is_armed(tw_service *service, uint32_t slot, uint64_t word)
+static bool is_armed(const struct closer *c, uint32_t slot, uint64_t word)
 {
-	(void)service;
+	(void)c;
 	(void)slot;
 	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
 }
 
 /* Will run, if nothing happens. */
-static bool is_pending(tw_service *service, uint32_t slot, uint64_t word)
+static bool is_pending(const struct closer *c, uint32_t slot, uint64_t word)
 {
-	return tw__word_armed(word) && !tw__is_unsettled(service, slot, word);
+	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word);
 }
 
-static bool is_releasing(tw_service *service, uint32_t slot, uint64_t word)
+static bool is_releasing(const struct closer *c, uint32_t slot, uint64_t word)
 {
-	(void)service;
+	(void)c;
 	(void)slot;
 	return tw__word_state(word) == TW__SETTLING;
 }
 
-static bool drop_if_armed(tw_service *service, uint32_t slot, uint64_t word)
+static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 {
-	while (is_armed(service, slot, word) && !tw__drop(service, tw__local_of(service), slot, &word)) {
+	const struct closer *c = context;
+	struct tw__slots *slots = &c->service->slots;
+	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
+	struct tw__record *record = &slots->records[slot]; /* W1: ours since the word was ended */
+	c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn), tw_load_relaxed(&record->arg),
+			    tw__remaining_of(c->service, slot, word));
+}
+
+static bool drop(const struct closer *c, uint32_t slot, uint64_t *word)
+{
+	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
+	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
+}
+
+/* True: this is a forked child by now. */
+static bool drop_if_armed(const struct closer *c, uint32_t slot, uint64_t word)
+{
+	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
 	}
-	return false;
+	return tw__forked(c->service);
+}
+
+/* The same, and what runs is not to arm its timer again. */
+static bool drop_or_bar(const struct closer *c, uint32_t slot, uint64_t word)
+{
+	_Atomic uint64_t *at = &c->service->slots.words[slot];
+	for (;;) {
+		if (drop_if_armed(c, slot, word))
+			return true;
+		word = tw_load_acquire(at);
+		if (tw__word_state(word) != TW__RUNNING || tw_cas_acq_rel(at, &word, word | TW__BARRED))
+			return false;
+	}
 }
 
 /* Whether a refused executor's policy left only the timer's release; *word is brought up to date. */
@@ -90,15 +159,25 @@ static bool is_condemned(tw_service *service, uint32_t slot, uint64_t *word)
 }
 
 /* What a refusing executor leaves to the closer: such timers, and the members of cancelled groups. */
-static bool drop_if_left(tw_service *service, uint32_t slot, uint64_t word)
+static bool drop_if_left(const struct closer *c, uint32_t slot, uint64_t word)
 {
 	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
-	if (tw__is_unsettled(service, slot, word) || (option && is_condemned(service, slot, &word)))
-		tw__drop(service, tw__local_of(service), slot, &word); /* unless it was moved or claimed meanwhile */
-	return false;
+	if (tw__is_unsettled(c->service, slot, word) || (option && is_condemned(c->service, slot, &word)))
+		drop(c, slot, &word); /* unless it was moved or claimed meanwhile */
+	return tw__forked(c->service);
 }
 
 /* ------------------------------------------------------- whose turn is it */
+
+/* Asks for a mode: what is stricter already stays. */
+static void demand(tw_service *service, uint32_t mode)
+{
+	uint32_t asked = tw_load_relaxed(&service->closing);
+	while ((asked == 0 || mode < asked) && !tw_cas_seq_cst(&service->closing, &asked, mode)) {
+	}
+	if (service->threaded)
+		tw__gate_ring(&service->gate);
+}
 
 static bool lock(tw_service *service, uint64_t deadline_ns)
 {
@@ -117,10 +196,52 @@ static void unlock(tw_service *service)
 	tw__futex_wake(&service->close_lock, INT_MAX);
 }
 
+/* Asks for a mode, and whoever has the lock to make way. */
+static bool let_in(const struct closer *c, uint32_t mode, uint64_t until_ns)
+{
+	tw_service *service = c->service;
+	tw_add_seq_cst(&service->newcomers, 1); /* M2; before the demand, so that no other carries it out in passing */
+	demand(service, mode);
+	tw__ring_finish(service);
+	bool locked = lock(service, until_ns);
+	tw_sub_seq_cst(&service->newcomers, 1);
+	tw__futex_wake(&service->newcomers, INT_MAX);
+	return locked;
+}
+
+/* After having made way: the others first. */
+static bool lock_again(const struct closer *c, uint64_t until_ns)
+{
+	tw_service *service = c->service;
+	uint32_t newcomers;
+	while ((newcomers = tw_load_acquire(&service->newcomers)))
+		if (!tw__futex_wait(&service->newcomers, newcomers, until_ns))
+			return false;
+	return lock(service, until_ns);
+}
+
+static bool is_called(const struct closer *c)
+{
+	return tw_load_seq_cst(&c->service->newcomers) != 0; /* M2 */
+}
+
+/* A drain whose time is up while others are at it asks for a drop. */
+static int enter(const struct closer *c, bool first)
+{
+	uint32_t mode = 1 + (uint32_t)c->options->mode;
+	uint64_t until_ns = mode == DRAIN ? c->drain_until_ns : c->deadline_ns;
+	bool locked = first ? let_in(c, mode, until_ns) : lock_again(c, until_ns);
+	if (!locked && mode_of(c) == DRAIN)
+		locked = let_in(c, DROP, c->deadline_ns);
+	else if (!locked)
+		locked = lock_again(c, c->deadline_ns);
+	return locked ? 0 : -ETIMEDOUT;
+}
+
 /* --------------------------------------------------------------------- turns */
 
 /* A manual drive's turn by the closer. False: another thread drives, and did not stop by the deadline. */
-static bool drive_by_hand(tw_service *service, uint32_t mode, uint64_t deadline_ns)
+static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 {
 	struct timespec until = {.tv_sec = (time_t)(deadline_ns / 1000000000u),
 				 .tv_nsec = (long)(deadline_ns % 1000000000u)};
@@ -128,6 +249,7 @@ static bool drive_by_hand(tw_service *service, uint32_t mode, uint64_t deadline_
 		pthread_mutex_lock(&service->driving);
 	else if (pthread_mutex_clocklock(&service->driving, CLOCK_MONOTONIC, &until))
 		return false;
+	uint32_t mode = tw_load_acquire(&service->closing);
 	if (tw_load_relaxed(&service->closed) != mode)
 		tw__driver_publish_closed(service, mode);
 	struct tw__local *local = tw__local_of(service);
@@ -137,118 +259,236 @@ static bool drive_by_hand(tw_service *service, uint32_t mode, uint64_t deadline_
 	return true;
 }
 
-/* A whole turn in the mode that was asked for. */
-static bool turn(tw_service *service, uint32_t mode, uint64_t deadline_ns)
+/* A whole turn in the mode that is asked for now, or a stricter one. */
+static int turn(const struct closer *c)
 {
-	if (service->threaded)
-		return tw__driver_await_turn(service, deadline_ns);
-	return drive_by_hand(service, mode, deadline_ns);
+	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->deadline_ns)
+					 : drive_by_hand(c->service, c->deadline_ns);
+	if (tw__forked(c->service))
+		return -EPERM;
+	return done ? 0 : -ETIMEDOUT;
 }
 
-static void ask(tw_service *service, uint32_t mode)
+/* -------------------------------------------------------------------- waits */
+
+/*
+ * Waits a moment: for a run that someone waits for, a newcomer, or time to pass. Looking at all words costs; the more it costs,
+ * the less often it is done.
+ */
+static int wait_a_moment(const struct closer *c, uint64_t looking_ns, uint64_t deadline_ns)
 {
-	tw_store_seq_cst(&service->closing, mode);
-	if (service->threaded)
-		tw__gate_ring(&service->gate);
+	tw_service *service = c->service;
+	uint64_t now_ns = now();
+	if (now_ns >= deadline_ns)
+		return -ETIMEDOUT;
+	uint32_t bell = tw_load_acquire(&service->finish_bell); /* R5, M2 */
+	if (is_called(c))
+		return STEP_ASIDE;
+	tw__futex_wait(&service->finish_bell, bell, earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
+	return 0;
+}
+
+/* RUN and DRAIN: turns until nothing is armed. */
+static int run_out(const struct closer *c, uint32_t mode, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint64_t before_ns = now();
+		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
+			return -EPERM;
+		if (!any_word(c, is_armed))
+			return 0;
+		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
+		bool by_itself = mode == DRAIN && c->service->threaded;
+		if (!r && !by_itself)
+			r = turn(c);
+		if (r)
+			return r;
+	}
+}
+
+static int await_batches(const struct closer *c)
+{
+	_Atomic uint32_t *at = &c->service->batches_out;
+	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
+	while (out != TW__CLOSER_WAITS) {
+		uint64_t now_ns = now();
+		if (now_ns >= c->deadline_ns)
+			return -ETIMEDOUT;
+		if (is_called(c))
+			return STEP_ASIDE;
+		tw__futex_wait(at, out, earlier(now_ns + SLICE_NS, c->deadline_ns));
+		out = tw_load_acquire(at); /* R4 */
+	}
+	return 0;
+}
+
+/* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
+static int await_releases(const struct closer *c)
+{
+	int r = 0;
+	while (!r && any_word(c, is_releasing))
+		r = wait_a_moment(c, 0, c->deadline_ns);
+	return r;
+}
+
+/* -------------------------------------------------------- without membarrier */
+
+static bool has_passed(struct tw__lane *lane)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	return tw_load_relaxed(&local->of_service) || tw_load_acquire(&local->has_seen_close); /* M1 */
+}
+
+/* Whether each schedule that did not see the gate closed is visible by now; then all must be looked at once more. */
+static bool becomes_sure(const struct closer *c)
+{
+	tw_service *service = c->service;
+	bool sure = c->alone || tw__gate_barrier(&service->gate) || tw__queue_all(&service->queue, has_passed);
+	if (sure)
+		tw_store_relaxed(&service->unsure, 0);
+	return sure;
+}
+
+static bool is_unsure(const struct closer *c)
+{
+	return tw_load_relaxed(&c->service->unsure); /* set in a turn that this closer, or one before, has waited for */
 }
 
 /* ------------------------------------------------------------------ settling */
 
 /*
- * Waits a moment: for a run that someone waits for, or for time to pass. Looking at all words costs; the more it costs,
- * the less often it is done.
+ * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the driver hands nothing over: a schedule that
+ * looked at the gate long ago may still push, and take its timer back only later; if that were handed over between close's last looks,
+ * at the words and at the batches, its run would begin after the answer. While unsure (below) such a schedule may have been accepted,
+ * so the driver goes on, and this comes again.
  */
-static void wait_a_moment(tw_service *service, uint64_t looking_ns, uint64_t deadline_ns)
+static int run_the_last(const struct closer *c, uint32_t mode)
 {
-	uint32_t bell = tw_load_acquire(&service->finish_bell);
-	tw__futex_wait(&service->finish_bell, bell, earlier(now() + POLL_NS + 8 * looking_ns, deadline_ns));
+	int r = run_out(c, mode, mode == DRAIN ? c->drain_until_ns : c->deadline_ns);
+	if (mode == DRAIN && r == -ETIMEDOUT)
+		r = 0;
+	else if (!r && is_unsure(c))
+		r = STEP_AGAIN;
+	if (r)
+		return r;
+	demand(c->service, DROP);
+	return turn(c);
 }
 
-/* RUN and DRAIN: turns until nothing is armed. */
-static bool run_out(tw_service *service, uint32_t mode, uint64_t deadline_ns)
+/* Nothing is armed any more; what was, has started or is dropped. */
+static int empty(const struct closer *c)
 {
-	for (;;) {
-		uint64_t before_ns = now();
-		if (tw_load_relaxed(&service->condemns))
-			any_word(service, drop_if_left);
-		if (!any_word(service, is_armed))
-			return true;
-		uint64_t after_ns = now();
-		if (after_ns >= deadline_ns)
-			return false;
-		wait_a_moment(service, after_ns - before_ns, deadline_ns);
-		bool by_itself = mode == 1 + TW_CLOSE_DRAIN && service->threaded;
-		if (!by_itself && !turn(service, mode, deadline_ns))
-			return false;
+	int r = 0;
+	uint32_t mode = mode_of(c);
+	if (is_called(c))
+		return STEP_ASIDE; /* the mode may be theirs: it is for them to carry out */
+	if (mode != DROP)
+		r = run_the_last(c, mode);
+	if (!r)
+		any_word(c, drop_if_armed);
+	if (r == STEP_AGAIN)
+		r = 0;
+	return tw__forked(c->service) ? -EPERM : r;
+}
+
+/* The end of a close that does not wait. */
+static int leave(const struct closer *c)
+{
+	demand(c->service, DROP);
+	int r = turn(c);
+	if (!r)
+		any_word(c, drop_or_bar);
+	return tw__forked(c->service) ? -EPERM : r;
+}
+
+/* Callbacks and releases have returned, and left nothing behind. */
+static int come_to_rest(const struct closer *c)
+{
+	int r = await_batches(c);
+	if (!r)
+		r = await_releases(c);
+	return r ? r : turn(c);
+}
+
+/* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
+static bool is_at_rest(const struct closer *c)
+{
+	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS;
+}
+
+static int settle(const struct closer *c)
+{
+	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
+	int r = turn(c);
+	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
+		r = -ETIMEDOUT;
+	if (!r)
+		tw__acknowledge_close(tw__local_of(c->service)); /* M1: the gate is closed by now */
+	while (!r && !done) {
+		r = empty(c);
+		if (!r && waits)
+			r = come_to_rest(c);
+		if (r)
+			break;
+		if (is_unsure(c))
+			r = becomes_sure(c) ? turn(c) : wait_a_moment(c, 0, c->deadline_ns);
+		else
+			done = !waits || is_at_rest(c);
 	}
+	return r || waits ? r : leave(c);
 }
 
-static bool await_batches(tw_service *service, uint64_t deadline_ns)
+static int stop(const struct closer *c, void (*quiet)(tw_service *))
 {
-	uint32_t out = tw_or_seq_cst(&service->batches_out, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
-	while (out != TW__CLOSER_WAITS) {
-		if (!tw__futex_wait(&service->batches_out, out, deadline_ns))
-			return false;
-		out = tw_load_acquire(&service->batches_out); /* R4 */
-	}
-	return true;
-}
-
-/* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
-static bool await_releases(tw_service *service, uint64_t deadline_ns)
-{
-	while (any_word(service, is_releasing)) {
-		if (now() >= deadline_ns)
-			return false;
-		wait_a_moment(service, 0, deadline_ns);
-	}
-	return true;
-}
-
-static int settle(tw_service *service, uint32_t mode, uint64_t deadline_ns)
-{
-	uint64_t drain_deadline_ns = service->clock->ops->runs ? deadline_ns : 0; /* nobody need advance the clock */
-	if (mode == 1 + TW_CLOSE_DRAIN)
-		deadline_ns = UINT64_MAX; /* the timeout bounds the draining alone */
-	ask(service, mode);
-	if (!turn(service, mode, deadline_ns) || !tw__await_batch_calls(service, deadline_ns))
+	tw_service *service = c->service;
+	if (service->threaded && !tw__driver_stop(service, c->deadline_ns))
 		return -ETIMEDOUT;
-	if (mode == 1 + TW_CLOSE_RUN && !run_out(service, mode, deadline_ns))
-		return -ETIMEDOUT;
-	if (mode == 1 + TW_CLOSE_DRAIN && !run_out(service, mode, drain_deadline_ns)) {
-		mode = 1 + TW_CLOSE_DROP;
-		ask(service, mode);
-		turn(service, mode, UINT64_MAX);
-	}
-	do {
-		any_word(service, drop_if_armed);
-		/* A run that was under way may still arm its timer again, if it looked at the gate before it was closed. */
-		if (!await_batches(service, deadline_ns) || !await_releases(service, deadline_ns) ||
-		    !turn(service, mode, deadline_ns))
-			return -ETIMEDOUT;
-	} while (any_word(service, is_armed) || tw_load_acquire(&service->batches_out) != TW__CLOSER_WAITS);
-	if (service->threaded && !tw__driver_stop(service, deadline_ns))
-		return -ETIMEDOUT;
+	quiet(service);
 	service->settled = true;
 	return 0;
 }
 
-/* Whom would a drain wait for, on a clock that only the caller could advance? */
-static bool would_wait_for_itself(tw_service *service, enum tw_close_mode mode)
+/* With the lock. */
+static int work(const struct closer *c, void (*quiet)(tw_service *))
 {
-	return mode == TW_CLOSE_DRAIN && !service->clock->ops->runs && any_word(service, is_pending);
+	if (c->service->settled)
+		return 0;
+	int r = settle(c);
+	if (!r && !(c->options->flags & TW_CLOSE_NO_WAIT))
+		r = stop(c, quiet);
+	return r;
 }
 
-int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
+/* Whom would a drain wait for, on a clock that only the caller could advance? */
+static bool would_wait_for_itself(const struct closer *c)
 {
-	if (!service || (unsigned)mode > TW_CLOSE_DRAIN)
-		return -EINVAL;
-	if (tw__inside(service) || would_wait_for_itself(service, mode))
+	uint32_t asked = mode_of(c);
+	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == DRAIN) && !c->service->clock->ops->runs &&
+	       any_word(c, is_pending);
+}
+
+static void set_deadlines(struct closer *c)
+{
+	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
+	if (c->options->mode != TW_CLOSE_DRAIN)
+		return;
+	c->deadline_ns = after(c->deadline_ns, DRAIN_GRACE_NS);
+	if (!c->service->clock->ops->runs)
+		c->drain_until_ns = 0; /* nobody need advance the clock */
+}
+
+int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)
+{
+	struct closer c = {.service = service, .options = options, .alone = alone};
+	if (tw__inside(service) || would_wait_for_itself(&c))
 		return -EDEADLK;
-	uint64_t deadline_ns = deadline_after(timeout_ns);
-	if (!lock(service, deadline_ns))
-		return -ETIMEDOUT;
-	int r = service->settled ? 0 : settle(service, 1 + (uint32_t)mode, deadline_ns);
-	unlock(service);
+	set_deadlines(&c);
+	int r = STEP_ASIDE;
+	for (bool first = true; r == STEP_ASIDE; first = false) {
+		if (enter(&c, first))
+			return -ETIMEDOUT;
+		r = work(&c, quiet);
+		unlock(service);
+	}
 	return r;
 }

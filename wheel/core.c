@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 
+#include "mpsc/fork.h"
 #include "wheel/driver.h"
 #include "wheel/run.h"
 #include "wheel/timing.h"
@@ -54,6 +55,8 @@ static int config_check(const struct tw_service_config *c)
 		return -EINVAL;
 	if ((c->executor && !tw__executor_is_sound(c->executor)) || !c->clock->ops)
 		return -EINVAL;
+	if (tw__clock_inherited(c->clock))
+		return -EPERM;
 	if ((c->affinity == NULL) != (c->affinity_size == 0))
 		return -EINVAL;
 	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
@@ -106,7 +109,7 @@ int tw__config_read(struct tw_service_config *out, const struct tw_service_confi
 	if (!out->lane_entries)
 		out->lane_entries = 1u << 20;
 	if (!out->clock)
-		out->clock = tw_clock_monotonic();
+		out->clock = tw__clock_default();
 	if (!out->thread_name)
 		out->thread_name = "tw";
 	while (!out->seed)
@@ -128,9 +131,14 @@ static void local_init(struct tw__lane *lane, void *context)
 static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	if (tw__forked(service))
+		return;
+	tw_store_relaxed(&local->has_seen_close, 0); /* under the registry's lock, as close's look */
+	tw_store_relaxed(&local->of_service, 0);
 	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
-	tw__magazine_flush(&((tw_service *)context)->slots, &local->magazine);
-	tw__option_cache_flush(&((tw_service *)context)->slots, &local->options);
+	tw__magazine_flush(&service->slots, &local->magazine);
+	tw__option_cache_flush(&service->slots, &local->options);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
@@ -154,32 +162,30 @@ static tw_service *listening(struct tw__clock_listener *listener)
 	return (tw_service *)(void *)((char *)listener - offsetof(tw_service, listener));
 }
 
-/* What is due at the clock's new time, to the end: callbacks may bring more of it. Whether there was anything to do. */
-static bool drive_all(tw_service *service)
+/*
+ * What is due at the clock's new time. What callbacks bring that is due at once comes in the next tick, as on a real clock, which never
+ * stands on a tick: so one that does it again and again does not hold the advance up.
+ */
+static void drive_all(tw_service *service, struct tw__local *local)
 {
-	struct tw__local *local = tw__local_of(service);
-	bool any = false, more = true;
 	pthread_mutex_lock(&service->driving);
-	while (more && !tw_load_acquire(&service->closed)) { /* closed: the closer drives */
-		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
-		/* Unread: a run that was dropped as too late has armed its series again. */
-		more = turn.done || turn.again || turn.behind || tw__lane_unread(&local->lane);
-		any |= turn.done || turn.drained;
-	}
+	do {
+		if (tw_load_acquire(&service->closed)) /* the closer drives */
+			break;
+		tw__loop_advance(service, local, SIZE_MAX);
+	} while (!tw__forked(service) && service->loop.at_once);
 	pthread_mutex_unlock(&service->driving);
-	return any;
 }
 
-static bool clock_moved(struct tw__clock_listener *listener, uint64_t now_ns)
+static void clock_moved(struct tw__clock_listener *listener)
 {
-	(void)now_ns; /* the turn reads the clock itself, which may have been set further on */
 	tw_service *service = listening(listener);
+	struct tw__local *local;
 	if (service->threaded)
 		tw__driver_await_turn(service,
 				      UINT64_MAX); /* also while it drains; returns when the thread has ended */
-	else if (tw__local_of(service))
-		return drive_all(service);
-	return false;
+	else if ((local = tw__local_of(service)))
+		drive_all(service, local);
 }
 
 static uint64_t clock_next(struct tw__clock_listener *listener)
@@ -188,14 +194,7 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	if (service->threaded || tw_load_acquire(&service->closed))
 		return UINT64_MAX;
 	pthread_mutex_lock(&service->driving);
-	struct tw__wheel_plan plan;
-	do {
-		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
-	} while (!plan.certain);
-	if (tw__any_ready(service) || tw__groups_waiting(&service->groups) ||
-	    plan.tick < service->wheel.next) /* refused: offered again in the next tick */
-		plan.tick = service->wheel.next;
-	uint64_t next_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	uint64_t next_ns = tw__loop_next_tick_ns(service);
 	pthread_mutex_unlock(&service->driving);
 	return next_ns;
 }
@@ -259,30 +258,36 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->tick_inverse = UINT64_MAX / cfg->tick_ns;
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
 	service->steps = !cfg->clock->ops->runs;
+	tw__loop_init(&service->loop);
 	service->published = service->threaded && cfg->clock->ops->runs;
 	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
 	tw__counter_init(&service->counter);
 	service->counter.usable &= cfg->clock == tw_clock_monotonic();
-	service->listener = (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next};
+	service->listener =
+	    (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
 }
+
+enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(tw_service) - HEAD_BYTES };
+_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES, "the gate is the head");
 
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	tw_service *service = aligned_alloc(alignof(tw_service), sizeof *service);
+	tw_service *service = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
 	if (!service)
 		return -ENOMEM;
-	memset(service, 0, sizeof *service);
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
 	if (r) {
-		free(service);
+		tw__wiped_free(service, HEAD_BYTES);
 		return r;
 	}
 	tw__groups_init(&service->groups, cfg->max_timers);
 	r = make_wheel(service);
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	pthread_mutex_init(&service->driving, NULL);
+	if (!r && service->threaded && cfg->clock->ops->by_alarm)
+		r = tw__alarm_open(&service->loop.alarm, cfg->clock->ops->id, &service->gate);
 	if (!r && service->threaded)
 		r = tw__driver_start(service);
 	if (r) {
@@ -302,16 +307,27 @@ void tw__core_free(tw_service *service)
 	tw__queue_fini(&service->queue);
 	free_wheel(service);
 	tw__groups_fini(&service->groups);
+	tw__alarm_close(&service->loop.alarm);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
-	free(service);
+	tw__wiped_free(service, HEAD_BYTES);
+}
+
+/* Locks may be held and lists half written, so only mappings and descriptors are given back. */
+void tw__core_free_forked(tw_service *service)
+{
+	tw__queue_abandon(&service->queue);
+	free_wheel(service);
+	tw__alarm_close(&service->loop.alarm);
+	munmap(service->slots.mapping, service->slots.mapping_bytes);
+	tw__wiped_free(service, HEAD_BYTES);
 }
 
 /* ------------------------------------------------------------------- the rest */
 
 uint64_t tw_now(const tw_service *service)
 {
-	return service ? tw__clock_read(service) : 0;
+	return service && !tw__forked(service) ? tw__clock_read(service) : 0;
 }
 
 static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
@@ -333,7 +349,11 @@ tw_executor *tw_executor_inline(void)
 
 int tw_advance(tw_service *service, size_t budget)
 {
-	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) || service->threaded)
+	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (service->threaded)
 		return -EINVAL;
 	if (tw_load_acquire(&service->closed))
 		return -ESHUTDOWN;
@@ -343,11 +363,11 @@ int tw_advance(tw_service *service, size_t budget)
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
 	bool closed = tw_load_acquire(&service->closed);
-	struct tw__turn turn = {0};
-	if (!closed)
-		turn = tw__turn(service, local, budget);
+	size_t done = closed ? 0 : tw__loop_advance(service, local, budget);
+	if (tw__forked(service))
+		return -EPERM; /* in a callback */
 	pthread_mutex_unlock(&service->driving);
 	if (closed)
 		return -ESHUTDOWN;
-	return turn.done > INT_MAX ? INT_MAX : (int)turn.done;
+	return done > INT_MAX ? INT_MAX : (int)done;
 }

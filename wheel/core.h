@@ -6,6 +6,7 @@
  *     route.c                       the driver's: batches for executors other than the service's
  *     run.c series.c end.c          workers: claim, run, finish; what follows on a run; other ends of timers
  *     group.c settle.c              groups: birth, cancelling, settling (group.h)
+ *     loop.c                        driving by a loop of one's own: when next, and a descriptor that tells
  *     close.c core.c                birth and end
  *     stats.c inspect.c liveness.c  looking on
  *     batch.c                       many schedules in one
@@ -24,6 +25,7 @@
 #include "wheel/counter.h"
 #include "wheel/group.h"
 #include "wheel/histogram.h"
+#include "wheel/loop.h"
 #include "wheel/route.h"
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
@@ -38,7 +40,9 @@ struct tw__local {
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
 	struct tw__option_cache options;
-	uint64_t stamp;  /* the base its lane carries: a sequence number, or 0 */
+	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	uint64_t
+	    counted_ns; /* what it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6) */
 	uint64_t random; /* state of its generator (timing.h) */
 
 	/* Written by its thread, read by statistics. */
@@ -49,15 +53,19 @@ struct tw__local {
 	_Atomic uint64_t running_since_ns;
 	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
 
+	/* Written by its thread, read by close; cleared when the thread ends. See close.c, "Without membarrier". */
+	_Atomic uint32_t has_seen_close; /* its pushes that did not see the gate closed came before */
+	_Atomic uint32_t of_service;     /* a thread of the service's own */
+
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
-	uint64_t guess_ns;                        /* what the thread itself counted from: base_ns is not earlier */
+	uint64_t guess_ns;      /* what the thread itself counted from: base_ns is not earlier; 0: unknown */
 	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
 	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
 struct tw_service {
-	struct tw__gate gate;       /* the line that every push reads */
+	struct tw__gate gate;       /* the line that every push reads; zero in a forked child: all else is not */
 	struct tw__counter counter; /* for resets, if the clock is the monotonic one */
 
 	/* Constant after creation. */
@@ -105,6 +113,7 @@ struct tw_service {
 	bool trimming;                     /* memory is going back, a step a turn; trim.c */
 	uint32_t trim_slots, trim_options; /* blocks from here on have been looked at */
 	uint64_t trim_at_ns;               /* when that begins, if things stay as they are; 0: nothing to give */
+	struct tw__loop loop;
 	pthread_t thread;
 	struct tw__clock_listener listener;
 
@@ -116,12 +125,15 @@ struct tw_service {
 
 	/* Closing; see close.c. */
 	_Atomic uint32_t close_lock;
-	_Atomic uint32_t closing;  /* 0, or 1 + enum tw_close_mode: what the driver is asked to do */
-	_Atomic uint32_t closed;   /* the same, once the driver has published CLOSED */
+	_Atomic uint32_t newcomers; /* closers that the one with the lock is to let in */
+	_Atomic uint32_t
+	    closing; /* 0, or 1 + enum tw_close_mode: what the driver is asked to do; only falls, once set */
+	_Atomic uint32_t closed;   /* the same, once the driver has published that the gate accepts nothing more */
 	_Atomic uint32_t stopping; /* the tick thread is asked to end */
 	_Atomic uint32_t stopped;  /* it has */
 	_Atomic uint32_t started;  /* 1: the tick thread runs; 2: it could not be set up */
-	bool settled;              /* under close_lock */
+	_Atomic uint32_t unsure;   /* membarrier was refused at close; set by the driver, cleared by the closer */
+	bool settled;              /* under close_lock: nothing is left, all threads have ended */
 
 	struct tw__entry block[TW__BLOCK_ENTRIES]; /* the driver's: entries copied out of a lane */
 
@@ -137,11 +149,18 @@ struct tw_service {
 /* Makes a service over cfg->executor, which is given. 0, or as tw_service_create. cfg is complete: no defaults left. */
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg);
 
-/* tw_service_close but for what the executor needs. */
-int tw__core_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
+/*
+ * tw_service_close_with; `options` is complete and sound. quiet(service) is called once, when nothing is left, by the closer,
+ * while others still wait: it ends the executor's threads. alone: nobody else uses the service, nor will.
+ */
+int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *),
+		   bool alone);
 
 /* After a close that settled. */
 void tw__core_free(tw_service *service);
+
+/* In a forked child, whatever the state of things. */
+void tw__core_free_forked(tw_service *service);
 
 /* Copies a config that may be older or newer than this library and fills in the defaults, but for executor and workers. */
 int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg);
@@ -213,6 +232,15 @@ bool tw__executor_is_sound(const tw_executor *executor);
 
 /* ----------------------------------------------------------- any thread's */
 
+/*
+ * In a forked child: nothing of the service but its constants may be looked at, no lock of it taken. Asked at the entry of each public
+ * function, by the look at the gate where there is one, and wherever a function of the user's has returned.
+ */
+static inline bool tw__forked(const tw_service *service)
+{
+	return tw_unlikely(tw__gate_forked(&service->gate));
+}
+
 static inline struct tw__local *tw__local_of(tw_service *service)
 {
 	return (struct tw__local *)tw__queue_lane(&service->queue);
@@ -225,6 +253,13 @@ static inline void tw__publish(tw_service *service, struct tw__local *local)
 		tw__lane_publish(&local->lane);
 	else
 		tw__lane_publish_seq_cst(&local->lane);
+}
+
+/* This thread has seen that the gate accepts nothing more: all that it has pushed before is visible to whoever sees this. */
+static inline void tw__acknowledge_close(struct tw__local *local)
+{
+	if (local)
+		tw_store_release(&local->has_seen_close, 1); /* M1: pairs with close.c, has_passed */
 }
 
 /* After a push whose deadline is known: wakes the driver if it sleeps longer than that. */
@@ -267,6 +302,11 @@ void tw__count_cancel(tw_service *service, struct tw__local *local);
 
 /* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
+
+/* The same; tell(context, slot, word) comes before the release, as if inside it. May be NULL. */
+typedef void tw__tell_fn(void *context, uint32_t slot, uint64_t word);
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+		      void *context);
 
 /* ------------------------------------------------------------- the driver's */
 

@@ -12,6 +12,11 @@
  * writes its best guess of the deadline: it counts from B(S), the end of the tick that S was published for. The driver's own reckoning
  * starts from the later of B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came late.
  *
+ * The producer may have read the base of a later number than S, if the driver published in that moment; then its words say later than
+ * B(S), and its entries must be filed by them: filed by B(S) and moved when that tick comes, they would land behind what was scheduled
+ * after them (G6). So a stamp brings the lower 32 bits of what was counted from: if they are not those of B(S), words are
+ * looked at. (To be deceived, the producer must stand for a whole multiple of 2^32 ns, exactly, between two loads.)
+ *
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
  * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  */
@@ -96,13 +101,21 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 	tw__file(service, slot, word, 0);
 }
 
+/* What a stamp's producer counted from; 0: unknown. */
+static uint64_t counted_from(const tw_service *service, const struct tw__entry *stamp)
+{
+	uint64_t base_ns = service->bases_ns[stamp->value % TW__STAMPS];
+	bool is_its_own = (uint32_t)base_ns == (uint32_t)(stamp->what >> TW__GENERATION_SHIFT);
+	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
+}
+
 /* A base of the lane. True: the entry was one, or padding. */
 static bool is_base(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
-		local->guess_ns = remembered(service, entry->value) ? service->bases_ns[entry->value % TW__STAMPS] : 0;
+		local->guess_ns = counted_from(service, entry);
 		raise_to_stamp(service, local, now_ns);
 	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;
@@ -168,8 +181,9 @@ static bool many_are_dead(const tw_service *service, const struct tw__entry *ent
 {
 	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
 	for (int i = 0; i < sample; i++) {
-		uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entries[i].what)]);
-		dead += (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
+		uint32_t slot = tw__entry_slot(entries[i].what); /* 0: a base */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		dead += slot && (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
 	}
 	return dead * 4 >= sample;
 }
@@ -254,7 +268,8 @@ uint64_t tw__drain(tw_service *service, bool *again)
 			int n = take_block(service, lane, &more);
 			if (n == 0)
 				break;
-			drain_block(service, (struct tw__local *)lane, service->block, n, tw__driver_now(service));
+			uint64_t now_ns = service->published ? tw__driver_now(service) : 0; /* for stamps alone */
+			drain_block(service, (struct tw__local *)lane, service->block, n, now_ns);
 			drained += (uint64_t)n;
 		}
 		*again |= more;

@@ -202,7 +202,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 {
 	size_t done = 0;
 	struct tw__chunk *chunk;
-	while ((chunk = service->ready.first) && done < budget) {
+	while ((chunk = service->ready.first) && done < budget && !tw__forked(service)) {
 		if (chunk->count > budget - done)
 			chunk = split(service, budget - done);
 		unsigned count = chunk->count;
@@ -254,6 +254,12 @@ static void account(tw_service *service, uint64_t cpu_ns)
 		tw_store_relaxed(&service->tick_cpu_max_ns, cpu_ns);
 }
 
+uint64_t tw__driver_gather(tw_service *service, bool *again)
+{
+	take_home(service);
+	return tw__drain(service, again);
+}
+
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
 {
 	struct tw__turn turn = {0};
@@ -290,8 +296,9 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 static void publish(tw_service *service, uint64_t flags)
 {
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	if (tw_load_relaxed(&service->closed))
-		flags |= TW__GATE_CLOSED;
+	if (tw__forked(service)) /* in a callback that this thread ran */
+		return;
+	flags |= tw__driver_accepting(service);
 	uint64_t base_ns = tw__driver_now(service) + service->tick_ns;
 	service->bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
@@ -305,7 +312,9 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 	tw_store_release(&service->closed, mode);
 	if (first) {
 		publish(service, 0);
-		tw__gate_barrier(&service->gate);
+		if (!tw__gate_barrier(&service->gate))
+			tw_store_relaxed(&service->unsure, 1); /* published with turn_done, or under `driving` */
+		tw__loop_closed(service);
 	}
 }
 
@@ -324,7 +333,7 @@ void tw__wake_for(tw_service *service, uint64_t deadline_ns)
 
 /* ---------------------------------------------------------------- tick thread */
 
-static bool any_unread(tw_service *service)
+bool tw__driver_any_unread(tw_service *service)
 {
 	bool asymmetric = service->gate.asymmetric;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
@@ -358,7 +367,7 @@ static uint64_t park(tw_service *service)
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
 	publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
-	if (any_unread(service) || take_home(service) || requested(service))
+	if (tw__driver_any_unread(service) || take_home(service) || requested(service))
 		return 0;
 	service->unfinished = !sure;
 	if (!sure && next_tick_ns(service) < plan_ns)
@@ -396,7 +405,7 @@ static void sleep_until(tw_service *service, uint64_t deadline_ns)
 		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
 		deadline_ns = !service->unfinished ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
 	}
-	tw__gate_sleep(&service->gate, deadline_ns);
+	service->clock->ops->sleep(&service->gate, &service->loop.alarm, deadline_ns);
 	tw_bump(&service->wakeups, 1);
 	service->woken = true;
 }
@@ -408,6 +417,8 @@ static void *tick_thread(void *arg)
 	struct tw__local *local = tw__local_of(service);
 	if (local && !tw__local_ready_to_run(local)) /* now, so that inline runs need no memory */
 		local = NULL;
+	if (local)
+		tw_store_relaxed(&local->of_service, 1); /* it publishes the close itself */
 	tw_store_seq_cst(&service->started, local ? 1 : 2);
 	tw__futex_wake(&service->started, 1);
 	while (local) {
@@ -420,6 +431,8 @@ static void *tick_thread(void *arg)
 			tw__driver_publish_closed(service, closing);
 		publish(service, service->published ? TW__GATE_OPEN : 0);
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
+		if (tw__forked(service))
+			return NULL;
 		if (!(turn.again && turn.drained))
 			tell_turned(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &turn);

@@ -26,6 +26,18 @@ struct tw__chunk *tw__chunk_split(tw_service *service, struct tw__chunk *chunk, 
 /* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
 bool tw__forced(const tw_service *service);
 
+/* Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain. `driving` held. */
+uint64_t tw__driver_gather(tw_service *service, bool *again);
+
+/* Whether there may be something in the lanes (gate.h, P2). `driving` held. */
+bool tw__driver_any_unread(tw_service *service);
+
+/* What a word that the driver publishes says of it: the gate accepts what is new, but for a closed one. */
+static inline uint64_t tw__driver_accepting(const tw_service *service)
+{
+	return tw_load_relaxed(&service->closed) ? 0 : TW__GATE_ACCEPTING; /* the driver's own */
+}
+
 /* Refuses new timers from here on: each push that no later drain sees, sees the gate closed. `driving` held. */
 void tw__driver_publish_closed(tw_service *service, uint32_t mode);
 

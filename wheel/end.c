@@ -95,14 +95,46 @@ int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool s
 
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
 {
+	return tw__drop_telling(service, local, slot, word, NULL, NULL);
+}
+
+/* As if inside the release. False: this is a forked child by now. */
+static bool tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
+{
+	struct tw__run run = {.outer = tw__current_run,
+			      .service = service,
+			      .slot = slot,
+			      .generation = tw__word_generation(word),
+			      .releasing = true};
+	tw__current_run = &run;
+	tell(context, slot, word);
+	tw__current_run = run.outer;
+	return !tw__forked(service);
+}
+
+static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+			void *context)
+{
 	uint64_t armed = *word;
-	if (armed & TW__OPTION || !tw__word_armed(armed)) {
-		bool cancelled = tw__is_unsettled(service, slot, armed);
-		return tw__end(service, local, slot, word, cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
-	}
+	bool cancelled = tw__is_unsettled(service, slot, armed);
+	if (!end_word(service, slot, word))
+		return false;
+	if (!tell || cancelled || tell_inside(service, slot, armed, tell, context))
+		end_rest(service, local, slot, tw__word_generation(armed),
+			 cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+	return true;
+}
+
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+		      void *context)
+{
+	uint64_t armed = *word;
+	if (armed & TW__OPTION || !tw__word_armed(armed))
+		return drop_option(service, local, slot, word, tell, context);
 	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
 		return false;
 	count_drop(service, local);
-	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
+	if (!tell || tell_inside(service, slot, armed, tell, context))
+		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
 	return true;
 }

@@ -81,7 +81,7 @@ int tw_group_create(tw_service *service, tw_group *out)
 {
 	if (!service || !out)
 		return -EINVAL;
-	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
+	if (tw__gate_refuses(tw__gate_look(&service->gate)))
 		return -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
 	pthread_mutex_lock(&groups->lock);

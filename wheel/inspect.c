@@ -24,6 +24,8 @@ int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 {
 	if (!service || !visit)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word, remaining_ns;
@@ -37,6 +39,8 @@ int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 		int r = visit(visitor_arg, timer, fn, arg, remaining_ns);
 		if (r)
 			return r;
+		if (tw__forked(service))
+			return -EPERM;
 	}
 	return 0;
 }
@@ -152,6 +156,8 @@ int tw_validate(tw_service *service, char *why, size_t why_size)
 {
 	if (!service)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct complaint c = {why, why_size, false};
 	bool driven_here = tw__inside(service) && pthread_mutex_trylock(&service->driving);
 	if (driven_here)

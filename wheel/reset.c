@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "wheel/run.h"
+#include "wheel/schedule.h"
 #include "wheel/timing.h"
 
 static int count_reset(tw_service *service, bool eager)
@@ -157,10 +158,10 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	uint32_t slot, generation;
+	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
+		return tw__refused_by_gate(service);
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return -ENOENT;
-	if (tw_unlikely(tw__gate_look(&service->gate) & TW__GATE_CLOSED))
-		return -ESHUTDOWN;
 	return reset_word(service, slot, generation, deadline_ns, false);
 }
 
@@ -169,7 +170,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 	if (tw_unlikely(!service))
 		return -EINVAL;
 	if (tw_unlikely(deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS))
-		return -ERANGE;
+		return tw__forked(service) ? -EPERM : -ERANGE;
 	return reset_at(service, timer, deadline_ns);
 }
 
@@ -178,6 +179,6 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_unlikely(!service))
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return -ERANGE;
+		return tw__forked(service) ? -EPERM : -ERANGE;
 	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
 }

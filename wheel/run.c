@@ -24,22 +24,26 @@ bool tw__inside(const tw_service *service)
 tw_timer tw_self(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+	bool known = run && run->slot && !tw__forked(run->service);
+	return known ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
 }
 
 uint64_t tw_overruns(void)
 {
-	return tw__current_run ? tw__current_run->overruns : 0;
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) ? run->overruns : 0;
 }
 
 bool tw_late(void)
 {
-	return tw__current_run && tw__current_run->late;
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) && run->late;
 }
 
 bool tw_closing(void)
 {
-	return tw__current_run && tw__current_run->closing;
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) && run->closing;
 }
 
 void tw__ring_finish(tw_service *service)
@@ -75,6 +79,8 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		tw__current_run = &run;
 		option->release(tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
+		if (tw__forked(service))
+			return; /* it has forked: the locks are not ours to take */
 	}
 	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
 		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
@@ -290,6 +296,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__current_run = &run;
 	fn(arg);
 	tw__current_run = run.outer;
+	if (tw__forked(service))
+		return true;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
 	finish(service, local, &run, marks, *now_ns);
@@ -415,7 +423,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	uint64_t now_ns = tw__driver_now(service);
 	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
-	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
+	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
 			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
@@ -443,12 +451,16 @@ int tw_run_one(tw_batch *batch)
 	if (!batch)
 		return -EINVAL;
 	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	uint64_t now_ns = 0;
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &now_ns);
+	if (tw__forked(service))
+		return -EPERM;
 	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
@@ -463,6 +475,8 @@ void tw_run_drop(tw_batch *batch)
 	if (!batch)
 		return;
 	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
 	struct tw__local *local = tw__local_of(service);
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {

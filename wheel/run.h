@@ -125,6 +125,9 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 /* Whether the end of this run is the end of a series, or of a re-arm, that was cancelled in the middle. */
 bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word);
 
+/* How long an armed timer still has; a hint (tw_remaining). */
+uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word);
+
 /* Moves the finish bell and wakes all who wait for it. */
 void tw__ring_finish(tw_service *service);
 

@@ -25,6 +25,25 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 	return error;
 }
 
+int tw__refused_by_gate(tw_service *service)
+{
+	if (tw__forked(service))
+		return -EPERM;
+	tw__acknowledge_close(tw__local_of(service));
+	return -ESHUTDOWN;
+}
+
+static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
+{
+	int error = tw__refused_by_gate(service);
+	return refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
+}
+
+static int out_of_range(tw_service *service, tw_timer *out)
+{
+	return tw__forked(service) ? refused(NULL, out, -EPERM) : refused(tw__local_of(service), out, -ERANGE);
+}
+
 /*
  * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
  * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
@@ -36,15 +55,31 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		uint64_t sequence = tw__gate_sequence(word);
 		if (tw_unlikely(local->stamp != sequence)) {
 			local->stamp = sequence;
-			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, 0), sequence);
+			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
+			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
+			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
 		}
-		return tw_load_relaxed(&service->gate.base_ns); /* of this number or a later one: an estimate */
+		return local->counted_ns;
 	}
 	if (!now_ns)
 		now_ns = tw__clock_read(service);
+	if (now_ns < local->counted_ns)
+		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
 	local->stamp = 0;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
+}
+
+/*
+ * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by hand. Such a lane's entries all bring
+ * deadlines, and need no base; as with a base, the instant never falls within a lane (G6).
+ */
+static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
+{
+	uint64_t now_ns = tw__clock_read_fast(service);
+	if (tw_unlikely(now_ns < local->counted_ns))
+		now_ns = local->counted_ns;
+	return local->counted_ns = now_ns;
 }
 
 /* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */
@@ -56,8 +91,9 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw_bump(&local->scheduled, (uint64_t)-1);
-		return refused(local, out, -ESHUTDOWN);
+		return refused_by_gate(service, out);
 	}
+	tw__acknowledge_close(local);
 	return 0;
 }
 
@@ -65,25 +101,34 @@ uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_
 {
 	if (!tw__gate_is_open(word) && !*now_ns)
 		*now_ns = tw__clock_read(service);
-	return put_base(service, local, word, *now_ns);
+	uint64_t base_ns = put_base(service, local, word, *now_ns);
+	if (!service->published)
+		local->counted_ns = base_ns;
+	return base_ns;
+}
+
+/* Whether a driver that sleeps must hear of a push. */
+static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
+{
+	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* P1 */
 }
 
 void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew)
 {
-	if (word & TW__GATE_PARKED && (grew || deadline_ns < tw_load_relaxed(&service->gate.plan)))
+	if (word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))
 		tw__gate_ring(&service->gate);
 }
 
-/* The rare ends of a push: the driver sleeps, or is driven by hand, or has closed. deadline_ns 0: wake it anyway. */
-static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint64_t deadline_ns, bool grew,
-		      uint32_t slot, uint32_t generation, tw_timer *out)
+/* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
+static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot, uint32_t generation,
+		      tw_timer *out)
 {
-	if (word & TW__GATE_CLOSED) {
+	if (tw__gate_refuses(word)) {
 		int r = retract(service, local, slot, generation, out);
 		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
 		return r;
 	}
-	tw__wake_after_push(service, word, deadline_ns, grew);
+	tw__gate_ring(&service->gate);
 	return 0;
 }
 
@@ -91,12 +136,12 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint32_t option, tw_timer *out)
 {
+	uint64_t word = tw__gate_look(&service->gate);
+	if (tw_unlikely(tw__gate_refuses(word)))
+		return refused_by_gate(service, out);
 	struct tw__local *local = tw__local_of(service);
 	if (tw_unlikely(!local))
 		return refused(NULL, out, -ENOMEM);
-	uint64_t word = tw__gate_look(&service->gate);
-	if (tw_unlikely(word & TW__GATE_CLOSED))
-		return refused(local, out, -ESHUTDOWN);
 	bool grew = false;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
 		int r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
@@ -116,7 +161,13 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (option)
 		tw_store_release(&record->option, option); /* W5 */
 
-	uint64_t deadline_ns = kind == TW__KIND_DELAY ? put_base(service, local, word, 0) + value : value;
+	uint64_t deadline_ns = value;
+	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
+		deadline_ns += put_base(service, local, word, 0);
+	} else if (kind == TW__KIND_DELAY) {
+		kind = TW__KIND_DEADLINE;
+		value = deadline_ns += own_instant(service, local);
+	}
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__deadline_bits(service, deadline_ns);
 	if (option) {
 		int r = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
@@ -138,7 +189,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		return 0;
 	if (tw__gate_is_open(before))
 		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
-	return after_push(service, local, word, deadline_ns, grew, slot, generation, out);
+	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+		return 0;
+	return after_push(service, local, word, slot, generation, out);
 }
 
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -146,7 +199,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return refused(tw__local_of(service), out, -ERANGE);
+		return out_of_range(service, out);
 	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
 }
 
@@ -155,7 +208,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return refused(tw__local_of(service), out, -ERANGE);
+		return out_of_range(service, out);
 	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
@@ -182,9 +235,11 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	struct tw_period period;
 	if (tw_unlikely(!service || !task))
 		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
 	int r = tw__task_read(service, &task, &other, &period);
 	if (r)
-		return r == -ERANGE ? refused(tw__local_of(service), out, r) : r;
+		return r == -ERANGE ? out_of_range(service, out) : r;
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return refused(NULL, out, -ENOMEM);

@@ -62,7 +62,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
 			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
 	do {
-		if (word & TW__ENDED)
+		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
 				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
@@ -82,14 +82,16 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns; /* read while it is still ours */
 	if (!arm_again(service, local, run, word, deadline_ns))
 		return false;
-	if (catches_up)
+	if (catches_up) {
+		tw_store_relaxed(&service->loop.catching_up, 1); /* read by the driver after the lane */
 		tw__gate_ring(&service->gate);
+	}
 	return true;
 }
 
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
 {
-	if (tw__gate_look(&service->gate) & TW__GATE_CLOSED)
+	if (tw__gate_refuses(tw__gate_look(&service->gate)))
 		return false;
 	if (!(word & TW__HAS_OPTION))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);

@@ -101,6 +101,8 @@ int tw_stats_get(tw_service *service, struct tw_stats *out)
 {
 	if (!service || !out || out->size < offsetof(struct tw_stats, fired))
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
 	if (!latencies)
 		return -ENOMEM;

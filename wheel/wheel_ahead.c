@@ -113,7 +113,7 @@ struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 	for (unsigned i = 0; i < wheel->level_count; i++) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t from = wheel->next >> level->shift, number = from;
-		while (tw__level_next(level, number, from + level->mask + 1, &number)) {
+		while (level->entries > 0 && tw__level_next(level, number, from + level->mask + 1, &number)) {
 			if (prune_front(wheel, level, number, &budget)) {
 				uint64_t tick = i == 0 ? number : move_tick(wheel, i, number);
 				if (tick < plan.tick)

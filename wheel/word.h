@@ -30,7 +30,8 @@
  *   DOOMED            as by cancel      settling of its group     CAS
  *   ARMED due         RUNNING G         claim (worker)            CAS
  *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS; finish, if its group was cancelled (ENDED)
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED came; then a lane entry. Also
+ *   RUNNING           RUNNING+BARRED    close that does not wait  CAS
+ *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
  *                                                                 after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
  *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or condemned
@@ -81,6 +82,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
+#define TW__BARRED UINT64_C(256)   /* closed during the run: no further one, which is no cancel */
 #define TW__ORPHANED UINT64_C(512) /* SETTLING: it never ran; its group ended while its batch was scheduled (batch.c) */
 
 static inline uint32_t tw__word_generation(uint64_t word)
@@ -156,8 +158,8 @@ enum tw__kind {
 	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
 	TW__KIND_FILE,     /* an entry for a live timer: its word says when */
 	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
-	TW__KIND_STAMP,    /* lane's base: what the published sequence number `value` stands for */
-	TW__KIND_NOW       /* lane's base: value, in ns */
+	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
+	TW__KIND_NOW /* lane's base: value, in ns */
 };
 
 static inline uint64_t tw__what_make(enum tw__kind kind, uint64_t entry)

@@ -44,6 +44,7 @@ struct tw_executor {
  * 1: a callback was run. 0: it had been cancelled or moved meanwhile, or was not to be run any more (TW_LATE_DROP,
  * TW_REFUSED_DROP); the ticket is used up all the same.
  * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it. -EINVAL: NULL.
+ * -EPERM: in a forked child, also if its callback has forked and returns there.
  */
 TW_API int tw_run_one(tw_batch *batch);
 

@@ -93,7 +93,7 @@ struct tw_service_config {
 	                        * Must be 0 if executor is given */
 	enum tw_drive drive;
 	enum tw_on_refused on_refused;
-	tw_clock *clock;       /* NULL: monotonic. Outlives the service */
+	tw_clock *clock;       /* NULL: the process's default (clock.h). Outlives the service */
 	tw_executor *executor; /* NULL: a pool of `workers` threads. Outlives the service */
 
 	/* For the threads that the service makes. */
@@ -127,7 +127,8 @@ struct tw_service_config {
  * Makes a service. cfg may be NULL. *out is written on success only.
  * -EINVAL: out is NULL; a knob out of range; an unknown enum value; workers and executor both given.
  * -E2BIG: cfg->size is larger than the library knows and the tail is not zero. -ENOMEM. -EAGAIN or -EPERM: a thread
- * could not be made, or not with the wanted policy. Whatever fails, nothing is left behind.
+ * could not be made, or not with the wanted policy. -EPERM also: in a forked child, on a manual clock of the parent. -EMFILE, -ENFILE,
+ * -ENOSPC: no descriptors for a tick thread on tw_clock_boottime(). Whatever fails, nothing is left behind.
  */
 TW_API int tw_service_create(tw_service **out, const struct tw_service_config *cfg);
 
@@ -139,26 +140,68 @@ enum tw_close_mode {
 
 /*
  * Refuses new work (-ESHUTDOWN), settles the old, waits for callbacks that run, and stops the service's threads.
- * Handles stay usable (tw_cancel: TW_GONE). A second close waits for the first to end, as long as its own timeout allows, and then does by
- * its own mode with what that left; nothing is left by one that answered 0.
- * 0: settled. -EINVAL: NULL or unknown mode. -EDEADLK: called from a callback of this service, or
- * TW_CLOSE_DRAIN on a manual clock with timers pending, which nobody could advance.
+ * Handles stay usable (tw_cancel: TW_GONE). A callback that re-arms itself while close comes in ends there.
+ *
+ * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
+ * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
+ * the earlier ones wait for it, each as long as its own timeout allows.
+ *
+ * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
+ * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
+ * on a manual clock, which nobody could advance; nothing has changed then.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
- * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and running callbacks are waited
- * for without bound.
+ * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
+ * longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
+ * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
+ * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
+ *
+ * Where the kernel has membarrier when the service is created but refuses it at close (a sandbox entered meanwhile), close also waits
+ * until each thread that has scheduled something calls tw_schedule or tw_reset again, or ends. tw_service_destroy does not.
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 
+enum tw_close_flags {
+	/*
+	 * Do not wait for callbacks and releases that run on other threads, nor for the service's threads. 0 then means:
+	 * nothing is pending, no further run will be claimed. What a thread had claimed (a run each) it may be about to begin or in
+	 * the middle of, then comes its release; these may use their args and call anything. tw_cancel_wait waits for one of them.
+	 * TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have been claimed.
+	 * A later close without this flag, or tw_service_destroy, waits for them and ends the threads.
+	 */
+	TW_CLOSE_NO_WAIT = 1
+};
+
 /*
- * Closes with TW_CLOSE_DROP if no close has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is dropped), waits
- * without bound, and frees everything. May not race with any
+ * Told of a timer that close drops, beside its release and before it, on close's thread: what it would have called, and how long
+ * it still had (0: due; a hint as tw_remaining's). tw_self() is the timer. It may call what a release may; new work is refused.
+ */
+typedef void tw_dropped_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+
+struct tw_close_options {
+	size_t size; /* sizeof(struct tw_close_options) */
+	enum tw_close_mode mode;
+	uint32_t flags; /* enum tw_close_flags */
+	uint64_t timeout_ns;
+
+	/* May be NULL. Told of each timer that this very call drops; of several closes each drops what it finds. */
+	tw_dropped_fn *dropped;
+	void *visitor_arg;
+};
+
+/* The full form. -EINVAL also: options NULL or too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
+
+/*
+ * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
+ * dropped), waits without bound, and frees everything. May not race with any
  * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
+ * In a forked child: frees without closing, releases are not called. 0.
  */
 TW_API int tw_service_destroy(tw_service *service);
 
 /*
  * The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. It never
- * falls by more than a tick: while a manual clock is set back it stands still.
+ * falls by more than a tick: while a manual clock is set back it stands still. 0 in a forked child.
  */
 TW_API uint64_t tw_now(const tw_service *service);
 
@@ -362,12 +405,50 @@ TW_API bool tw_closing(void);
 /* -------------------------------------------------------------- manual drive */
 
 /*
- * Runs what is due on a service with TW_DRIVE_MANUAL: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor
- * other than tw_executor_inline() it hands them over instead. The number of callbacks run or handed over.
+ * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's:
+ *
+ *     for (;;) {
+ *             wait for the loop's own descriptors and for tw_fd, or until tw_next_expiry;
+ *             tw_advance(service, TW_NO_LIMIT);
+ *     }
+ *
+ * Its driver is whoever is in one of the three calls below, one thread at a time, usually always the same. All else is as with a tick
+ * thread, and any thread may schedule, reset and cancel.
+ */
+
+/*
+ * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
+ * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
+ * each call returns. The number of callbacks run or handed over.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
- * -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed. -ENOMEM.
+ * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
  */
 TW_API int tw_advance(tw_service *service, size_t budget);
+
+/*
+ * *out_ns: the instant on tw_now()'s scale to call tw_advance at. UINT64_MAX: nothing is pending; an instant that is not in the
+ * future: something is due now. It is not later than the next expiry, and now and then earlier (to move far timers nearer, G9).
+ * It takes all calls into account that the driver's thread has made, and those of other threads that came before; so it is
+ * sufficient alone when no other thread schedules, resets to earlier, or cancels many (G11); else use tw_fd. No system
+ * call; as much work as was scheduled since the last call, or advance.
+ * -EINVAL: NULL, or the service has a tick thread. -EBUSY: called from a callback that tw_advance runs, or while another thread
+ * drives. -ESHUTDOWN: closed. *out_ns is written on success only.
+ */
+TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
+
+/*
+ * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
+ * something earlier, filled a part of its queue, or cancelled much. To be watched for reading, level-triggered (epoll, poll, libuv,
+ * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
+ * budget was used up: then it stays readable. From close on it stays readable for good, and tw_advance answers -ESHUTDOWN: take it out of
+ * the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
+ * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
+ * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.
+ * Not negative: the descriptor. -EINVAL: NULL; the service has a tick thread; a manual clock, of which no descriptor could
+ * tell when it is time (its advances drive the service themselves). The first call also: -EBUSY: as tw_next_expiry. -ESHUTDOWN: closed.
+ * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: the system has no descriptors left, or no room to watch them; nothing changed.
+ */
+TW_API int tw_fd(tw_service *service);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
 /*
- * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap and pthread_create goes through here (the
+ * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap, pthread_create and the kernel goes through here (the
  * linker's --wrap), and is counted. Other libraries' calls do not.
  */
 #ifndef TEST_SUPPORT_FAULTS_H
@@ -12,6 +12,12 @@ void faults_arm(long nth, bool all);
 
 /* Back to normal. Whether a request was refused since faults_arm. */
 bool faults_disarm(void);
+
+/* From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered late. */
+void faults_refuse_membarrier(bool refuse);
+
+/* The kernel knows no MADV_WIPEONFORK. */
+void faults_refuse_wipe(bool refuse);
 
 /* Blocks of memory and mappings taken and not given back. */
 long faults_outstanding(void);

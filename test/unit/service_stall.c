@@ -119,6 +119,88 @@ Test(stall, of_any_length_leaves_timers_exact)
 	}
 }
 
+/*
+ * 100 000 timers, a tenth of them series, and the clock leaps by 10 s. What is due runs once, in the order of deadlines (by tick), a series
+ * once for all that it missed; the rest waits for its own instant, series on phase.
+ */
+Test(stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
+{
+	enum { COUNT = 100000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *probes = calloc(COUNT, sizeof(*probes));
+	uint64_t *due_ns = calloc(COUNT, sizeof(*due_ns)), seed = 61, leap_ns = RIG_START_NS + 10 * SECOND;
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t first_ns = random_below(&seed, 20 * SECOND), period_ns = (uint64_t)(i % 700 + 1) * MS;
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = RIG_START_NS + first_ns;
+		if (i % 10)
+			probe_schedule(&probes[i], first_ns);
+		else
+			probe_schedule_every(&probes[i], i % 20 ? rate_of(first_ns, period_ns, 0)
+								: delay_of(first_ns, period_ns, 0));
+	}
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
+	size_t before = rig.ran, due = 0;
+	while (tw_advance(rig.service, 1000) > 0)
+		;
+	for (int i = 0; i < COUNT; i++)
+		due += rig_tick_of(&rig, due_ns[i]) <= leap_ns && probes[i].runs > 0;
+	expect_eq(rig.ran, due);
+	for (size_t i = before; i < rig.ran; i++) {
+		expect_eq(rig.events[i].at_ns, leap_ns);
+		if (i > before)
+			expect_le(rig_tick_of(&rig, due_ns[rig.events[i - 1].id]),
+				  rig_tick_of(&rig, due_ns[rig.events[i].id]));
+	}
+
+	/* Each next instant of a series is a nominal one, and none is passed over in silence. */
+	rig_advance_to(&rig, leap_ns + 11 * SECOND);
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t period_ns = (uint64_t)(i % 700 + 1) * MS, now_ns = rig_now(&rig);
+		if (i % 10)
+			expect_eq(probes[i].runs, 1);
+		else if (i % 20)
+			expect_eq(probes[i].runs + probes[i].overruns,
+				  (now_ns - rig_tick_of(&rig, due_ns[i])) / period_ns + 1);
+		else if (due_ns[i] <= leap_ns)
+			expect_eq(probes[i].runs, 1 + 11 * SECOND / period_ns);
+		if (i % 10 == 0)
+			expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
+	}
+	free(due_ns);
+	free(probes);
+	rig_close(&rig);
+}
+
+/* A jump forward is a stall to a series: fixed rate skips to the next nominal instant and is told how many it missed. */
+Test(stall, a_clock_that_jumps_forward_makes_series_miss_instants)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe rate = PROBE(&rig, 1), delay = PROBE(&rig, 2);
+	probe_schedule_every(&rate, rate_of(10 * MS, 10 * MS, 0));
+	probe_schedule_every(&delay, delay_of(10 * MS, 10 * MS, 0));
+	rig_advance(&rig, 10 * MS);
+	uint64_t leap_ns = RIG_START_NS + HOUR + 4 * MS;
+	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_advance(&rig, 6 * MS);
+	expect_eq(rate.runs, 3);
+	expect_eq(delay.runs, 2);
+	expect_eq(rate.ran_at_ns, RIG_START_NS + HOUR + 10 * MS);
+	expect_eq(rate.overruns,
+		  HOUR / (10 * MS) - 2); /* instants up to the hour, but the first and the one that ran late */
+	rig_advance(&rig, 4 * MS);
+	expect_eq(delay.runs, 3);
+	expect_eq(delay.ran_at_ns, leap_ns + 10 * MS);
+	expect_eq(tw_cancel(rig.service, rate.timer), TW_CANCELLED);
+	expect_eq(tw_cancel(rig.service, delay.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
 /* ------------------------------------------------------------ backwards */
 
 Test(stall, a_clock_that_steps_back_counts_as_standing_still)

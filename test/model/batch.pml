@@ -1,0 +1,188 @@
+/*
+ * A batch on loan: wheel/run.h, and in wheel/run.c lend, claim, finish, going home; open and join in executor/pool.c; close's wait.
+ *
+ * Modelled: one chunk of the wheel, lent twice in turn, with two entries and then with one. A worker takes it from the ring and shows it
+ * as open, another joins; each claims by the cursor, runs, and finishes. The second loan may be refused by the executor, and is
+ * then run by the driver itself. At last close waits for batches_out and frees all. The cursor is one word: loan, next, entries.
+ *
+ * Left out: the control words (word.pml): an entry that is run has been run; who is woken (pool.pml). Orders of release and acquire are
+ * program order here.
+ *
+ * Holds:
+ *   R1  what is claimed belongs to the loan that was meant, and is run once (G3)
+ *   R2  a batch goes home when its last run is over, just once
+ *   R3  what is home is written to by nobody else
+ *   R4  after batches_out has fallen to zero nobody touches the service
+ *
+ *   run: BATCH  R1 R2 R3 R4, for G3
+ *   mutant: NO_SEQUENCE    the claim does not compare the sequence number
+ *   mutant: CURSOR_LAST    the batch is submitted before its cursor is published
+ *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
+ *   mutant: FINISH_FIRST   a run is finished with before it is run
+ *   mutant: OUT_FIRST      batches_out falls before the chunk is sent home
+ */
+#define NEXT 4    /* in the cursor: one more of `next`; `entries` is below it, the sequence number above */
+#define SEQUENCE(c) ((c) / 16)
+#define LEFT(c) ((c) / 4 % 4 < (c) % 4)
+#define CLOSER_WAITS 8
+
+byte cursor, count, finished; /* the chunk's */
+byte loan;                    /* whose entries the chunk holds: 0 while it is home */
+bool returned, freed;         /* service.returned; all memory */
+byte batches_out;
+byte ring;                    /* 1: the chunk is in it */
+bool open;                    /* by the worker that took it */
+byte open_sequence;
+byte ran[6];                  /* by loan * 2 + index */
+byte runs_under_way;
+bool all_lent;
+
+inline run_entry(l, index)
+{
+	atomic {
+		assert(!freed && loan == l && ran[l * 2 + index] == 0); /* R1, R3 */
+		runs_under_way++;
+		ran[l * 2 + index]++
+	};
+	runs_under_way--
+}
+
+inline finish(n)
+{
+#ifndef COUNT_LATE
+	c = count;
+#endif
+	atomic { finished = finished + n; total = finished }; /* R2 */
+#ifdef COUNT_LATE
+	c = count;
+#endif
+	if
+	:: total == c ->
+#ifdef OUT_FIRST
+		batches_out--;
+#endif
+		atomic {
+			assert(!freed && !returned && loan != 0); /* R2, R4 */
+			assert(runs_under_way == 0);
+			returned = true /* send_home: R3 */
+		};
+#ifndef OUT_FIRST
+		batches_out-- /* R4 */
+#endif
+	:: else
+	fi;
+	c = 0
+}
+
+/* work_on, of a batch whose sequence number is `sequence`. */
+inline work_on()
+{
+	claimed = 0;
+	do
+	:: c = cursor; /* R1 */
+#ifdef NO_SEQUENCE
+		if
+		:: !LEFT(c) -> break
+#else
+		if
+		:: SEQUENCE(c) != sequence || !LEFT(c) -> break
+#endif
+		:: else ->
+			atomic {
+				if
+				:: cursor == c -> cursor = cursor + NEXT; won = true
+				:: else -> won = false
+				fi
+			};
+			if
+			:: won ->
+#ifdef FINISH_FIRST
+				index = c / 4 % 4;
+				loan_meant = SEQUENCE(c);
+				finish(1);
+				run_entry(loan_meant, index);
+#else
+				run_entry(SEQUENCE(c), (c / 4 % 4));
+				claimed++;
+#endif
+				won = false
+			:: else
+			fi
+		fi
+	od;
+	if
+	:: taken -> open = false
+	:: else
+	fi;
+	if
+	:: claimed > 0 -> finish(claimed)
+	:: else
+	fi;
+	atomic { c = 0; total = 0; claimed = 0; sequence = 0; index = 0; loan_meant = 0 }
+}
+
+active proctype taker()
+{
+	byte c, total, claimed, sequence, index, loan_meant;
+	bool won, taken = true;
+end:	do
+	:: atomic { ring == 1 -> ring = 0 };
+		sequence = SEQUENCE(cursor);
+		open_sequence = sequence; /* pool.c, E4 */
+		open = true;
+		work_on()
+	od
+}
+
+active proctype joiner()
+{
+	byte c, total, claimed, sequence, index, loan_meant;
+	bool won, taken;
+end:	do
+	:: open ->
+		sequence = open_sequence; /* it may be home by now, and even out again */
+		work_on()
+	od
+}
+
+inline lend(l, n)
+{
+	atomic { loan = l; count = n; finished = 0 };
+	batches_out++;
+#ifndef CURSOR_LAST
+	cursor = l * 16 + n /* R1 */
+#endif
+}
+
+inline submit(l, n)
+{
+	ring = 1;
+#ifdef CURSOR_LAST
+	cursor = l * 16 + n
+#endif
+}
+
+active proctype driver()
+{
+	lend(1, 2);
+	submit(1, 2);
+	atomic { returned -> returned = false; loan = 0 }; /* take_home: R3 */
+	count = 3;                                         /* an ordinary chunk meanwhile */
+	lend(2, 1);
+	if
+	:: submit(2, 1)
+	:: cursor = 0; /* refused: tw__batch_unlend */
+		batches_out--;
+		run_entry(2, 0); /* tw__run_inline */
+		loan = 0
+	fi;
+	all_lent = true
+}
+
+active proctype closer()
+{
+	all_lent; /* the last turn */
+	atomic { batches_out = batches_out + CLOSER_WAITS };
+	atomic { batches_out == CLOSER_WAITS -> freed = true }; /* R4; the pool has stopped before, and looks at cursors no more */
+	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
+}

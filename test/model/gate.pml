@@ -1,0 +1,216 @@
+/*
+ * Sleep and wake of the tick thread: mpsc/gate.h, mpsc/gate.c; park and sleep_until in wheel/driver.c; arm in wheel/schedule.c.
+ *
+ * Modelled: two producers, of which one pushes twice, somebody who asks for a turn (close, a clock's listener), and the driver: turn,
+ * arm the bell, plan, publish PARKED, heavy barrier, look at lanes and requests, sleep on the futex. What a thread has stored
+ * but not yet in memory is explicit: `stored` against `tail` for each producer, `plan_stored` against `plan` for the driver.
+ * The process `memory` moves it there at any moment; an exchange and a sequentially consistent store move the thread's own,
+ * membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of P2.
+ *
+ * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the code only compares them. Time is
+ * left out: the sleeper may wake by itself at any moment, but must not need to. The sequence number is left out: nobody
+ * compares it here. Loads are in program order and stores of one thread stay in order, as on x86; the orders that weaker
+ * machines need are argued in gate.h. Two stores of one tail may reach memory as one, which only adds behaviours.
+ *
+ * Holds:
+ *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open (P2, P3).
+ *
+ *   run: MEMBARRIER           G2, by P1 P2
+ *   run: MEMBARRIER REQUEST   G2, by P1 P2 P3
+ *   run: SEQ_CST              G2, by P1 P2
+ *   run: SEQ_CST REQUEST      G2, by P1 P2 P3
+ *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
+ *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
+ *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
+ *   mutant: MEMBARRIER PLAN_LAST         the plan is stored after the barrier
+ *   mutant: MEMBARRIER TRUST_GUESS       a deadline counted from a published time is compared with the plan
+ *   mutant: MEMBARRIER REQUEST ARM_LAST  the bell is armed after the look at lanes and requests
+ *   mutant: SEQ_CST LIGHT_PUSH           the push is a mere release store
+ *   mutant: SEQ_CST PLAN_AFTER_WORD      the plan is stored after the word, and may still sit in the driver's buffer
+ */
+#ifdef REQUEST
+#define PRODUCERS 1
+#define PUSHES 2
+#else
+#define PRODUCERS 2
+#define PUSHES 1
+#endif
+#define NEVER 9
+
+byte stored[2], tail[2], head[2]; /* lanes: published by the thread, in memory, read */
+byte key[2];                                              /* of each push; visible with its tail (lane.h, P1) */
+byte plan_stored = NEVER, plan = NEVER;
+bool parked, bell, asleep;
+bool closing, closed; /* a request, and that the driver has seen it */
+byte at_work = 2;
+bool filed[3]; /* the driver's: keys that stand in the wheel */
+
+#define KEY(p, i) key[(p) * PUSHES + (i)]
+
+inline ring()
+{
+	atomic { rung = bell; bell = true } /* exchange-seq_cst (P3) */
+	if
+	:: !rung -> asleep = false /* futex wake */
+	:: else
+	fi;
+	rung = false
+}
+
+active [PRODUCERS] proctype producer()
+{
+	byte p = _pid, n, mine, guess;
+	bool was_open, sees_parked, rung;
+	do
+	:: n < PUSHES ->
+		atomic {
+			was_open = !parked; /* tw__gate_look: which base to count from */
+			if
+			:: mine = 1
+			:: mine = 2
+			fi;
+			guess = mine + was_open /* counted from a tick's end it may be later than what the driver makes of it */
+		};
+#ifdef LOOK_BEFORE_PUSH
+		sees_parked = parked;
+#endif
+		d_step { KEY(p, n) = mine; n++; stored[p] = n } /* tw__publish */
+#if defined(SEQ_CST) && !defined(LIGHT_PUSH)
+		tail[p] = stored[p]; /* P2 */
+#endif
+		d_step {
+#ifndef LOOK_BEFORE_PUSH
+			sees_parked = parked; /* tw__gate_look_after_push: P1, P2 */
+#endif
+#ifndef TRUST_GUESS
+			if
+			:: was_open -> guess = 0 /* the driver fell asleep meanwhile, and knows nothing of this */
+			:: else
+			fi;
+#endif
+			was_open = false
+		};
+		if
+		:: atomic { sees_parked && guess < plan -> mine = 0; guess = 0; sees_parked = false };
+			tail[p] == stored[p]; /* the exchange waits until the thread's own stores are in memory */
+			ring()
+		:: atomic { else -> mine = 0; guess = 0; sees_parked = false }
+		fi
+	:: else -> break
+	od;
+	at_work--
+}
+
+#ifdef REQUEST
+active proctype requester()
+{
+	bool rung;
+	closing = true; /* seq_cst */
+	ring();
+	at_work--
+}
+#endif
+
+active proctype memory()
+{
+end:	do
+	:: tail[0] != stored[0] -> tail[0] = stored[0]
+	:: tail[1] != stored[1] -> tail[1] = stored[1]
+	:: plan != plan_stored -> plan = plan_stored
+	od
+}
+
+#define UNREAD(p) (tail[p] != head[p])
+#define QUIET (asleep && at_work == 0 && tail[0] == stored[0] && tail[1] == stored[1] && plan == plan_stored)
+#define IN_TIME(p, i) (i < head[p] || i >= tail[p] || KEY(p, i) >= plan)
+#ifdef REQUEST
+#define ALL_IN_TIME (IN_TIME(0, 0) && IN_TIME(0, 1))
+#else
+#define ALL_IN_TIME (IN_TIME(0, 0) && IN_TIME(1, 0))
+#endif
+
+inline read_lane(p)
+{
+	do
+	:: UNREAD(p) -> filed[KEY(p, head[p])] = true; KEY(p, head[p]) = 0; head[p]++
+	:: else -> break
+	od
+}
+
+inline set_plan()
+{
+	plan_stored = (filed[1] -> 1 : (filed[2] -> 2 : NEVER))
+}
+
+inline arm_bell()
+{
+	atomic { plan = plan_stored; bell = false } /* exchange-seq_cst (P3) */
+}
+
+active proctype driver()
+{
+	bool sure;
+turn:	closed = closing;
+	atomic { plan = plan_stored; parked = false } /* publish OPEN: exchange-seq_cst (P1) */
+	atomic { read_lane(0); read_lane(1) }
+	if
+	:: goto turn /* there is traffic: again in a tick */
+	:: skip
+	fi;
+#ifndef ARM_LAST
+	arm_bell();
+#endif
+#if !defined(PLAN_AFTER_WORD) && !defined(PLAN_LAST)
+	set_plan();
+#endif
+	atomic { plan = plan_stored; parked = true } /* publish PARKED */
+#ifdef PLAN_AFTER_WORD
+	set_plan();
+#endif
+	sure = true;
+#if defined(MEMBARRIER) && !defined(NO_BARRIER)
+	if
+	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored } /* tw__gate_barrier: P2 */
+	:: sure = false
+	fi;
+#endif
+#ifdef IGNORE_FAILURE
+	sure = true;
+#endif
+#ifdef PLAN_LAST
+	set_plan();
+#endif
+	if
+	:: UNREAD(0) -> goto turn
+	:: else
+	fi;
+	if
+	:: UNREAD(1) || closing != closed -> goto turn
+	:: else
+	fi;
+#ifdef ARM_LAST
+	arm_bell();
+#endif
+	if
+	:: !sure -> goto turn /* it sleeps no longer than a tick */
+	:: else
+	fi;
+	/* tw__gate_sleep: the futex takes the sleeper only while the bell reads 0 */
+	if
+	:: atomic { !bell -> asleep = true }
+	:: bell -> goto turn
+	fi;
+	if
+	:: !asleep -> goto turn
+	:: atomic {
+		QUIET ->
+		assert(ALL_IN_TIME);      /* G2, P2 */
+		assert(closing == closed) /* P3 */
+	   }
+	:: atomic { /* the plan has come, or something else: no one may rely on it */
+		plan != NEVER && asleep -> asleep = false;
+		filed[plan] = false
+	   };
+	   goto turn
+	fi
+}

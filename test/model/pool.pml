@@ -1,0 +1,247 @@
+/*
+ * The pool's wake rule: executor/pool.c.
+ *
+ * Modelled: the driver submits batches; workers dequeue and join, claim, call for help, and sleep on their event counts; then the
+ * pool is stopped. The first entry of all is slow: it returns only when all others have run, which a free worker must
+ * see to. TWO workers get two batches of two entries, THREE get one.
+ *
+ * Left out: what a batch is in itself (batch.pml): here it is a count of entries to claim, in one step. All operations of workers on
+ * searching, sleepers, idle and open are sequentially consistent in the code, so they interleave here; the bringer's enqueue is
+ * not, and its fence counts (NO_FENCE).
+ *
+ * Holds:
+ *   E2  no work is left while a worker sleeps, and
+ *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this would stand still
+ *   E3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
+ *
+ *   run: TWO   G8, by E2 E3
+ * (THREE holds as well: 11.5 million states, 12 s; too long for every day.)
+ *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without waiting for the call
+ *   mutant: TWO LOOK_BEFORE_IDLE   a worker looks for work before it shows itself as asleep
+ *   mutant: TWO COUNT_LATE         the event count is read after the idle bit is set
+ *   mutant: TWO NO_FENCE           the bringer looks for searchers while its batch still sits in the store buffer
+ *   mutant: TWO NO_HELP            a worker that leaves work behind calls nobody
+ *   mutant: TWO NO_SECOND_LOOK     one who has found no sleeper does not look again after he has lowered `searching`
+ */
+#ifdef THREE
+#define WORKERS 3
+#define BATCHES 1
+#define ENTRIES 2
+#else
+#define WORKERS 2
+#define BATCHES 2
+#define ENTRIES 2
+#endif
+#define NONE 9
+
+byte enqueued, dequeued;      /* the ring (E1): batches are taken in order */
+byte left[2];                 /* of each batch: entries to claim */
+byte open_batch[3] = NONE;    /* by worker */
+short searching = WORKERS;    /* each begins by searching */
+byte sleepers;
+bool idle[3];
+byte wakes[3]; /* event counts */
+bool stopping;
+byte quick_left = BATCHES * ENTRIES - 1, at_work = WORKERS;
+
+inline add_searching(n)
+{
+	searching = searching + (n);
+	assert(searching >= 0) /* E3 */
+}
+
+/* call_one: looks at the bits and takes one. A bit that another takes in between only makes it look again. */
+inline call_one()
+{
+	atomic {
+		if
+		:: idle[0] -> idle[0] = false; who = 0
+		:: !idle[0] && idle[1] -> idle[1] = false; who = 1
+		:: !idle[0] && !idle[1] && idle[2] -> idle[2] = false; who = 2
+		:: else -> who = NONE
+		fi
+	};
+	if
+	:: who != NONE -> sleepers--; wakes[who]++ /* E3 */
+	:: else
+	fi
+}
+
+inline wake_one()
+{
+	do
+	:: atomic { searching == 0 -> add_searching(1) };
+		call_one();
+		if
+		:: atomic { who != NONE -> who = NONE }; break
+		:: atomic { else -> add_searching(-1) }
+		fi;
+#ifdef NO_SECOND_LOOK
+		break
+#else
+		if
+		:: idle[0] || idle[1] || idle[2]
+		:: else -> break
+		fi
+#endif
+	:: searching != 0 -> break
+	od
+}
+
+inline call_for_help()
+{
+	if
+	:: searching == 0 ->
+		if
+		:: sleepers != 0 -> wake_one()
+		:: else
+		fi
+	:: else
+	fi
+}
+
+/* joinable: looks at another worker's open batch, unless something is found already. */
+inline join(other)
+{
+	atomic {
+		if
+		:: batch == NONE && open_batch[other] != NONE ->
+			if
+			:: left[open_batch[other]] > 0 -> batch = open_batch[other]
+			:: else
+			fi
+		:: else
+		fi
+	}
+}
+
+inline find_work()
+{
+	atomic {
+		batch = NONE;
+		if
+		:: dequeued < enqueued -> batch = dequeued; dequeued++; own = true
+		:: else
+		fi
+	};
+	join((me + 1) % WORKERS);
+#ifdef THREE
+	join((me + 2) % WORKERS)
+#endif
+}
+
+inline work_on()
+{
+	if
+	:: own -> open_batch[me] = batch /* E2 */
+	:: else
+	fi;
+	do
+	:: atomic { left[batch] > 0 -> slow = (batch == 0 && left[batch] == ENTRIES); left[batch]-- }; /* claim */
+#ifndef NO_HELP
+		if
+		:: left[batch] > 0 || dequeued < enqueued -> call_for_help()
+		:: else
+		fi;
+#endif
+		if /* the callback */
+		:: atomic { slow && quick_left == 0 -> slow = false }
+		:: atomic { !slow -> quick_left-- }
+		fi
+	:: left[batch] == 0 -> break
+	od;
+	atomic {
+		if
+		:: own -> open_batch[me] = NONE
+		:: else
+		fi;
+		batch = NONE;
+		own = false
+	}
+}
+
+/* Called while counted as searching; afterwards counted as searching, or the pool stops. */
+inline sleep_until_called()
+{
+#ifdef LOOK_BEFORE_IDLE
+	find_work();
+#endif
+#ifndef COUNT_LATE
+	before = wakes[me]; /* E3 */
+#endif
+	atomic { add_searching(-1) };
+	sleepers++;
+	idle[me] = true;
+#ifdef COUNT_LATE
+	before = wakes[me];
+#endif
+#ifndef LOOK_BEFORE_IDLE
+	find_work(); /* E2 */
+#endif
+	if
+	:: batch != NONE || stopping ->
+		if
+		:: atomic { idle[me] -> idle[me] = false }; /* take_idle */
+			sleepers--;
+			atomic { add_searching(1) }
+#ifdef STALE_CALL
+		:: !idle[me]
+#else
+		:: !idle[me] && (batch == NONE || wakes[me] != before) /* E3: the call must not wake it later */
+#endif
+		fi
+	:: batch == NONE && wakes[me] != before /* ck_ec32_wait */
+	fi;
+	before = 0
+}
+
+active [WORKERS] proctype worker()
+{
+	byte me = _pid, batch = NONE, who = NONE, before;
+	bool own, slow;
+	do
+	:: !stopping ->
+		find_work();
+		if
+		:: batch == NONE -> sleep_until_called()
+		:: else
+		fi;
+		if
+		:: atomic { batch != NONE -> add_searching(-1) };
+			do
+			:: batch != NONE -> work_on(); find_work()
+			:: else -> break
+			od;
+			atomic { add_searching(1) }
+		:: else
+		fi
+	:: stopping -> break
+	od;
+	at_work--
+}
+
+active proctype bringer()
+{
+	byte who = NONE, n;
+	do
+	:: n < BATCHES ->
+		n++;
+#ifndef NO_FENCE
+		atomic { left[enqueued] = ENTRIES; enqueued++ }; /* E1, and ck_pr_fence_memory: E2 */
+#endif
+		call_for_help();
+#ifdef NO_FENCE
+		atomic { left[enqueued] = ENTRIES; enqueued++ }
+#endif
+	:: else -> break
+	od;
+	/* What is left to be done must be done without help. */
+	atomic { dequeued == BATCHES && left[0] + left[1] + quick_left == 0 };
+	if
+	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) } /* E3 */
+	:: skip
+	fi;
+	stopping = true;
+	atomic { wakes[0]++; wakes[1]++; wakes[2]++ };
+	at_work == 0
+}

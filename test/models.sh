@@ -1,0 +1,66 @@
+#!/bin/sh
+# Runs the models of the protocols through spin: models.sh [--mutants] FOLDER [FILE...]
+#
+# A model says in its first comment how it is to be checked, with the switches of its preprocessor:
+#     run: SWITCH...  guarantees       must hold
+#     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
+# Two blanks or more end the switches.
+# Exhaustive searches only: one that was cut short by its depth or memory fails.
+set -u
+
+kind=run
+if [ "$1" = --mutants ]; then
+	kind=mutant
+	shift
+fi
+out=$1
+shift
+[ $# -gt 0 ] || set -- test/model/*.pml
+mkdir -p "$out"
+
+# search FILE FOLDER SWITCH...: pan's report is in FOLDER/report
+search() {
+	file=$(realpath "$1") folder=$2
+	shift 2
+	rm -rf "$folder"
+	mkdir -p "$folder"
+	# shellcheck disable=SC2046 # as many words as switches
+	(cd "$folder" && spin -a $(printf ' -D%s' "$@") "$file" >spin.log 2>&1 &&
+		gcc -O1 -w -DSAFETY -DMEMLIM=1000 -o pan pan.c >gcc.log 2>&1 &&
+		./pan -m1000000 >report 2>&1)
+	if [ ! -s "$folder/report" ] || grep -q 'spin: .*\(syntax\|error\|Error\)' "$folder/spin.log"; then
+		echo "models: $file ($*) could not be checked, see $folder" >&2
+		return 1
+	fi
+}
+
+failed=0
+for file; do
+	name=$(basename "$file" .pml)
+	sed -n "/^ \*\//q; s/^ \*   $kind: //p" "$file" >"$out/$name.$kind"
+	while read -r line <&3; do
+		switches=$(printf '%s\n' "$line" | sed 's/   *.*//')
+		text=$(printf '%s\n' "$line" | sed 's/.*   *//')
+		folder=$out/$name-$(echo "$switches" | tr ' ' '-')
+		# shellcheck disable=SC2086 # a list of switches
+		search "$file" "$folder" $switches || { failed=1; continue; }
+		states=$(sed -n 's/^ *\([0-9.e+]*\) states, stored.*/\1/p' "$folder/report")
+		errors=$(sed -n 's/.*errors: \([0-9]*\)$/\1/p' "$folder/report")
+		verdict=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/report")
+		cut=$(grep -c 'search depth too small\|out of memory\|reached -DMEMLIM\|hash array\|Search not completed' "$folder/report")
+		if [ $kind = run ]; then
+			if [ "${errors:-1}" = 0 ] && [ "$cut" = 0 ]; then
+				printf 'model  %-6s %-20s %8s states, holds: %s\n' "$name" "$switches" "$states" "$text"
+			else
+				printf 'model  %-6s %-20s FAILED: %s (%s)\n' "$name" "$switches" "${verdict:-cut short}" "$folder"
+				failed=1
+			fi
+		elif [ "${errors:-0}" != 0 ] && [ -n "$verdict" ]; then
+			printf 'mutant %-6s %-30s fails, as it must: %s\n' "$name" "$switches" "$text"
+		else
+			printf 'mutant %-6s %-30s DOES NOT FAIL (%s)\n' "$name" "$switches" "$folder"
+			failed=1
+		fi
+	done 3<"$out/$name.$kind"
+done
+exit $failed

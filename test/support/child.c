@@ -1,0 +1,62 @@
+#include "test/support/child.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/expect.h"
+
+enum { PATIENCE_S = 20 };
+
+void child_compare(const char *what, long long is, long long wanted, const char *file, int line)
+{
+	if (is == wanted)
+		return;
+	dprintf(2, "%s:%d: in the child %s is %lld, not %lld\n", file, line, what, is, wanted);
+	_exit(1);
+}
+
+/* What the parent has registered for its own exit, a leak check among it, is no affair of a child's. */
+static void leave(int status, void *unused)
+{
+	(void)unused;
+	_exit(status);
+}
+
+pid_t child_fork(void)
+{
+	pid_t child = fork();
+	if (child == 0) {
+		sigset_t none;
+		sigemptyset(&none);
+		pthread_sigmask(SIG_SETMASK, &none, NULL);
+		signal(SIGALRM, SIG_DFL);
+		alarm(PATIENCE_S);
+		on_exit(leave, NULL);
+	}
+	return child;
+}
+
+void expect_child_well(pid_t child)
+{
+	int status = -1;
+	expect_gt(child, 0);
+	pid_t ended;
+	while ((ended = waitpid(child, &status, 0)) == -1)
+		;
+	expect_eq(ended, child);
+	cr_assert(!WIFSIGNALED(status), "the child was killed by signal %d (%d: it hung)", WTERMSIG(status), SIGALRM);
+	expect_eq(WEXITSTATUS(status), 0);
+}
+
+void expect_in_child(void (*body)(void *arg), void *arg)
+{
+	pid_t child = child_fork();
+	if (child == 0) {
+		body(arg);
+		_exit(0);
+	}
+	expect_child_well(child);
+}

@@ -1,0 +1,155 @@
+#include "test/support/inherited.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "mpsc/fork.h"
+#include "test/support/child.h"
+#include "test/support/rig.h"
+#include "wheel/core.h"
+
+static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	_exit(2);
+}
+
+static void run_nothing(void *arg)
+{
+	(void)arg;
+	_exit(3);
+}
+
+static void release_nothing(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+	_exit(4);
+}
+
+static void count(void *arg)
+{
+	++*(atomic_int *)arg;
+}
+
+static void check_schedules(tw_service *service)
+{
+	struct tw_period period = rate_of(0, MS, 0);
+	struct tw_task task = {.size = sizeof(task), .fn = run_nothing, .release = release_nothing};
+	tw_timer out = {7};
+	child_eq(tw_schedule(service, 0, run_nothing, NULL, &out), -EPERM);
+	child_eq(out.id, 0);
+	child_eq(tw_schedule(service, TW_MAX_DELAY_NS + 1, run_nothing, NULL, &out), -EPERM);
+	child_eq(tw_schedule_at(service, 0, run_nothing, NULL, &out), -EPERM);
+	child_eq(tw_schedule_at(service, UINT64_MAX, run_nothing, NULL, &out), -EPERM);
+	child_eq(tw_schedule_every(service, &period, run_nothing, NULL, &out), -EPERM);
+	out.id = 7;
+	child_eq(tw_schedule_task(service, &task, &out), -EPERM);
+	child_eq(out.id, 0);
+}
+
+static void check_handles(tw_service *service, tw_timer timer)
+{
+	uint64_t left_ns;
+	child_eq(tw_reset(service, timer, MS), -EPERM);
+	child_eq(tw_reset(service, timer, TW_MAX_DELAY_NS + 1), -EPERM);
+	child_eq(tw_reset_at(service, timer, 0), -EPERM);
+	child_eq(tw_reset_at(service, timer, UINT64_MAX), -EPERM);
+	child_eq(tw_cancel(service, timer), -EPERM);
+	child_eq(tw_cancel_wait(service, timer, TW_FOREVER), -EPERM);
+	child_eq(tw_is_pending(service, timer), false);
+	child_eq(tw_remaining(service, timer, &left_ns), -EPERM);
+}
+
+static void check_looks(tw_service *service)
+{
+	struct tw_stats stats = {.size = sizeof(stats)};
+	char why[8];
+	uint64_t at_ns = 7;
+	child_eq(tw_now(service), 0);
+	child_eq(tw_advance(service, TW_NO_LIMIT), -EPERM);
+	child_eq(tw_next_expiry(service, &at_ns), -EPERM);
+	child_eq(at_ns, 7);
+	child_eq(tw_fd(service), -EPERM);
+	child_eq(tw_stats_get(service, &stats), -EPERM);
+	child_eq(tw_foreach(service, visit_nothing, NULL), -EPERM);
+	child_eq(tw_dump(service, stderr), -EPERM);
+	child_eq(tw_validate(service, why, sizeof(why)), -EPERM);
+}
+
+static void check_closes(tw_service *service)
+{
+	struct tw_close_options options = {.size = sizeof(options), .timeout_ns = TW_FOREVER};
+	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++)
+		child_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), -EPERM);
+	child_eq(tw_service_close_with(service, &options), -EPERM);
+}
+
+void check_calls(tw_service *service, tw_timer timer)
+{
+	check_schedules(service);
+	check_handles(service, timer);
+	check_looks(service);
+	check_closes(service);
+}
+
+void check_own_service(void)
+{
+	tw_service *service;
+	atomic_int runs = 0;
+	child_eq(tw_service_create(&service,
+				   &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2}),
+		 0);
+	for (int i = 0; i < 500; i++)
+		child_eq(tw_schedule(service, (uint64_t)(i % 3) * MS, count, &runs, NULL), 0);
+	child_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	child_eq(runs, 500);
+	child_eq(tw_service_destroy(service), 0);
+}
+
+void check_own_clock(void)
+{
+	tw_clock *clock;
+	tw_service *service;
+	atomic_int runs = 0;
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	child_eq(tw_clock_manual_create(&clock, 0), 0);
+	cfg.clock = clock;
+	child_eq(tw_service_create(&service, &cfg), 0);
+	child_eq(tw_schedule(service, MS, count, &runs, NULL), 0);
+	child_eq(tw_clock_manual_advance_by(clock, MS), 0);
+	child_eq(runs, 1);
+	child_eq(tw_service_destroy(service), 0);
+	child_eq(tw_clock_manual_destroy(clock), 0);
+}
+
+pid_t fork_amid_locks(tw_service *service)
+{
+	struct tw__slots *slots = &service->slots;
+	bool driving = pthread_mutex_trylock(&service->driving) == 0; /* not so if this thread drives */
+	pthread_mutex_lock(&tw__registry);
+	pthread_mutex_lock(&slots->lock);
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_lock(&slots->option_locks[i]);
+	pid_t child = child_fork();
+	if (child == 0)
+		return 0;
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_unlock(&slots->option_locks[i]);
+	pthread_mutex_unlock(&slots->lock);
+	pthread_mutex_unlock(&tw__registry);
+	if (driving)
+		pthread_mutex_unlock(&service->driving);
+	return child;
+}
+
+void expect_amid_locks(tw_service *service, void (*body)(void *arg), void *arg)
+{
+	pid_t child = fork_amid_locks(service);
+	if (child == 0) {
+		body(arg);
+		_exit(0);
+	}
+	expect_child_well(child);
+}
