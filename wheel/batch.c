@@ -225,6 +225,8 @@ static void end_orphans(struct batch_call *call)
 				continue;
 			tw__count_cancel(call->service, call->local);
 			tw__release(call->service, call->local, slot, tw__word_generation(orphan), TW_FATE_CANCELLED);
+			if (tw__forked(call->service))
+				return;
 		}
 }
 
@@ -305,6 +307,8 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 {
 	if (!service || (n && !tasks))
 		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, n, -EPERM);
 	if (n == 0)
 		return 0;
 	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};

@@ -318,6 +318,8 @@ void tw__core_free_forked(tw_service *service)
 {
 	tw__queue_abandon(&service->queue);
 	free_wheel(service);
+	if (tw_load_relaxed(&service->groups.table))
+		munmap(tw_load_relaxed(&service->groups.table), service->groups.table_bytes);
 	tw__alarm_close(&service->loop.alarm);
 	munmap(service->slots.mapping, service->slots.mapping_bytes);
 	tw__wiped_free(service, HEAD_BYTES);

@@ -82,7 +82,7 @@ int tw_group_create(tw_service *service, tw_group *out)
 	if (!service || !out)
 		return -EINVAL;
 	if (tw__gate_refuses(tw__gate_look(&service->gate)))
-		return -ESHUTDOWN;
+		return tw__forked(service) ? -EPERM : -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
 	pthread_mutex_lock(&groups->lock);
 	bool room = make_table(groups);
@@ -135,6 +135,8 @@ static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
 {
 	if (!service)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group || !shift(group, handle.id, flags))
 		return -ENOENT;
@@ -190,7 +192,10 @@ static int await_older(tw_service *service, struct tw__group *group, uint64_t wo
 	while (!none_older(service, group, word, &bell)) {
 		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
 			return TW_RUNNING;
-		if (!tw__group_settle(service, tw__local_of(service), group))
+		bool more = tw__group_settle(service, tw__local_of(service), group);
+		if (tw__forked(service))
+			return -EPERM;
+		if (!more)
 			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
 	}
 	return TW_CANCELLED;
@@ -207,6 +212,8 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 {
 	if (!service)
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	uint64_t word = group ? shift(group, handle.id, 0) : 0;
 	if (!word)
@@ -217,9 +224,10 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 		count_waiter(group, 1);
 		outcome = await_older(service, group, word,
 				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX);
-		count_waiter(group, (uint32_t)-1);
+		if (outcome != -EPERM) /* a release has forked, and this is the child */
+			count_waiter(group, (uint32_t)-1);
 	}
-	if (outcome != TW_CANCELLED)
+	if (outcome != TW_CANCELLED && outcome != -EPERM)
 		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	return outcome;
 }
@@ -228,6 +236,8 @@ int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_sta
 {
 	if (!service || !out || out->size < offsetof(struct tw_group_stats, running))
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;

@@ -102,6 +102,8 @@ int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 {
 	if (!service || !out || out->size < offsetof(struct tw_liveness, since_turn_ns))
 		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
 	struct tw_liveness seen = {.size = out->size};
 	look_at_driver(service, &seen);
 	look_at_threads(service, &seen);

@@ -122,10 +122,10 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 	uint64_t taken[AT_ONCE];
 	for (unsigned done = 0; done < PIECE; done += AT_ONCE) {
 		unsigned n = take_some(service, group, taken);
-		for (unsigned i = 0; i < n; i++)
+		for (unsigned i = 0; i < n && !tw__forked(service); i++)
 			tw__end_rest(service, local, tw__entry_slot(taken[i]),
 				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
-		if (n < AT_ONCE)
+		if (n < AT_ONCE || tw__forked(service))
 			return false;
 	}
 	return true;

@@ -7,7 +7,8 @@
  * Runs are claimed one at a time, so a slow one holds up nothing but its own thread while another worker is free. What one
  * service hands over, and what one thread submits, is begun in that order; timers and plain tasks take turns.
  *
- * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks.
+ * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks. In a forked child
+ * all calls answer -EPERM, but destroy, which frees the memory.
  */
 #ifndef TICKWHEEL_POOL_H
 #define TICKWHEEL_POOL_H

@@ -46,6 +46,9 @@ static void check_schedules(tw_service *service)
 	out.id = 7;
 	child_eq(tw_schedule_task(service, &task, &out), -EPERM);
 	child_eq(out.id, 0);
+	out.id = 7;
+	child_eq(tw_schedule_batch(service, &task, 1, &out), -EPERM);
+	child_eq(out.id, 0);
 }
 
 static void check_handles(tw_service *service, tw_timer timer)
@@ -74,7 +77,22 @@ static void check_looks(tw_service *service)
 	child_eq(tw_stats_get(service, &stats), -EPERM);
 	child_eq(tw_foreach(service, visit_nothing, NULL), -EPERM);
 	child_eq(tw_dump(service, stderr), -EPERM);
+	struct tw_liveness liveness = {.size = sizeof(liveness)};
+	child_eq(tw_liveness_get(service, &liveness), -EPERM);
 	child_eq(tw_validate(service, why, sizeof(why)), -EPERM);
+}
+
+static void check_groups(tw_service *service)
+{
+	struct tw_group_stats stats = {.size = sizeof(stats)};
+	tw_group group = {7}, out = {7};
+	child_eq(tw_group_create(service, &out), -EPERM);
+	child_eq(out.id, 7);
+	child_eq(tw_group_cancel(service, group), -EPERM);
+	child_eq(tw_group_close(service, group), -EPERM);
+	child_eq(tw_group_cancel_wait(service, group, TW_FOREVER), -EPERM);
+	child_eq(tw_group_stats_get(service, group, &stats), -EPERM);
+	child_eq(tw_group_destroy(service, group), -EPERM);
 }
 
 static void check_closes(tw_service *service)
@@ -90,6 +108,7 @@ void check_calls(tw_service *service, tw_timer timer)
 	check_schedules(service);
 	check_handles(service, timer);
 	check_looks(service);
+	check_groups(service);
 	check_closes(service);
 }
 
