@@ -40,6 +40,11 @@ const struct subject *subject_find(const char *name)
 	return NULL;
 }
 
+uint32_t subject_most_slots(const struct subject *subject)
+{
+	return subject->most_slots ? subject->most_slots() : UINT32_MAX;
+}
+
 void *touched_array(size_t count, size_t size)
 {
 	const size_t line = 64;

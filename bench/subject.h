@@ -69,7 +69,7 @@ struct subject {
 
 	/*
 	 * A series: first due a period from now, then by the subject's own means of repeating. The period is a whole
-	 * number of milliseconds. NULL: not for W10.
+	 * number of milliseconds, and the slot is used for nothing else afterwards. NULL: not for W10.
 	 */
 	int (*every)(void *self, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg);
 
@@ -108,6 +108,9 @@ extern const struct subject subject_libevent, subject_libevent_mt, subject_libev
 /* In the order of the tables; NULL at the end. */
 extern const struct subject *const all_subjects[];
 const struct subject *subject_find(const char *name);
+
+/* UINT32_MAX: it has no limit of its own. */
+uint32_t subject_most_slots(const struct subject *subject);
 
 /* calloc whose pages are touched, aligned to cache lines; freed by free(). NULL: no memory. */
 void *touched_array(size_t count, size_t size);

@@ -114,6 +114,7 @@ const struct subject HEAP_SUBJECT = {
     .bare = true,
     .peer = HEAP_PEER,
     .workloads = ON_ALL,
+    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_PERIODIC | (HEAP_PEER ? ON_MEMORY | ON_SERVER : 0),
     .create = create,
     .destroy = destroy,
     .schedule = schedule,

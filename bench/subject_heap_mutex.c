@@ -194,6 +194,7 @@ const struct subject HEAP_SUBJECT = {
     .what = HEAP_WHAT,
     .peer = HEAP_PEER,
     .workloads = ON_ALL,
+    .spared = HEAP_PEER ? ON_IDLE | ON_MEMORY | ON_STORM | ON_SERVER | ON_PERIODIC : 0,
     .create = create,
     .destroy = destroy,
     .schedule = schedule,
