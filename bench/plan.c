@@ -9,8 +9,11 @@
 /* More than any subject needs. */
 enum { BYTES_PER_TIMER = 250 };
 
-/* Without being named, peers join groups of so many threads, and the slowest groups are repeated so often. */
-enum { PEER_THREADS = 2, FEW_REPS = 3 };
+/* Without being named, peers join groups of so many threads. */
+enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
+
+/* From these on, groups are slow, and very slow. */
+enum { MANY_TIMERS = 1000000, MOST_TIMERS = 10000000 };
 
 static const uint32_t quick_threads[] = {1, 2}, usual_threads[] = {1, 2, 4}, one_thread[] = {1};
 
@@ -81,7 +84,7 @@ static bool usual(const struct group *group, const struct subject *subject, cons
 	if (!subject->peer || options->size_count || options->thread_count)
 		return true;
 	struct list sizes = list_of(options->quick ? workload->quick_peer_sizes : workload->peer_sizes);
-	return group->threads <= PEER_THREADS && contains(sizes, group->n);
+	return group->threads <= (options->quick ? QUICK_PEER_THREADS : PEER_THREADS) && contains(sizes, group->n);
 }
 
 /* Some workloads need a few slots more than n. */
@@ -124,16 +127,30 @@ static bool fits(const struct workload *workload, uint32_t n)
 /* The slowest groups, and those that share cores among threads, get fewer, so that the whole stays below 15 minutes. */
 static unsigned usual_reps(const struct group *group, const struct options *options)
 {
-	enum { MANY_TIMERS = 1000000 };
-	unsigned reps = options->quick ? group->workload->quick_reps : group->workload->reps;
-	bool slow = group->n >= MANY_TIMERS || group->threads > machine_cores();
-	return slow && !options->full && reps > FEW_REPS ? FEW_REPS : reps;
+	const struct workload *workload = group->workload;
+	unsigned reps = options->quick ? workload->quick_reps : workload->reps, most = reps;
+	if (group->threads > machine_cores())
+		most = 3;
+	if (group->n >= MANY_TIMERS)
+		most = options->quick ? 2 : 3;
+	if (group->n >= MOST_TIMERS)
+		most = workload->many_threads ? 2 : 1;
+	return reps < most || options->full ? reps : most;
+}
+
+/* More threads than cores say nothing new where all wait for memory. */
+static bool worth_its_time(uint32_t n, unsigned threads, const struct options *options)
+{
+	return n < MOST_TIMERS || threads <= machine_cores() || options->full || options->growth ||
+	       options->thread_count;
 }
 
 static void add_group(struct plan *plan, const struct workload *workload, uint32_t n, unsigned threads,
 		      const struct options *options)
 {
 	struct group group = {.workload = workload, .n = n, .threads = threads};
+	if (!worth_its_time(n, threads, options))
+		return;
 	choose_subjects(&group, options);
 	if (group.subject_count == 0)
 		return;

@@ -13,12 +13,12 @@
 #include "bench/recorder.h"
 #include "bench/workload.h"
 
-enum { MOST_TIMERS = 20000, CHANGES_PER_MS = 50, ROUNDS_MS = 300 };
+enum { MOST_TIMERS = 20000, CHANGES_PER_MS = 100, ROUNDS_MS = 150 };
 
 static uint32_t timers; /* fewer where the system's limits allow no more */
 
 #define FIRST_NS (50 * MILLISECOND_NS)
-#define LAST_NS (350 * MILLISECOND_NS)
+#define LAST_NS (200 * MILLISECOND_NS)
 #define PATIENCE_NS (10 * SECOND_NS)
 
 enum fate { WAITING = 0, RAN = 1, CANCELLED = 2 };

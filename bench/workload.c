@@ -43,10 +43,10 @@ void hammer_set_up(struct hammer *hammer, const struct order *order, void *self)
 	    .self = self,
 	    .threads = order->threads,
 	    .ops = order->ops,
-	    .warm_up_ns = (order->quick ? 40 : 120) * MILLISECOND_NS,
+	    .warm_up_ns = (order->quick ? 40 : 100) * MILLISECOND_NS,
 	    .warm_up_most_ns = (order->quick ? 500 : 3000) * MILLISECOND_NS,
-	    /* Of five repetitions: a second and more, or five million operations. */
-	    .target_ns = (order->quick ? 120 : 220) * MILLISECOND_NS,
+	    /* Five repetitions together: a second, and up to three for five million operations. */
+	    .target_ns = (order->quick ? 100 : 200) * MILLISECOND_NS,
 	    .least_ops = order->quick ? 0 : 1000000,
 	};
 }

@@ -53,7 +53,7 @@ static void run_retention(const struct order *order, struct outcome *outcome)
 	hammer.fill = fill_long;
 	hammer.work = work_long;
 	hammer.warm_up_ns = 0;
-	hammer.duration_ns = (order->quick ? 3 : 10) * SECOND_NS;
+	hammer.duration_ns = (order->quick ? 2 : 10) * SECOND_NS;
 	forget_resident_peak();
 	uint64_t before = resident_bytes();
 	hammer_run(&hammer, slots, outcome);
@@ -72,24 +72,24 @@ const struct workload workload_request = {
     .fixed_sizes = true,
     .quick_reps = 3,
     .reps = 5,
-    .quick_s = 0.25,
-    .s = 0.5,
+    .quick_s = 0.2,
+    .s = 0.4,
     .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .sizes = {OUTSTANDING, NO_MORE_SIZES},
-    .quick_peer_sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
     .peer_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };
 
 const struct workload workload_retention = {
     .name = "W7",
-    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (3 s with --quick)",
+    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (2 s with --quick)",
     .bit = ON_RETENTION,
     .run = run_retention,
     .fixed_sizes = true,
     .quick_reps = 1,
     .reps = 1,
-    .quick_s = 3.1,
+    .quick_s = 2.1,
     .s = 10.1,
     .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .sizes = {OUTSTANDING, NO_MORE_SIZES},

@@ -137,7 +137,7 @@ static void run(const struct order *order, struct outcome *outcome)
 	static struct control control;
 	static struct records all;
 	struct server server = {.order = order, .outcome = outcome};
-	if (!server_script_make(&server.script, order->quick ? 1000 : 3000, order->n))
+	if (!server_script_make(&server.script, order->quick ? 1000 : 2000, order->n))
 		outcome_fail(outcome, "no memory for the script");
 	uint32_t slots = order->n + server.script.request_slots;
 	server.self = make_subject(order, slots, outcome);
@@ -161,13 +161,13 @@ static void run(const struct order *order, struct outcome *outcome)
 const struct workload workload_server = {
     .name = "W9",
     .title =
-	"server: 100k requests/s on n connections for 3 s (1 s with --quick), 1 % time out; CPU per request, lateness",
+	"server: 100k requests/s on n connections for 2 s (1 s with --quick), 1 % time out; CPU per request, lateness",
     .bit = ON_SERVER,
     .run = run,
     .quick_reps = 1,
     .reps = 3,
     .quick_s = 1.1,
-    .s = 3.1,
+    .s = 2.1,
     .quick_sizes = {20000, NO_MORE_SIZES},
     .sizes = {20000, NO_MORE_SIZES},
     .peer_sizes = {20000, NO_MORE_SIZES},
