@@ -20,7 +20,8 @@ enum { FIXED_TIMEOUTS = 4 };
 static const uint64_t fixed_timeouts_ns[FIXED_TIMEOUTS] = {200000000, 1000000000, 30000000000, 60000000000};
 
 struct libevent_time {
-	uint64_t pad_ns;
+	uint64_t resolution_ns; /* of the coarse clock */
+	uint64_t pad_ns;        /* added to each delay */
 	const struct timeval *common[FIXED_TIMEOUTS];
 };
 
@@ -33,7 +34,8 @@ static inline bool libevent_time_init(struct libevent_time *time, struct event_b
 {
 	struct timespec resolution;
 	bool ok = clock_getres(CLOCK_MONOTONIC_COARSE, &resolution) == 0;
-	time->pad_ns = (uint64_t)resolution.tv_nsec + 1000;
+	time->resolution_ns = (uint64_t)resolution.tv_nsec;
+	time->pad_ns = time->resolution_ns + 1000;
 	for (unsigned i = 0; i < FIXED_TIMEOUTS; i++) {
 		struct timeval padded = timeval_of(fixed_timeouts_ns[i] + time->pad_ns);
 		time->common[i] = event_base_init_common_timeout(base, &padded);

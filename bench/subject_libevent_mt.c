@@ -1,7 +1,9 @@
 /*
  * libevent for many threads: its own thread support (evthread_use_pthreads), the loop in a thread of its own, events
  * added and deleted by any thread. It locks its base, wakes its thread itself when a new timer is the first, and runs callbacks
- * outside the lock. Else as in subject_libevent.c: events assigned once, common timeouts, the default clock.
+ * outside the lock. Else as in subject_libevent.c: events assigned once, common timeouts, the default clock. Its cached time is
+ * switched off (EVENT_BASE_FLAG_NO_CACHE_TIME): it would be that of the loop's thread, and stale while callbacks run there,
+ * and the other threads' timers early by as much.
  *
  * What it leaves to the user: event_add on a timer that fires at the same moment arms it again, and nothing tells whether
  * event_del came in time. So each timer has its deadline beside the event, on the same coarse clock, 0 if it is not
@@ -23,7 +25,7 @@ struct timer {
 	struct event event;
 	expiry_fn *fn;
 	void *arg;
-	_Atomic uint64_t deadline_ns; /* on the coarse clock, without libevent_time's pad; 0: not pending */
+	_Atomic uint64_t deadline_ns; /* on the coarse clock, not after the event's; 0: not pending */
 };
 
 struct loop {
@@ -39,6 +41,12 @@ static inline uint64_t coarse_ns(void)
 	return read_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
+/* By then the exact clock has gone on by the delay, too. The event's is a microsecond later. */
+static inline uint64_t coarse_deadline_ns(const struct loop *self, uint64_t delay_ns)
+{
+	return coarse_ns() + delay_ns + self->time.resolution_ns;
+}
+
 static void expire(evutil_socket_t none, short what, void *one)
 {
 	(void)none, (void)what;
@@ -50,6 +58,16 @@ static void expire(evutil_socket_t none, short what, void *one)
 	void *arg = timer->arg;
 	if (atomic_compare_exchange_strong(&timer->deadline_ns, &deadline_ns, 0))
 		fn(arg);
+}
+
+static struct event_base *new_base(void)
+{
+	struct event_config *config = event_config_new();
+	if (!config || event_config_set_flag(config, EVENT_BASE_FLAG_NO_CACHE_TIME))
+		return NULL;
+	struct event_base *base = event_base_new_with_config(config);
+	event_config_free(config);
+	return base;
 }
 
 static void *loop_thread(void *me)
@@ -66,7 +84,7 @@ static void *create(const struct subject_setup *setup)
 		return NULL; /* ends the run and the process with it, here and below */
 	self->slots = setup->slots;
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
-	self->base = event_base_new();
+	self->base = new_base();
 	if (!self->timers || !self->base || !libevent_time_init(&self->time, self->base))
 		return NULL;
 	for (uint32_t slot = 0; slot < setup->slots; slot++)
@@ -94,7 +112,7 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	struct timeval own;
 	timer->fn = fn;
 	timer->arg = arg;
-	atomic_store_explicit(&timer->deadline_ns, coarse_ns() + delay_ns, memory_order_release);
+	atomic_store_explicit(&timer->deadline_ns, coarse_deadline_ns(self, delay_ns), memory_order_release);
 	return event_add(&timer->event, libevent_timeout(&self->time, delay_ns, &own));
 }
 
@@ -114,7 +132,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct loop *self = me;
 	struct timer *timer = &self->timers[slot];
 	struct timeval own;
-	uint64_t before_ns = atomic_load(&timer->deadline_ns), deadline_ns = coarse_ns() + delay_ns;
+	uint64_t before_ns = atomic_load(&timer->deadline_ns), deadline_ns = coarse_deadline_ns(self, delay_ns);
 	if (before_ns == 0 || !atomic_compare_exchange_strong(&timer->deadline_ns, &before_ns, deadline_ns))
 		return false;
 	event_add(&timer->event, libevent_timeout(&self->time, delay_ns, &own));
