@@ -1,6 +1,6 @@
 /*
- * Some connections are busier than others: the share of the x-th of n grows like x^(1/4), so that the quiet
- * ones are idle for longer than the keep-alive time now and then. Answers take 20 ms on average, exponentially.
+ * Some connections are busier than others: the fourth power of a uniform draw picks one, so that the quiet ones are
+ * idle for longer than the keep-alive time now and then. Answers take 20 ms on average, exponentially.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static double random_part(struct random *random)
 	return ((double)(random_next(random) >> 11) + 0.5) / 9007199254740992.0;
 }
 
-/* Knuth's way, by products of uniform draws; in halves, so that exp does not come too near to 0. */
+/* Knuth's way, by products of uniform draws; exp(-mean) is far from underflow for the means used here. */
 static uint32_t random_poisson(struct random *random, double mean)
 {
 	double floor = exp(-mean), product = random_part(random);

@@ -122,7 +122,7 @@ static void turn_manual(void *me, unsigned thread, uint64_t at_ns)
 	(void)tw_advance(self->service, TW_NO_LIMIT); /* a number of callbacks: there is no error but misuse */
 }
 
-/* Each tick: a loop that sleeps longer must ask when the next timer is due, which the idle workload would show. */
+/* In the next tick: when the next timer is due is not asked, and so this is no subject of the idle workload. */
 static uint64_t next_turn_manual(void *me)
 {
 	struct ours *self = me;
