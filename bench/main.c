@@ -79,7 +79,7 @@ static bool run_group(struct bench *bench, const struct group *group)
 	for (unsigned i = 0; i < group->subject_count; i++)
 		cells[i] =
 		    results_add(&bench->results, group->workload, group->subjects[i]->name, group->n, group->threads);
-	if (group->workload->bit == ON_FIRE)
+	if (group->workload->bit & (ON_FIRE | ON_STORM | ON_SERVER | ON_PERIODIC))
 		control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
 		for (unsigned i = 0; i < group->subject_count; i++) {

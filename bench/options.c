@@ -14,6 +14,8 @@ static const char usage[] =
     "Without options it takes about 15 minutes.\n\n"
     "  --out FILE           write results as JSON; finished cells only, also when interrupted\n"
     "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
+    "  --full               all repetitions, and curves over n and threads\n"
+    "  --growth             only these curves, of W1, W3 and W4\n"
     "  --only W1,W2         these workloads\n"
     "  --subject NAME,...   these subjects\n"
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
@@ -98,6 +100,12 @@ static void parse_option(struct options *options, int letter)
 	case 'q':
 		options->quick = true;
 		break;
+	case 'f':
+		options->full = true;
+		break;
+	case 'g':
+		options->growth = true;
+		break;
 	case 'w':
 		parse_workloads(options, optarg);
 		break;
@@ -127,6 +135,8 @@ void options_parse(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 	    {"out", required_argument, NULL, 'o'},
 	    {"quick", no_argument, NULL, 'q'},
+	    {"full", no_argument, NULL, 'f'},
+	    {"growth", no_argument, NULL, 'g'},
 	    {"only", required_argument, NULL, 'w'},
 	    {"subject", required_argument, NULL, 's'},
 	    {"n", required_argument, NULL, 'n'},

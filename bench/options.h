@@ -5,12 +5,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAX_LIST = 16 };
+enum { MAX_LIST = 32 };
 
 /* Lists are empty if the option was not given: everything, or the workload's own choice. */
 struct options {
 	const char *out; /* NULL: no file */
-	bool quick;
+	bool quick, full;
+	bool growth;   /* curves only */
 	unsigned reps; /* 0: the workload's own */
 	const char *workloads[MAX_LIST], *subjects[MAX_LIST];
 	uint32_t sizes[MAX_LIST], threads[MAX_LIST];
