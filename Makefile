@@ -103,7 +103,7 @@ $B/test/unit/run: $(test_o) $(lib)
 
 bench_o := $(patsubst %.c,$B/%.o,$(wildcard bench/*.c))
 $B/bench/bench: $(bench_o) $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -ljansson -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -133,7 +133,6 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 
 bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
 	$(again) $B/bench/bench
-	$(Q)mkdir -p build/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
 
 check: check-includes check-format test ## the cheap checks, and the tests

@@ -10,10 +10,17 @@
 
 static const char usage[] =
     "usage: bench [options]\n"
+    "       bench --compare OLD NEW\n"
+    "       bench --report RESULTS\n"
     "How do timers made with this library compare, on this machine, with others? Figures are compared within one run.\n"
     "Without options it takes about 15 minutes.\n\n"
-    "  --out FILE           write results as JSON; finished cells only, also when interrupted\n"
+    "  --out FILE           write results as JSON, finished cells only, also when interrupted; and the page\n"
+    "  --page FILE          the page; otherwise report.html in the folder of the results\n"
     "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
+    "  --full               all repetitions, and curves over n and threads\n"
+    "  --compare OLD        then print what has moved beyond noise since these results; with NEW after it, without a "
+    "run\n"
+    "  --report RESULTS     only make the page of these results\n"
     "  --only W1,W2         these workloads\n"
     "  --subject NAME,...   these subjects\n"
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
@@ -36,7 +43,8 @@ static void print_help(void)
 	puts("\nSubjects:");
 	for (const struct subject *const *s = all_subjects; *s; s++)
 		printf("  %-13s %s\n", (*s)->name, (*s)->what);
-	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung; 2: bad usage; 130: interrupted.");
+	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung, or results or page could not be written;\n"
+	     "2: bad usage, or results that cannot be read; 130: interrupted.");
 }
 
 static uint32_t parse_number(const char *text, uint32_t most)
@@ -98,6 +106,18 @@ static void parse_option(struct options *options, int letter)
 	case 'q':
 		options->quick = true;
 		break;
+	case 'f':
+		options->full = true;
+		break;
+	case 'c':
+		options->compare_old = optarg;
+		break;
+	case 'p':
+		options->page = optarg;
+		break;
+	case 'm':
+		options->report = optarg;
+		break;
 	case 'w':
 		parse_workloads(options, optarg);
 		break;
@@ -127,6 +147,10 @@ void options_parse(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 	    {"out", required_argument, NULL, 'o'},
 	    {"quick", no_argument, NULL, 'q'},
+	    {"full", no_argument, NULL, 'f'},
+	    {"compare", required_argument, NULL, 'c'},
+	    {"page", required_argument, NULL, 'p'},
+	    {"report", required_argument, NULL, 'm'},
 	    {"only", required_argument, NULL, 'w'},
 	    {"subject", required_argument, NULL, 's'},
 	    {"n", required_argument, NULL, 'n'},
@@ -138,6 +162,12 @@ void options_parse(struct options *options, int argc, char **argv)
 	*options = (struct options){0};
 	for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
 		parse_option(options, letter);
+	if (options->compare_old && optind < argc)
+		options->compare_new = argv[optind++];
+	if (options->quick && options->full)
+		refuse("not together:", "--quick, --full");
+	if (options->report && options->compare_old)
+		refuse("not together:", "--report, --compare");
 	if (optind < argc)
 		refuse("what is", argv[optind]);
 }
