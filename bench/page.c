@@ -16,7 +16,7 @@
 #include "bench/targets.h"
 
 /* More sizes than this are for the curve; bars are drawn of the powers of ten. A curve has three points or more. */
-enum { MOST_BARS = 4, LEAST_CURVE = 3 };
+enum { MOST_BARS = 4, LEAST_CURVE = 3, MOST_VALUES = 64 };
 
 struct page {
 	FILE *out; /* NULL in the first pass */
@@ -123,7 +123,10 @@ static void describe_plot(struct page *page, const struct choice *choice, const 
 			  size_t count)
 {
 	struct view view = {.cells = page->cells, .count = count, .column = column};
+	double unused;
 	find_range(page, choice->workload, column->figure, column->unit, &view.least, &view.most);
+	if (look == LATENESS)
+		find_range(page, choice->workload, "lateness_p50_ns", column->unit, &view.least, &unused);
 	if (look == BARS)
 		plot_bars(&page->plots, &view);
 	else if (look == LATENESS)
@@ -134,7 +137,7 @@ static void describe_plot(struct page *page, const struct choice *choice, const 
 
 static void show_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look)
 {
-	static const char *const whats[] = {"", "lateness, us", " over n", " over threads"};
+	static const char *const whats[] = {"", "lateness, \u00b5s", " over n", " over threads"};
 	char what[64];
 	size_t count = choose(page, choice);
 	if (count == 0)
@@ -151,32 +154,37 @@ static void show_plot(struct page *page, const struct choice *choice, const stru
 	fputs("</figure>\n", page->out);
 }
 
-static void show_bars(struct page *page, const struct workload *workload)
+/* A plot for each n and number of threads. */
+static void show_each(struct page *page, const struct workload *workload, const struct column *column, enum look look)
 {
-	static const struct column lateness = {.figure = "lateness_max_ns", .unit = 1e3};
-	uint32_t sizes[64], threads[64];
-	unsigned size_count = distinct(page, workload, false, sizes, 64);
-	unsigned thread_count = distinct(page, workload, true, threads, 64);
+	uint32_t sizes[MOST_VALUES], threads[MOST_VALUES];
+	unsigned size_count = distinct(page, workload, false, sizes, MOST_VALUES);
+	unsigned thread_count = distinct(page, workload, true, threads, MOST_VALUES);
 	for (unsigned s = 0; s < size_count; s++) {
 		bool seen = size_count <= MOST_BARS || is_power_of_ten(sizes[s]) || s == 0 || s + 1 == size_count;
 		for (unsigned t = 0; seen && t < thread_count; t++) {
 			struct choice choice = {.workload = workload,
-						.figure = workload->columns[0].figure,
+						.figure = column->figure,
 						.n = sizes[s],
-						.threads = threads[t]};
-			show_plot(page, &choice, workload->columns, BARS);
-			choice.figure = lateness.figure;
-			choice.control = true;
-			show_plot(page, &choice, &lateness, LATENESS);
+						.threads = threads[t],
+						.control = look == LATENESS};
+			show_plot(page, &choice, column, look);
 		}
 	}
 }
 
+static void show_bars(struct page *page, const struct workload *workload)
+{
+	static const struct column lateness = {.figure = "lateness_max_ns", .unit = 1e3};
+	show_each(page, workload, workload->columns, BARS);
+	show_each(page, workload, &lateness, LATENESS);
+}
+
 static void show_curves(struct page *page, const struct workload *workload)
 {
-	uint32_t sizes[64], threads[64];
-	unsigned size_count = distinct(page, workload, false, sizes, 64);
-	unsigned thread_count = distinct(page, workload, true, threads, 64);
+	uint32_t sizes[MOST_VALUES], threads[MOST_VALUES];
+	unsigned size_count = distinct(page, workload, false, sizes, MOST_VALUES);
+	unsigned thread_count = distinct(page, workload, true, threads, MOST_VALUES);
 	struct choice choice = {.workload = workload, .figure = workload->columns[0].figure, .every_n = true};
 	for (unsigned t = 0; size_count >= LEAST_CURVE && !workload->size_label && t < thread_count; t++) {
 		choice.threads = threads[t];
@@ -197,7 +205,7 @@ static void write_mark(FILE *out, const struct series *s)
 		"<li><svg viewBox=\"0 0 34 12\"><path d=\"M0,6H34\" fill=\"none\" stroke=\"rgb(  0,   0, %3u)\" "
 		"stroke-width=\"%s\"%s/><use xlink:href=\"#gpPt%u\" transform=\"translate(17,6) scale(3)\" "
 		"color=\"rgb(  0,   0, %3u)\"/></svg>%s</li>\n",
-		s->tint, s->ours ? "2.5" : "1.5", s->dashed ? " stroke-dasharray=\"4 3\"" : "", s->mark, s->tint,
+		s->tint, s->ours ? "2.5" : "1.5", s->dashed ? " stroke-dasharray=\"4 3\"" : "", s->mark - 1, s->tint,
 		s->subject);
 }
 
@@ -307,7 +315,7 @@ static void write_style(FILE *out)
 	fputs(page_colours, out);
 	fputs(page_layout, out);
 	fputs(page_plots, out);
-	for (unsigned tint = TINT_OURS; tint <= TINT_ERROR; tint++)
+	for (unsigned tint = TINT_OURS; tint <= TINT_LINE; tint++)
 		write_tint(out, tint, "t", tint);
 	for (unsigned i = 0; i < MAX_FAMILIES; i++)
 		write_tint(out, TINT_SERIES + i, "s", i);
@@ -327,7 +335,8 @@ static void write_machine(FILE *out, const struct machine *machine, const struct
 	write_term(out, "processor", machine->cpu);
 	fprintf(out, "<dt>cores<dd>%u\n", machine->cores);
 	write_term(out, "compiler", machine->compiler);
-	write_term(out, "commit", machine->commit);
+	fprintf(out, "<dt>commit<dd>%.12s", machine->commit);
+	write_text(out, strstr(machine->commit, "-dirty") ? " with changes\n" : "\n");
 	fprintf(out, "<dt>clock reading<dd>%.1f ns <small class=\"soft\">(%.0f where the aims come from)</small>\n",
 		machine->clock_ns, REFERENCE_CLOCK_NS);
 	fprintf(out, "<dt>compare-and-swap<dd>%.1f ns <small class=\"soft\">(%.1f there), uncontended</small>\n",

@@ -6,12 +6,12 @@
 static const char page_colours[] =
     ":root{color-scheme:light "
     "dark;--paper:#fff;--ink:#1c2330;--soft:#5b6675;--line:#dde2e9;--card:#f7f9fb;--mine:#eaf2fd;"
-    "--t1:#1f6fd6;--t2:#8793a5;--t3:#e0a34a;--t4:#cdd4dd;--t5:#1c2330;--bad:#b3261e;"
+    "--t1:#1f6fd6;--t2:#8793a5;--t3:#e0a34a;--t4:#cdd4dd;--t5:#1c2330;--t6:#c3cad4;--bad:#b3261e;"
     "--s0:#1f6fd6;--s1:#d1495b;--s2:#9a6bd0;--s3:#d98324;--s4:#6b7280;--s5:#2a9d6f;--s6:#0f8ea3;--s7:#b5499a;"
     "--s8:#7a5c3e;--s9:#8aa02b;--s10:#444e9b;--s11:#e0708a;--s12:#4d8f8b;--s13:#a88b1f;--s14:#777;--s15:#333}\n"
     "@media(prefers-color-scheme:dark){:root{--paper:#12161c;--ink:#e4e9f0;--soft:#9aa6b5;--line:#2b333e;--card:#"
     "181e26;"
-    "--mine:#15263d;--t1:#5b9df5;--t2:#76839a;--t3:#d39a45;--t4:#47515f;--t5:#e4e9f0;--bad:#ff8a80;"
+    "--mine:#15263d;--t1:#5b9df5;--t2:#76839a;--t3:#d39a45;--t4:#47515f;--t5:#e4e9f0;--t6:#4a5566;--bad:#ff8a80;"
     "--s0:#5b9df5;--s1:#f2808f;--s2:#bd97ee;--s3:#f0a950;--s4:#a3adba;--s5:#5fcf9f;--s6:#4cc3d6;--s7:#e08aca;"
     "--s8:#c2a07c;--s9:#bdd260;--s10:#8f9af0;--s11:#f5a3b5;--s12:#86c7c3;--s13:#d9bf5a;--s14:#aaa;--s15:#ccc}}\n";
 
@@ -33,7 +33,10 @@ static const char page_layout[] =
     "font-variant-numeric:tabular-nums;white-space:nowrap}th,td{padding:.18rem .6rem;text-align:right;"
     "vertical-align:top}th{color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}"
     "td.word,th.word{text-align:left}tr.group td{border-top:1px solid var(--line)}tr.ours td{background:var(--mine)}"
-    "td small{color:var(--soft)}td.far{background:none!important}details{margin:.6rem 0}"
+    "td small{color:var(--soft)}td.mine{background:var(--mine)}.close "
+    "td.word:not(:first-child){padding-left:0;color:var(--soft)}"
+    ".close td:not(.word){padding-right:.35rem}.words th{text-align:left}"
+    "@media(max-width:600px){th,td{padding:.18rem .35rem}.close{font-size:.78rem}}details{margin:.6rem 0}"
     "summary{cursor:pointer;color:var(--soft)}.bad{color:var(--bad)}\n"
     "ul.key{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;padding:0;margin:.5rem 0;font-size:.85rem}"
     "ul.key svg{width:34px;height:12px;vertical-align:-1px;margin-right:.4em}"

@@ -25,7 +25,7 @@ static bool same_family(const char *a, const char *b)
 
 static void add_series(struct plots *plots, const struct cell *cell, unsigned *families)
 {
-	static const unsigned marks[] = {7, 5, 9, 11, 13}; /* disc or ring, square, triangles, diamond, pentagon */
+	static const unsigned marks[] = {7, 5, 9, 11, 13}; /* disc, square, triangles, diamond */
 	unsigned members = 0, tint = 0;
 	for (size_t i = 0; i < plots->series_count; i++) {
 		if (strcmp(plots->series[i].subject, cell->subject) == 0)
@@ -71,10 +71,10 @@ static size_t begin_plot(struct plots *plots, int height)
 		"set terminal svg size %d,%d dynamic noenhanced font 'sans-serif,11'\n"
 		"set output\n"
 		"set tics nomirror scale 0.6\n"
-		"set border lc rgb 'gray'\n"
+		"set border lc rgb %u\n"
 		"set style data points\n"
 		"unset key\n",
-		WIDTH, height);
+		WIDTH, height, TINT_LINE);
 	return plots->count++;
 }
 
@@ -101,11 +101,31 @@ static double axis_end(struct axis axis)
 	return axis.log ? axis.from * pow(axis.to / axis.from, 1 / (1 - room)) : axis.to / (1 - room);
 }
 
+/* Powers of ten alone would be too few for a short axis: 1, 2, 5, 10. */
+static void set_close_tics(FILE *script, char name, double from, double to)
+{
+	static const double steps[] = {1, 2, 5};
+	const char *before = "";
+	fprintf(script, "set %ctics (", name);
+	for (double decade = pow(10, floor(log10(from))); decade <= to; decade *= 10)
+		for (size_t i = 0; i < 3; i++)
+			if (steps[i] * decade >= from && steps[i] * decade <= to) {
+				fprintf(script, "%s%g", before, steps[i] * decade);
+				before = ", ";
+			}
+	fputs(")\n", script);
+}
+
 static void set_axis(FILE *script, char name, struct axis axis, double end)
 {
-	if (axis.log)
-		fprintf(script, "set logscale %c\nset m%ctics 1\n", name, name);
+	const double shortest = 50;
 	fprintf(script, "set %crange [%.6g:%.6g]\nset grid %ctics\n", name, axis.from, end, name);
+	if (!axis.log)
+		return;
+	fprintf(script, "set logscale %c\nset m%ctics 1\nset format %c '%s'\n", name, name, name,
+		axis.from < 1 ? "%g" : "%.0s%c");
+	if (end / axis.from < shortest)
+		set_close_tics(script, name, axis.from, end);
 }
 
 static void begin_rows(FILE *script, size_t rows, struct axis axis)
@@ -150,8 +170,8 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 	static const char *const figures[] = {"lateness_p50_ns", "lateness_p99_ns", "lateness_p999_ns",
 					      "lateness_max_ns"};
 	static const unsigned marks[] = {6, 7, 9, 13}; /* ring, disc, triangle, diamond; the page says so, too */
-	const double shortest_us = 1;
-	struct axis axis = {.from = shortest_us, .to = at_least(view->most, 10 * shortest_us), .log = true};
+	const double shortest_us = 1, least = at_least(view->least, shortest_us);
+	struct axis axis = {.from = pow(10, floor(log10(least))), .to = at_least(view->most, 10 * least), .log = true};
 	size_t plot = begin_plot(plots, AROUND_ROWS + ROW_HEIGHT * (int)view->count);
 	FILE *script = plots->script;
 	begin_rows(script, view->count, axis);
@@ -160,17 +180,18 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 		for (size_t f = 0; f < 4; f++) {
 			const struct figure *figure = cell_figure(view->cells[i], figures[f]);
 			struct summary s = figure ? figure_summary(figure) : (struct summary){0};
-			fprintf(script, " %.8g %.8g %.8g", at_least(s.median / 1e3, shortest_us),
-				at_least(s.min / 1e3, shortest_us), at_least(s.max / 1e3, shortest_us));
+			fprintf(script, " %.8g %.8g %.8g", at_least(s.median / 1e3, axis.from),
+				at_least(s.min / 1e3, axis.from), at_least(s.max / 1e3, axis.from));
 		}
 		fputc('\n', script);
 	}
-	fputs("END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb 'gray'", script);
+	fprintf(script, "END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb 'gray'",
+		script);
 	for (unsigned f = 0; f < 4; f++)
-		fprintf(script,
-			", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u, "
-			"'' using %u:2:3 with points pt %u ps 0.7 lc rgb variable",
-			4 + 3 * f, 5 + 3 * f, 6 + 3 * f, TINT_ERROR, 4 + 3 * f, marks[f]);
+		fprintf(script, ", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u", 4 + 3 * f, 5 + 3 * f,
+			6 + 3 * f, TINT_ERROR);
+	for (unsigned f = 0; f < 4; f++)
+		fprintf(script, ", '' using %u:2:3 with points pt %u ps 0.8 lc rgb variable", 4 + 3 * f, marks[f]);
 	fputc('\n', script);
 	return plot;
 }
@@ -204,12 +225,23 @@ static bool has_series(const struct view *view, const struct series *series)
 static void set_thread_tics(FILE *script, const struct view *view)
 {
 	const char *before = "set xtics (";
-	fputs("set logscale x 2\n", script);
+	fputs("set logscale x 2\nset offsets graph 0.04, graph 0.04\n", script);
 	for (size_t i = 0; i < view->count; i++) {
 		fprintf(script, "%s%u", before, view->cells[i]->threads);
 		before = ", ";
 	}
 	fputs(")\n", script);
+}
+
+static void set_size_axis(FILE *script, const struct view *view)
+{
+	const double margin = 1.4;
+	double least = INFINITY, most = 0;
+	for (size_t i = 0; i < view->count; i++) {
+		least = fmin(least, view->cells[i]->n);
+		most = fmax(most, view->cells[i]->n);
+	}
+	set_axis(script, 'x', (struct axis){.from = least / margin, .to = most, .log = true}, most * margin);
 }
 
 size_t plot_growth(struct plots *plots, const struct view *view, bool over_threads)
@@ -222,8 +254,8 @@ size_t plot_growth(struct plots *plots, const struct view *view, bool over_threa
 	if (over_threads)
 		set_thread_tics(script, view);
 	else
-		fputs("set logscale x\nset mxtics 1\nset format x '%.0s%c'\n", script);
-	fputs("set border 3\nset offsets graph 0.04, graph 0.04\nset lmargin 7\nset rmargin 1.5\nset tmargin 0.5\n"
+		set_size_axis(script, view);
+	fputs("set border 3\nset lmargin 7\nset rmargin 1.5\nset tmargin 0.5\n"
 	      "set bmargin 2\nset bars 0.4\n",
 	      script);
 	for (size_t i = 0; i < plots->series_count; i++)

@@ -12,14 +12,14 @@
 #include "bench/results.h"
 
 /* SERIES and above: one for each family of subjects in a curve. */
-enum tint { TINT_OURS = 1, TINT_SAFE, TINT_BARE, TINT_FLOOR, TINT_ERROR, TINT_SERIES = 16 };
+enum tint { TINT_OURS = 1, TINT_SAFE, TINT_BARE, TINT_FLOOR, TINT_ERROR, TINT_LINE, TINT_SERIES = 16 };
 
 enum { MAX_SERIES = 40, MAX_FAMILIES = 16 };
 
 /* How a subject looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare, mark by place in it. */
 struct series {
 	const char *subject;
-	unsigned tint, mark; /* of gnuplot's svg terminal: gpPt<mark> */
+	unsigned tint, mark; /* gnuplot's number of it; in the svg it is the element gpPt<mark - 1> */
 	bool dashed, ours;
 };
 

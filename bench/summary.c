@@ -26,14 +26,14 @@ static void write_peer(FILE *out, const struct cell *base, const struct cell *pe
 	const struct column *column = base->workload->columns;
 	const struct figure *figure = cell_figure(peer, column->figure);
 	if (!figure) {
-		fputs("<td>-<td class=\"word\"><td>", out);
+		fputs("<td>-<td><td class=\"word\">", out);
 		return;
 	}
 	double ratio = ratio_of_pairs(figure, cell_figure(base, column->figure));
-	fprintf(out, "<td>%.*f<td class=\"word\">%s<td>", column->decimals,
-		figure_summary(figure).median / column->unit, peer->subject);
+	fprintf(out, "<td>%.*f<td>", column->decimals, figure_summary(figure).median / column->unit);
 	if (ratio > 0)
-		fprintf(out, "&#215;%.2f", ratio);
+		fprintf(out, "<b>&#215;%.2f</b>", ratio);
+	fprintf(out, "<td class=\"word\">%s", peer->subject);
 }
 
 static void write_row(FILE *out, const struct results *results, const struct cell *base, bool begins)
@@ -41,23 +41,26 @@ static void write_row(FILE *out, const struct results *results, const struct cel
 	static const char *const kinds[] = {"safe", "bare", "floor"};
 	const struct column *column = base->workload->columns;
 	char size[32];
-	fprintf(out, "<tr%s><td class=\"word\">%s<td>%s<td>%u<td class=\"word\">%s<td><b>%.*f</b>",
-		begins ? " class=\"group\"" : "", base->workload->name,
-		size_text(base->workload, base->n, size, sizeof size), base->threads, column->heading, column->decimals,
-		figure_summary(cell_figure(base, column->figure)).median / column->unit);
+	fprintf(out, "<tr%s><td class=\"word\">%s %s", begins ? " class=\"group\"" : "", base->workload->name,
+		size_text(base->workload, base->n, size, sizeof size));
+	if (base->workload->many_threads)
+		fprintf(out, " &#215; %u", base->threads);
+	fprintf(out, "<td class=\"mine\"><b>%.*f</b><td class=\"word mine\">%s", column->decimals,
+		figure_summary(cell_figure(base, column->figure)).median / column->unit, column->heading);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		write_peer(out, base, best_of(results, base, kinds[i]));
 	fputs("</tr>\n", out);
 }
 
+static const char head[] = "<h3>At a glance</h3>\n<div class=\"wide\"><table class=\"close\">\n"
+			   "<tr class=\"words\"><th>work<th colspan=\"2\">tickwheel"
+			   "<th colspan=\"3\">best thread-safe peer<th colspan=\"3\">best bare one"
+			   "<th colspan=\"3\">floor</tr>\n";
+
 void summary_write(FILE *out, const struct results *results)
 {
 	const struct workload *above = NULL;
-	fputs(
-	    "<h3>At a glance</h3>\n<div class=\"wide\"><table>\n<tr><th class=\"word\">work<th>n<th>threads"
-	    "<th class=\"word\">unit<th>tickwheel<th colspan=\"3\">best thread-safe peer<th colspan=\"3\">best bare one"
-	    "<th colspan=\"3\">floor</tr>\n",
-	    out);
+	fputs(head, out);
 	for (size_t i = 0; i < results->count; i++) {
 		const struct cell *cell = results->cells[i];
 		if (results_base(results, cell) != cell || !cell_stands(cell) ||

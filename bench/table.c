@@ -179,10 +179,17 @@ void table_print(FILE *out, const struct table *table)
 {
 	unsigned widths[TABLE_COLUMNS];
 	column_widths(table, widths);
+	int gap = width_of(table) + table->column_count <= PAGE_WIDTH ? 2 : 1;
 	for (size_t r = 0; r < table->row_count; r++) {
+		int left = 0; /* blanks that only stand before something */
 		for (unsigned c = 0; c < table->column_count; c++) {
-			int width = (int)widths[c];
-			fprintf(out, "%s%*s", c ? " " : "", c < TABLE_LEFT ? -width : width, table->rows[r].texts[c]);
+			const char *text = table->rows[r].texts[c];
+			int length = (int)strlen(text), pad = (int)widths[c] - length;
+			left += (c ? gap : 0) + (c < TABLE_LEFT ? 0 : pad);
+			if (length)
+				fprintf(out, "%*s%s", left, "", text);
+			left = length ? 0 : left;
+			left += c < TABLE_LEFT ? pad : 0;
 		}
 		fputc('\n', out);
 	}
