@@ -3,6 +3,7 @@
  * Every run is checked: a subject that loses a timer, runs one early or runs a cancelled one fails the bench.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,17 +104,33 @@ static bool run_group(struct bench *bench, const struct group *group)
 	return true;
 }
 
+static bool is_tried(const struct bench *bench, const struct subject *subject)
+{
+	return (subject->workloads & workload_trial.bit) && options_want_subject(&bench->options, subject->name);
+}
+
+static double trials_s(const struct bench *bench)
+{
+	double sum = 0;
+	for (const struct subject *const *s = all_subjects; *s; s++)
+		sum += is_tried(bench, *s) ? workload_trial.s : 0;
+	return sum;
+}
+
 /* Each subject's trial; only a failed one shows in the results. False: interrupted. */
 static bool run_trials(struct bench *bench)
 {
 	for (const struct subject *const *s = all_subjects; *s; s++) {
-		if (!((*s)->workloads & workload_trial.bit) || !options_want_subject(&bench->options, (*s)->name))
+		if (!is_tried(bench, *s))
 			continue;
 		struct group group = {.workload = &workload_trial, .threads = 1, .reps = 1, .run_s = workload_trial.s};
 		struct cell *cell = results_add(&bench->results, &workload_trial, (*s)->name, 0, 1);
+		progress_run(&group, *s, 0);
 		if (!run_once(bench, &group, *s, cell, NULL))
 			return false;
+		progress_ran(&group);
 	}
+	progress_clear();
 	report_trials(stdout, &bench->results);
 	return true;
 }
@@ -259,7 +276,7 @@ static void begin(struct bench *bench)
 	machine_look(&bench->machine);
 	report_machine(stdout, &bench->machine);
 	run_catch_interrupts();
-	progress_begin(&bench->plan);
+	progress_begin(&bench->plan, trials_s(bench));
 	bench->start = moment_now();
 }
 
@@ -284,6 +301,7 @@ static int run(struct bench *bench, const struct old_results *old)
 	begin(bench);
 	bool whole = run_trials(bench) && run_plan(bench);
 	note_occasion(bench, whole);
+	progress_clear();
 	bool written = finish(bench, old);
 	if (run_interrupted())
 		return 130;
@@ -295,6 +313,7 @@ int main(int argc, char **argv)
 	static struct bench bench;
 	static struct old_results old;
 	int status;
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and is told */
 	options_parse(&bench.options, argc, argv);
 	const char *compared = bench.options.compare_old;
 	if (compared && !results_read(compared, &old.machine, &old.results))

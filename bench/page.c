@@ -15,7 +15,7 @@
 #include "bench/table.h"
 #include "bench/targets.h"
 
-/* More sizes than this are for the curve; bars are drawn of the powers of ten. A curve has three points or more. */
+/* Of more sizes than this not all get bars. A curve has three points or more. */
 enum { MOST_BARS = 4, LEAST_CURVE = 3, MOST_VALUES = 64 };
 
 struct page {
@@ -93,6 +93,12 @@ static bool is_power_of_ten(uint32_t n)
 	return n == 1;
 }
 
+/* Of many sizes some are enough, the curve has all. */
+static bool is_shown(const uint32_t *sizes, unsigned count, unsigned i)
+{
+	return count <= MOST_BARS || is_power_of_ten(sizes[i]) || i == 0 || i == count / 2 || i + 1 == count;
+}
+
 /* ---- writing */
 
 static void write_text(FILE *out, const char *text)
@@ -161,7 +167,7 @@ static void show_each(struct page *page, const struct workload *workload, const 
 	unsigned size_count = distinct(page, workload, false, sizes, MOST_VALUES);
 	unsigned thread_count = distinct(page, workload, true, threads, MOST_VALUES);
 	for (unsigned s = 0; s < size_count; s++) {
-		bool seen = size_count <= MOST_BARS || is_power_of_ten(sizes[s]) || s == 0 || s + 1 == size_count;
+		bool seen = is_shown(sizes, size_count, s);
 		for (unsigned t = 0; seen && t < thread_count; t++) {
 			struct choice choice = {.workload = workload,
 						.figure = column->figure,
@@ -192,7 +198,7 @@ static void show_curves(struct page *page, const struct workload *workload)
 	}
 	choice = (struct choice){.workload = workload, .figure = workload->columns[0].figure};
 	for (unsigned s = 0; thread_count >= LEAST_CURVE && s < size_count; s++) {
-		bool seen = size_count <= MOST_BARS || is_power_of_ten(sizes[s]);
+		bool seen = is_shown(sizes, size_count, s);
 		choice.n = sizes[s];
 		if (seen)
 			show_plot(page, &choice, workload->columns, OVER_THREADS);

@@ -185,8 +185,8 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 		}
 		fputc('\n', script);
 	}
-	fprintf(script, "END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb 'gray'",
-		script);
+	fprintf(script, "END_OF_ROWS\nplot $rows using 4:2:($13-$4):(0):ytic(1) with vectors nohead lc rgb %u",
+		TINT_LINE);
 	for (unsigned f = 0; f < 4; f++)
 		fprintf(script, ", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u", 4 + 3 * f, 5 + 3 * f,
 			6 + 3 * f, TINT_ERROR);

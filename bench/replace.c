@@ -58,15 +58,18 @@ int replace_begin(struct replacement *replacement, const char *path)
 /* fsync has no meaning on devices and pipes, and says so. */
 static int force_out(FILE *file)
 {
-	if (ferror(file) || fflush(file) != 0)
+	if (fflush(file) != 0)
 		return -1;
+	if (ferror(file)) {
+		errno = EIO; /* of a write that failed long ago stdio does not tell more */
+		return -1;
+	}
 	return fsync(fileno(file)) == 0 || errno == EINVAL || errno == EROFS ? 0 : -1;
 }
 
 int replace_end(struct replacement *replacement)
 {
 	const char *beside = replacement->beside;
-	errno = EIO; /* of a write that failed long ago, stdio tells no more than that it did */
 	int failed = force_out(replacement->file), error = errno;
 	if (fclose(replacement->file) != 0 && !failed) {
 		failed = -1;
