@@ -35,10 +35,10 @@ static bool has_moved(const struct figure *old, const struct figure *now)
 	return before.high < after.low || after.high < before.low;
 }
 
-/* What happened beside the measurement is no figure of a subject. */
+/* What happened beside the measurement, and how much was measured, is no figure of a subject. */
 static bool is_circumstance(const char *name)
 {
-	return strcmp(name, "others_cpu_ms") == 0 || strcmp(name, "stolen_ms") == 0;
+	return strcmp(name, "others_cpu_ms") == 0 || strcmp(name, "stolen_ms") == 0 || strcmp(name, "ops") == 0;
 }
 
 /* NAN: there is none. */
@@ -96,10 +96,10 @@ static void print_moved(FILE *out, const struct comparison *c, const struct cell
 {
 	char size[16], work[32];
 	if (c->moved == 1)
-		fprintf(out, "%-5s%-14s%-18s%-22s %10s %10s %8s %8s\n", "", "n x threads", "subject", "figure", "old",
+		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads", "subject", "figure", "old",
 			"new", "new/old", "others'");
 	snprintf(work, sizeof work, "%s x %u", size_text(cell->workload, cell->n, size, sizeof size), cell->threads);
-	fprintf(out, "%-5s%-14s%-18s%-22s %10.4g %10.4g", cell->workload->name, work, cell->subject, now->name,
+	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work, cell->subject, now->name,
 		figure_summary(old).median, figure_summary(now).median);
 	print_ratio(out, ratio_of_medians(old, now));
 	print_ratio(out, ratio_of_others(c, cell, now->name));

@@ -125,20 +125,40 @@ static void write_caption(const struct page *page, const struct choice *choice, 
 
 enum look { BARS, LATENESS, OVER_N, OVER_THREADS };
 
+/* CPU time beside wall time. NULL: the bars are CPU time, or it was not measured. */
+static const struct column *cpu_column(const struct workload *workload)
+{
+	const struct column *second = &workload->columns[1];
+	return second->figure && strcmp(second->figure, "cpu_ns_per_op") == 0 ? second : NULL;
+}
+
+static void widen(const struct page *page, const struct workload *workload, const struct column *column,
+		  struct view *view)
+{
+	double least, most;
+	if (!column)
+		return;
+	find_range(page, workload, column->figure, column->unit, &least, &most);
+	view->least = fmin(view->least, least);
+	view->most = fmax(view->most, most);
+}
+
 static void describe_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look,
 			  size_t count)
 {
-	struct view view = {.cells = page->cells, .count = count, .column = column};
-	double unused;
-	find_range(page, choice->workload, column->figure, column->unit, &view.least, &view.most);
-	if (look == LATENESS)
-		find_range(page, choice->workload, "lateness_p50_ns", column->unit, &view.least, &unused);
-	if (look == BARS)
+	static const struct column shortest = {.figure = "lateness_p50_ns", .unit = 1e3};
+	struct view view = {.cells = page->cells, .count = count, .column = column, .least = INFINITY};
+	widen(page, choice->workload, column, &view);
+	if (look == BARS) {
+		view.beside = cpu_column(choice->workload);
+		widen(page, choice->workload, view.beside, &view);
 		plot_bars(&page->plots, &view);
-	else if (look == LATENESS)
+	} else if (look == LATENESS) {
+		widen(page, choice->workload, &shortest, &view);
 		plot_lateness(&page->plots, &view);
-	else
+	} else {
 		plot_growth(&page->plots, &view, look == OVER_THREADS);
+	}
 }
 
 static void show_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look)
@@ -377,25 +397,6 @@ static void write_failures(FILE *out, const struct results *results)
 	}
 }
 
-static const char how_to_read[] =
-    "<h3>How to read it</h3>\n"
-    "<p>Compare within this page only: all subjects took turns on this machine, one repetition each, again and again. "
-    "A bar "
-    "or point is the median of the repetitions, its error bar reaches from min to max. A ratio is the "
-    "median of the ratios to ours, round by round; above 1 is slower, or more. ns/op is the wall time of each thread, "
-    "cpu "
-    "the CPU time of the whole process, the tick thread included. An axis whose steps are powers of ten is "
-    "logarithmic: there bars have no zero, only their ends compare. The plots of one workload share one axis.</p>\n"
-    "<ul class=\"key\"><li><i style=\"background:var(--t1)\"></i>tickwheel: thread-safe"
-    "<li><i style=\"background:var(--t2)\"></i>safe: others that several threads may use"
-    "<li><i style=\"background:var(--t3)\"></i>bare: no lock, one thread, its best case: time cached"
-    "<li><i style=\"background:var(--t4)\"></i>floor: only the memory work nobody can avoid; control: a thread that "
-    "only "
-    "sleeps</ul>\n"
-    "<p>Lateness is from a callback's deadline to its start, of every timer: &#9675; p50, &#9679; p99, &#9650; p99.9, "
-    "&#9670; max. The control sleeps from tick to tick beside the subjects: what it shows is the machine's. A wheel "
-    "adds its tick of 1 ms.</p>\n";
-
 static void write_head(const struct page *page)
 {
 	FILE *out = page->out;
@@ -415,7 +416,7 @@ static void write_head(const struct page *page)
 	if (!page->drawn)
 		fputs("<p class=\"bad\">There are no plots: gnuplot was missing or failed.</p>\n", out);
 	summary_write(out, page->results);
-	fputs(how_to_read, out);
+	fputs(page_how_to_read, out);
 }
 
 int page_write(const char *path, const struct machine *machine, const struct results *results)

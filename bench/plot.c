@@ -116,12 +116,21 @@ static void set_close_tics(FILE *script, char name, double from, double to)
 	fputs(")\n", script);
 }
 
+/* 1, 2, 5 or 10 times a power of ten, the next above. */
+static double round_step(double least)
+{
+	double decade = pow(10, floor(log10(least))), rest = least / decade;
+	return decade * (rest <= 1 ? 1 : rest <= 2 ? 2 : rest <= 5 ? 5 : 10);
+}
+
 static void set_axis(FILE *script, char name, struct axis axis, double end)
 {
 	const double shortest = 50;
 	fprintf(script, "set %crange [%.6g:%.6g]\nset grid %ctics\n", name, axis.from, end, name);
-	if (!axis.log)
+	if (!axis.log) {
+		fprintf(script, "set %ctics 0, %g\n", name, round_step(end / 5));
 		return;
+	}
 	fprintf(script, "set logscale %c\nset m%ctics 1\nset format %c '%s'\n", name, name, name,
 		axis.from < 1 ? "%g" : "%.0s%c");
 	if (end / axis.from < shortest)
@@ -132,7 +141,7 @@ static void begin_rows(FILE *script, size_t rows, struct axis axis)
 {
 	set_axis(script, 'x', axis, axis_end(axis));
 	fprintf(script,
-		"set lmargin at screen 0.32\nset rmargin at screen 0.97\nset tmargin 0.5\nset bmargin 2\n"
+		"set lmargin at screen 0.35\nset rmargin at screen 0.97\nset tmargin 0.5\nset bmargin 2\n"
 		"set border 2\nset yrange [%zu.5:-0.5]\nset ytics scale 0\nset bars 0.4\n$rows << END_OF_ROWS\n",
 		rows - 1);
 }
@@ -142,26 +151,34 @@ static double at_least(double value, double least)
 	return value > least ? value : least;
 }
 
+static void write_bar(FILE *script, const struct view *view, size_t row, struct axis axis)
+{
+	const struct cell *cell = view->cells[row];
+	const struct column *column = view->column;
+	const struct figure *beside = view->beside ? cell_figure(cell, view->beside->figure) : NULL;
+	struct summary s = figure_summary(cell_figure(cell, column->figure));
+	double median = s.median / column->unit, min = s.min / column->unit, max = s.max / column->unit;
+	double mark = beside ? figure_summary(beside).median / view->beside->unit : NAN;
+	fprintf(script, "\"%s\" %zu %.8g %.8g %.8g %u %.8g %.8g %.*f\n", cell->subject, row,
+		at_least(median, axis.from), at_least(min, axis.from), at_least(max, axis.from), tint_of(cell), mark,
+		at_least(fmax(max, mark), axis.from), column->decimals, median);
+}
+
 size_t plot_bars(struct plots *plots, const struct view *view)
 {
-	const struct column *column = view->column;
 	struct axis axis = axis_of(view->least, view->most);
 	size_t plot = begin_plot(plots, AROUND_ROWS + ROW_HEIGHT * (int)view->count);
 	FILE *script = plots->script;
 	begin_rows(script, view->count, axis);
-	for (size_t i = 0; i < view->count; i++) {
-		struct summary s = figure_summary(cell_figure(view->cells[i], column->figure));
-		fprintf(script, "\"%s\" %zu %.8g %.8g %.8g %u %.*f\n", view->cells[i]->subject, i,
-			at_least(s.median / column->unit, axis.from), at_least(s.min / column->unit, axis.from),
-			at_least(s.max / column->unit, axis.from), tint_of(view->cells[i]), column->decimals,
-			s.median / column->unit);
-	}
+	for (size_t row = 0; row < view->count; row++)
+		write_bar(script, view, row, axis);
 	fprintf(script,
 		"END_OF_ROWS\nplot $rows using (%.6g):2:(%.6g):3:($2-0.36):($2+0.36):6:ytic(1) with boxxyerror "
 		"fs solid noborder lc rgb variable, "
 		"'' using 3:2:4:5 with xerrorbars pt -1 lc rgb %u, "
-		"'' using 5:2:7 with labels left offset 0.7,0\n",
-		axis.from, axis.from, TINT_ERROR);
+		"'' using 7:2 with points pt 12 ps 0.7 lc rgb %u, "
+		"'' using 8:2:9 with labels left offset 1.1,0\n",
+		axis.from, axis.from, TINT_ERROR, TINT_ERROR);
 	return plot;
 }
 
@@ -189,7 +206,7 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 		TINT_LINE);
 	for (unsigned f = 0; f < 4; f++)
 		fprintf(script, ", '' using %u:2:%u:%u with xerrorbars pt -1 lc rgb %u", 4 + 3 * f, 5 + 3 * f,
-			6 + 3 * f, TINT_ERROR);
+			6 + 3 * f, TINT_SAFE);
 	for (unsigned f = 0; f < 4; f++)
 		fprintf(script, ", '' using %u:2:3 with points pt %u ps 0.8 lc rgb variable", 4 + 3 * f, marks[f]);
 	fputc('\n', script);

@@ -37,7 +37,7 @@ void plots_begin(struct plots *plots, const struct results *results);
 struct view {
 	const struct cell *const *cells;
 	size_t count;
-	const struct column *column;
+	const struct column *column, *beside; /* NULL beside: nothing is marked beside the bars */
 	double least, most; /* of the figure, in the column's unit, in all plots that are to be compared */
 };
 
