@@ -86,11 +86,12 @@ static bool run_once(struct bench *bench, const struct group *group, const struc
 /* False: interrupted. */
 static bool run_group(struct bench *bench, const struct group *group)
 {
-	struct cell *cells[MAX_SUBJECTS], *control;
+	struct cell *cells[MAX_SUBJECTS], *control = NULL;
 	for (unsigned i = 0; i < group->subject_count; i++)
 		cells[i] =
 		    results_add(&bench->results, group->workload, group->subjects[i]->name, group->n, group->threads);
-	control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
+	if (group->workload->bit == ON_FIRE)
+		control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
 		for (unsigned i = 0; i < group->subject_count; i++) {
 			progress_run(group, group->subjects[i], rep);
@@ -100,7 +101,8 @@ static bool run_group(struct bench *bench, const struct group *group)
 		}
 	for (unsigned i = 0; i < group->subject_count; i++)
 		cells[i]->finished = !cells[i]->lost;
-	control->finished = control->figure_count > 0;
+	if (control)
+		control->finished = control->figure_count > 0;
 	return true;
 }
 

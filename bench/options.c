@@ -18,14 +18,14 @@ static const char usage[] =
     "  --page FILE          the page; otherwise report.html in the folder of the results\n"
     "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
     "  --full               all repetitions, and curves over n and threads\n"
-    "  --compare OLD        then print what has moved beyond noise since these results; with NEW after it, without a "
-    "run\n"
-    "  --report RESULTS     only make the page of these results\n"
     "  --only W1,W2         these workloads\n"
     "  --subject NAME,...   these subjects\n"
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
     "  --threads T,...      these numbers of threads, where a workload has a choice\n"
     "  --reps R             repetitions of each cell\n"
+    "  --compare OLD        then print what has moved beyond noise since these results; with NEW after it, without a "
+    "run\n"
+    "  --report RESULTS     only make the page of these results\n"
     "  --help               this\n";
 
 static _Noreturn void refuse(const char *what, const char *which)
@@ -109,15 +109,6 @@ static void parse_option(struct options *options, int letter)
 	case 'f':
 		options->full = true;
 		break;
-	case 'c':
-		options->compare_old = optarg;
-		break;
-	case 'p':
-		options->page = optarg;
-		break;
-	case 'm':
-		options->report = optarg;
-		break;
 	case 'w':
 		parse_workloads(options, optarg);
 		break;
@@ -132,6 +123,15 @@ static void parse_option(struct options *options, int letter)
 		break;
 	case 'r':
 		options->reps = parse_number(optarg, MOST_REPS);
+		break;
+	case 'c':
+		options->compare_old = optarg;
+		break;
+	case 'p':
+		options->page = optarg;
+		break;
+	case 'm':
+		options->report = optarg;
 		break;
 	case 'h':
 		print_help();
@@ -148,14 +148,14 @@ void options_parse(struct options *options, int argc, char **argv)
 	    {"out", required_argument, NULL, 'o'},
 	    {"quick", no_argument, NULL, 'q'},
 	    {"full", no_argument, NULL, 'f'},
-	    {"compare", required_argument, NULL, 'c'},
-	    {"page", required_argument, NULL, 'p'},
-	    {"report", required_argument, NULL, 'm'},
 	    {"only", required_argument, NULL, 'w'},
 	    {"subject", required_argument, NULL, 's'},
 	    {"n", required_argument, NULL, 'n'},
 	    {"threads", required_argument, NULL, 't'},
 	    {"reps", required_argument, NULL, 'r'},
+	    {"compare", required_argument, NULL, 'c'},
+	    {"page", required_argument, NULL, 'p'},
+	    {"report", required_argument, NULL, 'm'},
 	    {"help", no_argument, NULL, 'h'},
 	    {NULL, 0, NULL, 0},
 	};
