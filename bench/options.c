@@ -42,7 +42,7 @@ static void print_help(void)
 		printf("  %-5s %s\n", (*w)->name, (*w)->title);
 	puts("\nSubjects:");
 	for (const struct subject *const *s = all_subjects; *s; s++)
-		printf("  %-17s %s\n", (*s)->name, (*s)->what);
+		printf("  %-19s %s\n", (*s)->name, (*s)->what);
 	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung, or results or page could not be written;\n"
 	     "2: bad usage, or results that cannot be read; 130: interrupted.");
 }

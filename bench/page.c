@@ -125,11 +125,13 @@ static void write_caption(const struct page *page, const struct choice *choice, 
 
 enum look { BARS, LATENESS, OVER_N, OVER_THREADS };
 
-/* CPU time beside wall time. NULL: the bars are CPU time, or it was not measured. */
+/* CPU time beside wall time, both of an operation. NULL: the bars are something else, or it was not measured. */
 static const struct column *cpu_column(const struct workload *workload)
 {
-	const struct column *second = &workload->columns[1];
-	return second->figure && strcmp(second->figure, "cpu_ns_per_op") == 0 ? second : NULL;
+	const struct column *first = workload->columns, *second = first + 1;
+	bool both = second->figure && strcmp(first->figure, "ns_per_op") == 0 &&
+		    strcmp(second->figure, "cpu_ns_per_op") == 0 && first->unit == second->unit;
+	return both ? second : NULL;
 }
 
 static void widen(const struct page *page, const struct workload *workload, const struct column *column,
@@ -385,13 +387,12 @@ static void write_machine(FILE *out, const struct machine *machine, const struct
 
 static void write_failures(FILE *out, const struct results *results)
 {
-	char size[32];
 	for (size_t i = 0; i < results->count; i++) {
 		const struct cell *cell = results->cells[i];
 		if (!cell->trouble[0])
 			continue;
-		fprintf(out, "<p class=\"bad\">FAILED: %s %s, %s, %u threads: ", cell->workload->name, cell->subject,
-			size_text(cell->workload, cell->n, size, sizeof size), cell->threads);
+		fprintf(out, "<p class=\"bad\">FAILED: %s %s n=%u threads=%u: ", cell->workload->name, cell->subject,
+			cell->n, cell->threads);
 		write_text(out, cell->trouble);
 		fputs("</p>\n", out);
 	}
@@ -412,6 +413,10 @@ static void write_head(const struct page *page)
 	      "never.</p>\n",
 	      out);
 	write_machine(out, page->machine, &page->results->occasion);
+	if (occasion_was_busy(&page->results->occasion))
+		fputs("<p class=\"bad\">The machine was busy: wall times and lateness are inflated, CPU times less "
+		      "so.</p>\n",
+		      out);
 	write_failures(out, page->results);
 	if (!page->drawn)
 		fputs("<p class=\"bad\">There are no plots: gnuplot was missing or failed.</p>\n", out);

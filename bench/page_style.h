@@ -56,7 +56,7 @@ static const char page_how_to_read[] =
     "each thread; cpu, the &#9671; beside bars of wall time, is the CPU time of the whole process, the tick "
     "thread included. An axis whose steps are powers of ten is logarithmic: there bars have no zero, only their "
     "ends compare. The plots of one workload share one axis.</p>\n"
-    "<ul class=\"key\"><li><i style=\"background:var(--t1)\"></i>tickwheel: thread-safe<li><i "
+    "<ul class=\"key\"><li><i style=\"background:var(--t1)\"></i>tickwheel: thread-safe, manual ones bare<li><i "
     "style=\"background:var(--t2)\"></i>safe: others that several threads may use<li><i "
     "style=\"background:var(--t3)\"></i>bare: no lock, one thread, its best case: time cached<li><i "
     "style=\"background:var(--t4)\"></i>floor: only the memory work nobody can avoid; control: a thread that "

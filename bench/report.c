@@ -59,12 +59,10 @@ static void print_failures(FILE *out, const struct results *results)
 
 static void print_disturbance(FILE *out, const struct occasion *occasion)
 {
-	const double much = 0.1; /* of one CPU */
-	double others_s = occasion->others_cpu_s, stolen_s = occasion->stolen_s;
 	fprintf(out,
 		"It took %.0f s. Meanwhile other processes used %.1f s of CPU time, and the hypervisor took %.1f s.\n",
-		occasion->took_s, others_s, stolen_s);
-	if (others_s + stolen_s > much * occasion->took_s)
+		occasion->took_s, occasion->others_cpu_s, occasion->stolen_s);
+	if (occasion_was_busy(occasion))
 		fputs("The machine was busy: wall times and lateness are inflated, CPU times less so.\n", out);
 	if (!occasion->complete)
 		fputs("It was not finished: cells that were not are left out.\n", out);

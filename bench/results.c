@@ -46,6 +46,12 @@ const struct cell *results_find(const struct results *results, const struct work
 	return NULL;
 }
 
+bool occasion_was_busy(const struct occasion *occasion)
+{
+	const double much = 0.1;
+	return occasion->others_cpu_s + occasion->stolen_s > much * occasion->took_s;
+}
+
 bool cell_is_ours(const struct cell *cell)
 {
 	return strncmp(cell->subject, "tickwheel", strlen("tickwheel")) == 0;

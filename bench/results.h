@@ -39,6 +39,9 @@ struct occasion {
 	double took_s, others_cpu_s, stolen_s;
 };
 
+/* Others had more than a tenth of a CPU meanwhile. */
+bool occasion_was_busy(const struct occasion *occasion);
+
 struct results {
 	struct occasion occasion;
 	size_t count;

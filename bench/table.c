@@ -84,8 +84,10 @@ static void fill_figure(struct filler *filler, struct table_row *row, const stru
 		return;
 	}
 	fill(filler, row, "%.*f", c->decimals, median);
-	if (first && filler->first_span)
+	if (first && filler->first_span && figure->count > 1)
 		fill(filler, row, "%.*f..%.*f", c->decimals, min, c->decimals, max);
+	else if (first && filler->first_span)
+		fill(filler, row, "one run");
 }
 
 static void fill_ratio(struct filler *filler, struct table_row *row, const struct cell *cell)

@@ -199,7 +199,7 @@ sed 's/"runs": \[13,/"runs": [13]}, "failure": "it ran early", "b": {"runs": [13
 gives 0 "1 cell left out: failed in one of the runs" --compare old.json failed.json
 says_not " 1k x"
 gives 0 "page +failed.html" --report failed.json --page failed.html
-grep -q "FAILED: W1 tickwheel, 1k, 1 threads: it ran early" failed.html || fail "a page that is silent on a failure"
+grep -q "FAILED: W1 tickwheel n=1000 threads=1: it ran early" failed.html || fail "a page that is silent on a failure"
 sed 's/"cores": 2/"cores": 64/' new.json >other.json
 gives 0 "Another machine" --compare old.json other.json
 
