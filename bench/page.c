@@ -2,7 +2,6 @@
  * Written in two passes over the same sections: the first describes every plot to gnuplot, the second writes the page
  * around what came back. The plots are numbered in the order in which both passes meet them.
  */
-#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,16 +150,17 @@ static void describe_plot(struct page *page, const struct choice *choice, const 
 	static const struct column shortest = {.figure = "lateness_p50_ns", .unit = 1e3};
 	struct view view = {.cells = page->cells, .count = count, .column = column, .least = INFINITY};
 	widen(page, choice->workload, column, &view);
-	if (look == BARS) {
-		view.beside = cpu_column(choice->workload);
-		widen(page, choice->workload, view.beside, &view);
+	view.beside = look == BARS ? cpu_column(choice->workload) : NULL;
+	widen(page, choice->workload, view.beside, &view);
+	widen(page, choice->workload, look == LATENESS ? &shortest : NULL, &view);
+	if (view.most <= 0) /* nothing but zeros */
+		view.least = view.most = 1;
+	if (look == BARS)
 		plot_bars(&page->plots, &view);
-	} else if (look == LATENESS) {
-		widen(page, choice->workload, &shortest, &view);
+	else if (look == LATENESS)
 		plot_lateness(&page->plots, &view);
-	} else {
+	else
 		plot_growth(&page->plots, &view, look == OVER_THREADS);
-	}
 }
 
 static void show_plot(struct page *page, const struct choice *choice, const struct column *column, enum look look)
