@@ -46,7 +46,7 @@ example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan bench check-bench check check-includes check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -123,7 +123,7 @@ $B/bench/subject.o: $B/bench/peers
 
 $B/bench/bench: $(bench_o) $(lib) $B/bench/peers
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) -ljansson -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -153,8 +153,11 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 
 bench: deps-build+bench ## how fast is it, against heaps, a bare wheel, libevent, libev, libuv, timerfd? BENCH="--quick"
 	$(again) $B/bench/bench
-	$(Q)mkdir -p build/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+
+check-bench: deps-build+bench ## the bench's options, files, comparison and page; half a minute
+	$(again) $B/bench/bench
+	$(Q)test/bench.sh $B/bench/bench
 
 check: check-includes check-format test ## the cheap checks, and the tests
 
