@@ -141,11 +141,7 @@ static void note_occasion(struct bench *bench, bool complete)
 {
 	struct occasion *occasion = &bench->results.occasion;
 	struct disturbance disturbance = disturbance_since(&bench->start);
-	const struct options *options = &bench->options;
-	snprintf(occasion->mode, sizeof occasion->mode, "%s",
-		 options->quick  ? "quick"
-		 : options->full ? "full"
-				 : "default");
+	snprintf(occasion->mode, sizeof occasion->mode, "%s", options_mode(&bench->options));
 	occasion->complete = complete;
 	occasion->took_s = (double)(now_ns() - bench->start.at_ns) / 1e9;
 	occasion->others_cpu_s = (double)disturbance.others_cpu_ms / 1e3;

@@ -149,20 +149,13 @@ static void parse_option(struct options *options, int letter)
 void options_parse(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-	    {"out", required_argument, NULL, 'o'},
-	    {"quick", no_argument, NULL, 'q'},
-	    {"full", no_argument, NULL, 'f'},
-	    {"growth", no_argument, NULL, 'g'},
-	    {"only", required_argument, NULL, 'w'},
-	    {"subject", required_argument, NULL, 's'},
-	    {"n", required_argument, NULL, 'n'},
-	    {"threads", required_argument, NULL, 't'},
-	    {"reps", required_argument, NULL, 'r'},
-	    {"compare", required_argument, NULL, 'c'},
-	    {"page", required_argument, NULL, 'p'},
-	    {"report", required_argument, NULL, 'm'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
+	    {"out", required_argument, NULL, 'o'},  {"quick", no_argument, NULL, 'q'},
+	    {"full", no_argument, NULL, 'f'},       {"growth", no_argument, NULL, 'g'},
+	    {"only", required_argument, NULL, 'w'}, {"subject", required_argument, NULL, 's'},
+	    {"n", required_argument, NULL, 'n'},    {"threads", required_argument, NULL, 't'},
+	    {"reps", required_argument, NULL, 'r'}, {"compare", required_argument, NULL, 'c'},
+	    {"page", required_argument, NULL, 'p'}, {"report", required_argument, NULL, 'm'},
+	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 	};
 	*options = (struct options){0};
 	for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
@@ -193,4 +186,11 @@ bool options_want_workload(const struct options *options, const char *name)
 bool options_want_subject(const struct options *options, const char *name)
 {
 	return listed(options->subjects, options->subject_count, name);
+}
+
+const char *options_mode(const struct options *options)
+{
+	if (options->growth)
+		return options->quick ? "quick growth" : "growth";
+	return options->quick ? "quick" : options->full ? "full" : "default";
 }

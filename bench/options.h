@@ -27,4 +27,7 @@ void options_parse(struct options *options, int argc, char **argv);
 bool options_want_workload(const struct options *options, const char *name);
 bool options_want_subject(const struct options *options, const char *name);
 
+/* A word or two for how much is run: "default", "quick", "full", "growth", "quick growth". */
+const char *options_mode(const struct options *options);
+
 #endif

@@ -374,11 +374,8 @@ static void write_machine(FILE *out, const struct machine *machine, const struct
 			machine->first_touch_ns);
 	if (occasion->when[0]) {
 		write_term(out, "when", occasion->when);
-		fprintf(out,
-			"<dt>run<dd>%s, %.0f s%s; meanwhile others used %.1f s of CPU time, the hypervisor %.1f s\n",
-			occasion->mode[0] == 'q'   ? "quick"
-			: occasion->mode[0] == 'f' ? "full"
-						   : "default",
+		write_term(out, "run", occasion->mode);
+		fprintf(out, "(%.0f s%s); meanwhile others used %.1f s of CPU time, the hypervisor %.1f s\n",
 			occasion->took_s, occasion->complete ? "" : ", <b class=\"bad\">interrupted</b>",
 			occasion->others_cpu_s, occasion->stolen_s);
 	}

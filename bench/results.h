@@ -34,7 +34,7 @@ struct cell {
 
 /* Of the run that the results are of. */
 struct occasion {
-	char mode[16], when[32]; /* "quick", "default", "full"; UTC */
+	char mode[16], when[32]; /* options_mode(); UTC */
 	bool complete;
 	double took_s, others_cpu_s, stolen_s;
 };
