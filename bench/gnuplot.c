@@ -1,25 +1,46 @@
 /* Runs gnuplot: script in, SVGs out, both by way of temporary files, so that nobody waits for anybody's pipe. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "bench/measure.h"
 #include "bench/plot.h"
+#include "bench/workload.h"
+
+/* It takes about a second. One that hangs costs the page its plots, and not the run its end. */
+enum { PATIENCE_S = 30 };
 
 extern char **environ;
 
 static const char start_of_svg[] = "<?xml", end_of_svg[] = "</svg>";
 
+/* Its status, as of waitpid(). It is killed if it takes too long: *late. */
+static int wait_for(pid_t pid, bool *late)
+{
+	uint64_t end_ns = now_ns() + PATIENCE_S * SECOND_NS;
+	int status = 0;
+	for (pid_t ended = 0; ended == 0 || (ended < 0 && errno == EINTR);) {
+		*late = now_ns() >= end_ns;
+		if (*late)
+			kill(pid, SIGKILL);
+		ended = waitpid(pid, &status, *late ? 0 : WNOHANG);
+		if (ended == 0)
+			sleep_until_ns(now_ns() + 10 * MILLISECOND_NS);
+	}
+	return status;
+}
+
 /* Its exit status; -1: it could not be started, errno. */
-static int run_gnuplot(FILE *script, FILE *output, FILE *errors)
+static int run_gnuplot(FILE *script, FILE *output, FILE *errors, bool *late)
 {
 	char *arguments[] = {"gnuplot", "--default-settings", "-", NULL};
 	posix_spawn_file_actions_t files;
 	pid_t pid;
-	int status = 0;
 	fflush(script);
 	rewind(script);
 	posix_spawn_file_actions_init(&files);
@@ -32,9 +53,7 @@ static int run_gnuplot(FILE *script, FILE *output, FILE *errors)
 		errno = error;
 		return -1;
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	return status;
+	return wait_for(pid, late);
 }
 
 /* NULL: no memory. */
@@ -68,7 +87,7 @@ static bool split(struct plots *plots)
 	return count == plots->count;
 }
 
-static void tell(int status, FILE *errors)
+static void tell(int status, bool late, FILE *errors)
 {
 	char line[200], said[200] = "";
 	rewind(errors);
@@ -79,6 +98,8 @@ static void tell(int status, FILE *errors)
 		fprintf(stderr,
 			"bench: the page has no plots: gnuplot cannot be run (Debian's package gnuplot-nox): %s\n",
 			strerror(errno));
+	else if (late)
+		fprintf(stderr, "bench: the page has no plots: gnuplot was stopped after %d s\n", PATIENCE_S);
 	else
 		fprintf(stderr, "bench: the page has no plots: gnuplot failed: %s\n",
 			said[0] ? said : "it said nothing");
@@ -99,11 +120,12 @@ bool plots_draw(struct plots *plots)
 	if (!plots->script || !output || !errors) {
 		fprintf(stderr, "bench: the page has no plots: no temporary file: %s\n", strerror(errno));
 	} else {
-		int status = run_gnuplot(plots->script, output, errors);
+		bool late = false;
+		int status = run_gnuplot(plots->script, output, errors, &late);
 		plots->output = whole(output);
 		drawn = status == 0 && split(plots);
 		if (!drawn)
-			tell(status, errors);
+			tell(status, late, errors);
 	}
 	if (output)
 		fclose(output);

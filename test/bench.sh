@@ -8,9 +8,10 @@ set -eu
 bench=$(realpath "$1")
 dir=$(mktemp -d)
 running=
+waiting=
 # shellcheck disable=SC2317 # called by the trap
 clean_up() {
-	[ -z "$running" ] || kill -KILL "$running" 2>/dev/null || true
+	for process in $running $waiting; do kill -KILL "$process" 2>/dev/null || true; done
 	rm -rf "$dir"
 }
 trap clean_up EXIT
@@ -70,6 +71,14 @@ bad() {
 }
 results "$(cell tickwheel 1000 ns_per_op '10, 11, 12')" >good.json
 gives 0 "0 of 1 figures" --compare good.json good.json
+
+# A gnuplot that hangs is waited for for half a minute: it begins here, and is judged at the end.
+mkdir hangs
+printf '#!/bin/sh\necho $$ >hangs/pid\nexec sleep 300\n' >hangs/gnuplot
+chmod +x hangs/gnuplot
+PATH="$dir/hangs:$PATH" timeout 120 "$bench" --report good.json --page hangs/page.html >hangs/out 2>hangs/err &
+waiting=$!
+
 : | bad empty "is not JSON"
 echo 'W1 12 ns' | bad words "is not JSON: line 1"
 head -c 150 good.json | bad cut "is not JSON"
@@ -171,6 +180,20 @@ interrupted() {
 }
 interrupted TERM
 interrupted INT
+grep -q '"mode": "quick"' part.json || fail "does not say that it was quick"
+grep -q '<dt>run<dd>quick' report.html || fail "a page that does not say that the run was quick"
+rm part.json
+"$bench" --growth --quick --only W3 --subject limit --reps 1 --out part.json >out 2>err </dev/null &
+running=$!
+until [ -s part.json ]; do
+	kill -0 "$running" 2>/dev/null || fail "ended early"
+	sleep 0.05
+done
+kill -INT "$running"
+wait "$running" || true
+running=
+grep -q '"mode": "quick growth"' part.json || fail "does not say that only curves were run"
+grep -q '<dt>run<dd>quick growth' report.html || fail "a page that does not say that only curves were run"
 
 # ---- the rule of comparison
 
@@ -231,5 +254,14 @@ gnuplot_that 'echo "line 1: unknown terminal" >&2; exit 1' "line 1: unknown term
 gnuplot_that 'cat >/dev/null; echo nonsense' "it said nothing"
 gnuplot_that 'echo "<?xml"; echo "</svg>"' "it said nothing"
 gnuplot_that 'kill -SEGV $$' "it said nothing"
+status=0
+wait "$waiting" || status=$?
+waiting=
+cp hangs/out out
+cp hangs/err err
+[ "$status" -eq 0 ] || fail "exit status $status after a gnuplot that hangs"
+says "no plots: gnuplot was stopped after 30 s"
+grep -q "There are no plots" hangs/page.html || fail "a page that says nothing of its missing plots"
+! kill -0 "$(cat hangs/pid)" 2>/dev/null || fail "a gnuplot that hangs goes on after the bench"
 
 echo "bench: ok"
