@@ -76,6 +76,9 @@ struct subject {
 	/* In a callback of a series: runs that were skipped just before this one. NULL: none ever are, or it cannot tell. */
 	uint64_t (*missed)(void);
 
+	/* Promises that run k of a series is due at its start plus k periods, however late the runs before were. */
+	bool exact_series;
+
 	/* True: it was pending, and will never run. */
 	bool (*cancel)(void *self, uint32_t slot);
 

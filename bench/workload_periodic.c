@@ -2,7 +2,7 @@
  * W10: n series with periods of 10 ms to 1 s, whole milliseconds: those of pollers, heartbeats and statistics. Each subject repeats
  * by its own means. Run k of a series is due at its start plus k periods; what is later is lateness, and what
  * the lateness of a series has grown by over the measured time is its drift: 0 on average if it counts from nominal times.
- * Runs that a subject skips, and says so, are not counted as drift.
+ * Runs that a subject skips, and says so, are not counted as drift. A subject that promises exact series fails if it drifts.
  */
 #include <errno.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ struct series {
 	uint64_t start_ns, period_ns;
 	uint64_t due;          /* runs that have come due, the missed ones included */
 	uint64_t runs, missed; /* since the measurement began, as all below */
-	int64_t first_late_ns, last_late_ns;
+	int64_t first_late_ns, before_last_late_ns, last_late_ns;
 };
 
 static const struct subject *subject;
@@ -41,9 +41,10 @@ static void run_once(void *one)
 	if (!measured)
 		return;
 	series->missed += missed;
+	series->before_last_late_ns = series->last_late_ns;
 	series->last_late_ns = (int64_t)(at - nominal);
 	if (series->runs++ == 0)
-		series->first_late_ns = series->last_late_ns;
+		series->first_late_ns = series->before_last_late_ns = series->last_late_ns;
 }
 
 static void begin_all(const struct order *order, void *self, struct series *all, struct outcome *outcome)
@@ -70,6 +71,21 @@ static void begin_all(const struct order *order, void *self, struct series *all,
 		else
 			outcome_fail(outcome, "refused: %s", strerror(-answer));
 	}
+}
+
+/*
+ * A machine that stands still just before the end makes many series late once; drift makes every run later than the one
+ * before. So the lesser lateness of the last two runs counts.
+ */
+static void check_drift(const struct order *order, const struct series *all, struct outcome *outcome)
+{
+	double sum = 0;
+	for (const struct series *s = all; s < all + order->n; s++) {
+		int64_t late = s->last_late_ns < s->before_last_late_ns ? s->last_late_ns : s->before_last_late_ns;
+		sum += (double)(late - s->first_late_ns);
+	}
+	if (sum / order->n > TICK_NS)
+		outcome_violation(outcome, "series drift: by %.0f us on average", sum / order->n / 1e3);
 }
 
 static void set_series(const struct order *order, const struct series *all, uint64_t cpu_ns, struct outcome *outcome)
@@ -123,6 +139,8 @@ static void run(const struct order *order, struct outcome *outcome)
 	end_all(order, self);
 	recorded(&records);
 	set_series(order, all, cpu, outcome);
+	if (subject->exact_series)
+		check_drift(order, all, outcome);
 	set_lateness(outcome, &records.lateness, &control.lateness);
 	check_records(&records, outcome);
 }
