@@ -13,7 +13,7 @@ enum { BYTES_PER_TIMER = 250 };
 enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
 
 /* From these on, groups are slow, and very slow. */
-enum { MANY_TIMERS = 1000000, MOST_TIMERS = 10000000 };
+enum { MANY_TIMERS = 1000000, MOST_TIMERS = 4000000 };
 
 static const uint32_t quick_threads[] = {1, 2}, usual_threads[] = {1, 2, 4}, one_thread[] = {1};
 
@@ -167,7 +167,8 @@ static void add_group(struct plan *plan, const struct workload *workload, uint32
 	if (group.subject_count == 0)
 		return;
 	group.reps = options->reps ? options->reps : usual_reps(&group, options);
-	group.run_s = (options->quick ? workload->quick_s : workload->s) + 4e-7 * n;
+	group.run_s = (options->quick ? workload->quick_s : workload->s) +
+		      (workload->s_per_timer > 0 ? workload->s_per_timer : 4e-7) * n;
 	plan->groups = realloc(plan->groups, (plan->count + 1) * sizeof *plan->groups);
 	if (!plan->groups)
 		abort();

@@ -35,7 +35,8 @@ struct workload {
 	bool grows;                            /* --growth: also as curves over n, and over threads if many */
 	uint32_t curve_n;                      /* the n of the curve over threads */
 	unsigned quick_reps, reps;
-	double quick_s, s; /* about how long a run takes besides what grows with n: for the time left, and the limit */
+	double quick_s, s;  /* about how long a run takes besides what grows with n: for the time left, and the limit */
+	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the subject */
 	/* Those for peers only where they are among the others. Each ended by NO_MORE_SIZES. */
 	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES], peer_sizes[MAX_SIZES];
 	struct column columns[MAX_COLUMNS]; /* ended by NULL */
