@@ -46,7 +46,7 @@ example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check check-includes check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
 
@@ -73,7 +73,7 @@ $B/flags: FORCE
 
 $B/%.o: %.c $B/flags
 	@mkdir -p $(@D)
-	$(call say,cc)$(CC) $(common) $(CFLAGS) -c -o $@ $<
+	$(call say,cc)$(CC) $(common) $(flags_$*) $(CFLAGS) -c -o $@ $<
 
 $(lib): $(lib_o)
 	$(call say,ar)rm -f $@ && ar rcs $@ $^
@@ -105,9 +105,29 @@ wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create s
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
 
-bench_o := $(patsubst %.c,$B/%.o,$(wildcard bench/*.c))
-$B/bench/bench: $(bench_o) $(lib)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+# Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
+bench_peers := libevent libev libuv
+libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
+libs_libev    = $(shell printf '\#include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
+libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
+upper = $(shell echo $(1) | tr a-z A-Z)
+ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
+bench_has   := $(foreach p,$(bench_peers),$(if $(libs_$p),$p))
+bench_libs  := $(foreach p,$(bench_has),$(libs_$p))
+bench_lacks := $(filter-out $(bench_has),$(bench_peers))
+flags_bench/subject := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p))
+endif
+bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/subject_$p.c bench/subject_$p_%.c),$(wildcard bench/*.c))
+bench_o := $(bench_c:%.c=$B/%.o)
+
+$B/bench/peers: FORCE
+	@mkdir -p $(@D); echo '$(bench_has)' | cmp -s - $@ || echo '$(bench_has)' >$@
+
+$B/bench/subject.o: $B/bench/peers
+
+$B/bench/bench: $(bench_o) $(lib) $B/bench/peers
+	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) -ljansson -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -142,10 +162,13 @@ models: deps-models ## the protocols' models through spin; a minute at most
 models-mutants: deps-models ## the same models, each with a rule removed: must fail
 	$(Q)test/models.sh --mutants build/models
 
-bench: deps-build+bench ## how fast is it, against heap timers and a bare wheel? BENCH="--quick"
+bench: deps-build+bench ## how fast is it, against heaps, a bare wheel, libevent, libev, libuv, timerfd? BENCH="--quick"
 	$(again) $B/bench/bench
-	$(Q)mkdir -p build/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+
+check-bench: deps-build+bench ## the bench's options, files, comparison and page; half a minute
+	$(again) $B/bench/bench
+	$(Q)test/bench.sh $B/bench/bench
 
 check: check-includes check-format test ## the cheap checks, and the tests
 

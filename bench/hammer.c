@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/books.h"
+#include "bench/control.h"
 #include "bench/hammer.h"
 
 enum { CHUNK = OPS_PER_TURN * 16 };
@@ -106,56 +108,19 @@ static void start_crew(struct hammer *h, uint32_t slots, struct outcome *outcome
 	}
 }
 
-struct books {
-	uint64_t scheduled, cancelled, fired_before, pending, fired_after;
-};
-
-/* Timers go on firing while the pending ones are counted: the count is from some time between the two of the fired. */
-static void look_into_books(struct hammer *h, struct books *books)
+static void check_crew(const struct hammer *h, struct outcome *outcome)
 {
-	struct subject_view view;
-	books->fired_before = recorded_fired();
-	h->subject->view(h->self, &view);
-	books->pending = view.pending;
-	books->fired_after = recorded_fired();
-}
-
-static bool balanced(const struct books *books)
-{
-	uint64_t fired = books->scheduled - books->cancelled - books->pending;
-	return books->fired_before <= fired && fired <= books->fired_after;
-}
-
-/* Looks again until they balance: at the first look a few callbacks may have begun that have not been counted. */
-static void check_books(struct hammer *h, struct outcome *outcome)
-{
-	const uint64_t patience_ns = UINT64_C(5000000000), pause_ns = 2 * TICK_NS;
-	uint64_t end = now_ns() + patience_ns;
-	struct books books = {0};
+	static struct records all;
+	uint64_t scheduled = 0, cancelled = 0;
 	for (unsigned i = 0; i < h->threads; i++) {
-		books.scheduled += h->crew[i].scheduled;
-		books.cancelled += h->crew[i].cancelled;
+		scheduled += h->crew[i].scheduled;
+		cancelled += h->crew[i].cancelled;
 		if (h->crew[i].error)
 			outcome_violation(outcome, "schedule refused: %s", strerror(-h->crew[i].error));
 	}
-	do {
-		drive_until(h->subject, h->self, now_ns() + pause_ns);
-		look_into_books(h, &books);
-	} while (!balanced(&books) && now_ns() < end);
-	if (!balanced(&books))
-		outcome_violation(outcome, "books: scheduled %llu, cancelled %llu, fired %llu .. %llu, pending %llu",
-				  (unsigned long long)books.scheduled, (unsigned long long)books.cancelled,
-				  (unsigned long long)books.fired_before, (unsigned long long)books.fired_after,
-				  (unsigned long long)books.pending);
-}
-
-static void check_early(struct outcome *outcome)
-{
-	static struct records all;
+	check_books(h->subject, h->self, scheduled, cancelled, outcome);
 	recorded(&all);
-	outcome_set(outcome, "early", (double)all.early);
-	if (all.early)
-		outcome_violation(outcome, "%llu timers ran early", (unsigned long long)all.early);
+	check_records(&all, outcome);
 }
 
 void hammer_run(struct hammer *h, uint32_t slots, struct outcome *outcome)
@@ -172,8 +137,7 @@ void hammer_run(struct hammer *h, uint32_t slots, struct outcome *outcome)
 	outcome_set(outcome, "cpu_ns_per_op", (double)h->cpu_ns / (double)h->done);
 	outcome_set(outcome, "ops", (double)h->done);
 	outcome_set(outcome, "retries", (double)retries);
-	check_books(h, outcome);
-	check_early(outcome);
+	check_crew(h, outcome);
 	pthread_barrier_destroy(&h->barrier);
 	free(h->crew);
 }

@@ -90,6 +90,16 @@ static inline void hammer_schedule(struct hammer_thread *t, uint32_t slot, uint6
 		hammer_schedule_again(t, slot, delay_ns, answer);
 }
 
+/* The whole partition, uniformly between the two delays. */
+static inline void hammer_fill(struct hammer_thread *t, uint64_t from_ns, uint64_t to_ns)
+{
+	for (uint32_t i = 0; i < t->slots; i++) {
+		if (i % OPS_PER_TURN == 0)
+			hammer_turn(t);
+		hammer_schedule(t, t->first + i, random_between(random_next(&t->random), from_ns, to_ns));
+	}
+}
+
 /* A timer that has fired meanwhile is simply gone, for every subject alike. */
 static inline void hammer_cancel(struct hammer_thread *t, uint32_t slot)
 {

@@ -3,30 +3,41 @@
  * Every run is checked: a subject that loses a timer, runs one early or runs a cancelled one fails the bench.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "bench/json.h"
+#include "bench/compare.h"
 #include "bench/machine.h"
 #include "bench/measure.h"
 #include "bench/options.h"
+#include "bench/page.h"
 #include "bench/plan.h"
 #include "bench/progress.h"
+#include "bench/replace.h"
 #include "bench/report.h"
 #include "bench/results.h"
+#include "bench/results_file.h"
 #include "bench/run.h"
+
+struct moment {
+	uint64_t at_ns, family_ms;
+	struct cpu_use use;
+};
+
+/* CPU time that others had meanwhile: other processes here, and other guests of the hypervisor. */
+struct disturbance {
+	uint64_t others_cpu_ms, stolen_ms;
+};
 
 struct bench {
 	struct options options;
 	struct plan plan;
 	struct machine machine;
 	struct results results;
-};
-
-struct moment {
-	uint64_t at_ns, family_ms;
-	struct cpu_use use;
+	struct moment start;
 };
 
 static struct moment moment_now(void)
@@ -79,7 +90,7 @@ static bool run_group(struct bench *bench, const struct group *group)
 	for (unsigned i = 0; i < group->subject_count; i++)
 		cells[i] =
 		    results_add(&bench->results, group->workload, group->subjects[i]->name, group->n, group->threads);
-	if (group->workload->bit == ON_FIRE)
+	if (group->workload->bit & (ON_FIRE | ON_STORM | ON_SERVER | ON_PERIODIC))
 		control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
 		for (unsigned i = 0; i < group->subject_count; i++) {
@@ -95,28 +106,60 @@ static bool run_group(struct bench *bench, const struct group *group)
 	return true;
 }
 
+static bool is_tried(const struct bench *bench, const struct subject *subject)
+{
+	return (subject->workloads & workload_trial.bit) && options_want_subject(&bench->options, subject->name);
+}
+
+static double trials_s(const struct bench *bench)
+{
+	double sum = 0;
+	for (const struct subject *const *s = all_subjects; *s; s++)
+		sum += is_tried(bench, *s) ? workload_trial.s : 0;
+	return sum;
+}
+
 /* Each subject's trial; only a failed one shows in the results. False: interrupted. */
 static bool run_trials(struct bench *bench)
 {
 	for (const struct subject *const *s = all_subjects; *s; s++) {
-		if (!((*s)->workloads & workload_trial.bit) || !options_want_subject(&bench->options, (*s)->name))
+		if (!is_tried(bench, *s))
 			continue;
 		struct group group = {.workload = &workload_trial, .threads = 1, .reps = 1, .run_s = workload_trial.s};
 		struct cell *cell = results_add(&bench->results, &workload_trial, (*s)->name, 0, 1);
+		progress_run(&group, *s, 0);
 		if (!run_once(bench, &group, *s, cell, NULL))
 			return false;
+		progress_ran(&group);
 	}
+	progress_clear();
 	report_trials(stdout, &bench->results);
 	return true;
 }
 
-/* After each group: a bench that is killed leaves what it has. */
-static bool save(struct bench *bench)
+static void note_occasion(struct bench *bench, bool complete)
 {
-	if (!bench->options.out || json_write(bench->options.out, &bench->machine, &bench->results) == 0)
-		return true;
-	fprintf(stderr, "bench: %s could not be written: %s\n", bench->options.out, strerror(errno));
+	struct occasion *occasion = &bench->results.occasion;
+	struct disturbance disturbance = disturbance_since(&bench->start);
+	snprintf(occasion->mode, sizeof occasion->mode, "%s", options_mode(&bench->options));
+	occasion->complete = complete;
+	occasion->took_s = (double)(now_ns() - bench->start.at_ns) / 1e9;
+	occasion->others_cpu_s = (double)disturbance.others_cpu_ms / 1e3;
+	occasion->stolen_s = (double)disturbance.stolen_ms / 1e3;
+}
+
+static bool could_not(const char *what, const char *path)
+{
+	fprintf(stderr, "bench: %s could not be %s: %s\n", path, what, strerror(errno));
 	return false;
+}
+
+/* After each group: a bench that is killed leaves what it has. */
+static bool save(struct bench *bench, bool complete)
+{
+	const char *path = bench->options.out;
+	note_occasion(bench, complete);
+	return !path || results_write(path, &bench->machine, &bench->results) == 0 || could_not("written", path);
 }
 
 static bool last_of_workload(const struct plan *plan, size_t i)
@@ -131,7 +174,7 @@ static bool run_plan(struct bench *bench)
 		const struct group *group = &bench->plan.groups[i];
 		progress_group(group);
 		bool whole = run_group(bench, group);
-		bool saved = save(bench);
+		bool saved = save(bench, whole && i + 1 == bench->plan.count);
 		if (!whole || last_of_workload(&bench->plan, i)) {
 			progress_clear();
 			report_workload(stdout, &bench->results, group->workload);
@@ -150,24 +193,138 @@ static size_t failures(const struct results *results)
 	return count;
 }
 
+/* Threads that share one core would measure its scheduler. */
+static void leave_out_threads(struct plan *plan, unsigned cores)
+{
+	size_t kept = 0;
+	if (cores > 1)
+		return;
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->groups[i].threads == 1)
+			plan->groups[kept++] = plan->groups[i];
+	fprintf(stderr,
+		"bench: this machine, or what this process may use of it, has one core: %zu groups of cells with more "
+		"threads are skipped; tick thread and caller take turns in the rest\n",
+		plan->count - kept);
+	plan->count = kept;
+}
+
+/* The page of results.json stands beside it; a device has no folder for it. False: it could not be written. */
+static bool make_page(const struct options *options, const char *results_path, const struct machine *machine,
+		      const struct results *results)
+{
+	char beside[4096];
+	const char *slash = strrchr(results_path, '/'), *path = options->page;
+	if (!path && is_special_file(results_path))
+		return true;
+	if (!path) {
+		snprintf(beside, sizeof beside, "%.*sreport.html", slash ? (int)(slash + 1 - results_path) : 0,
+			 results_path);
+		path = beside;
+	}
+	if (page_write(path, machine, results) < 0)
+		return could_not("written", path);
+	printf("page         %s\n", path);
+	return true;
+}
+
+static int page_of_file(const struct options *options)
+{
+	struct machine machine;
+	struct results results;
+	if (!results_read(options->report, &machine, &results))
+		return 2;
+	return make_page(options, options->report, &machine, &results) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+struct old_results {
+	struct machine machine;
+	struct results results;
+};
+
+static int compare_files(const struct old_results *old, const char *path)
+{
+	struct machine machine;
+	struct results results;
+	if (!results_read(path, &machine, &results))
+		return 2;
+	compare_results(stdout, &old->machine, &old->results, &machine, &results);
+	return EXIT_SUCCESS;
+}
+
+/* Whatever would only be found out at the end. False: stderr knows why. */
+static bool prepare(struct bench *bench)
+{
+	const struct options *options = &bench->options;
+	plan_make(&bench->plan, options);
+	leave_out_threads(&bench->plan, machine_cores());
+	if (bench->plan.count == 0) {
+		fputs("bench: nothing to run: none of these subjects does any of these workloads\n", stderr);
+		return false;
+	}
+	if (options->out && replace_try(options->out) < 0)
+		return could_not("written", options->out);
+	return !options->page || replace_try(options->page) == 0 || could_not("written", options->page);
+}
+
+static void begin(struct bench *bench)
+{
+	time_t now = time(NULL);
+	strftime(bench->results.occasion.when, sizeof bench->results.occasion.when, "%Y-%m-%d %H:%M UTC", gmtime(&now));
+	machine_look(&bench->machine);
+	report_machine(stdout, &bench->machine);
+	run_catch_interrupts();
+	progress_begin(&bench->plan, trials_s(bench));
+	bench->start = moment_now();
+}
+
+/* What is finished is told and written also if the rest is not. False: something could not be written. */
+static bool finish(struct bench *bench, const struct old_results *old)
+{
+	bool written = true;
+	const struct options *options = &bench->options;
+	report_notes(stdout, &bench->results);
+	if (old)
+		compare_results(stdout, &old->machine, &old->results, &bench->machine, &bench->results);
+	if (options->out || options->page)
+		written =
+		    make_page(options, options->out ? options->out : options->page, &bench->machine, &bench->results);
+	return written;
+}
+
+static int run(struct bench *bench, const struct old_results *old)
+{
+	if (!prepare(bench))
+		return 2;
+	begin(bench);
+	bool whole = run_trials(bench) && run_plan(bench);
+	note_occasion(bench, whole);
+	progress_clear();
+	bool written = finish(bench, old);
+	if (run_interrupted())
+		return 130;
+	return whole && written && failures(&bench->results) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	static struct bench bench;
+	static struct old_results old;
+	int status;
+	signal(SIGXFSZ, SIG_IGN); /* a file that may not grow: the write fails, and is told */
 	options_parse(&bench.options, argc, argv);
-	plan_make(&bench.plan, &bench.options);
-	if (bench.plan.count == 0) {
-		fputs("bench: nothing to run: none of these subjects does any of these workloads\n", stderr);
+	const char *compared = bench.options.compare_old;
+	if (compared && !results_read(compared, &old.machine, &old.results))
 		return 2;
+	if (bench.options.report)
+		status = page_of_file(&bench.options);
+	else if (bench.options.compare_new)
+		status = compare_files(&old, bench.options.compare_new);
+	else
+		status = run(&bench, compared ? &old : NULL);
+	if (ferror(stdout) || fflush(stdout) != 0) {
+		could_not("written", "standard output");
+		return EXIT_FAILURE;
 	}
-	machine_look(&bench.machine);
-	report_machine(stdout, &bench.machine);
-	run_catch_interrupts();
-	progress_begin(&bench.plan);
-	struct moment start = moment_now();
-	bool whole = run_trials(&bench) && run_plan(&bench);
-	struct disturbance disturbance = disturbance_since(&start);
-	report_notes(stdout, &bench.results, &disturbance, (double)(now_ns() - start.at_ns) / 1e9);
-	if (run_interrupted())
-		return 130;
-	return whole && failures(&bench.results) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+	return status;
 }

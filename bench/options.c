@@ -10,15 +10,23 @@
 
 static const char usage[] =
     "usage: bench [options]\n"
+    "       bench --compare OLD NEW\n"
+    "       bench --report RESULTS\n"
     "How do timers made with this library compare, on this machine, with others? Figures are compared within one run.\n"
     "Without options it takes about 15 minutes.\n\n"
-    "  --out FILE           write results as JSON; finished cells only, also when interrupted\n"
+    "  --out FILE           write results as JSON, finished cells only, also when interrupted; and the page\n"
+    "  --page FILE          the page; otherwise report.html in the folder of the results\n"
     "  --quick              a first look, under two minutes: fewer sizes, shorter cells, fewer repetitions\n"
+    "  --full               all repetitions, and curves over n and threads\n"
+    "  --growth             only these curves, of W1, W3 and W4\n"
     "  --only W1,W2         these workloads\n"
     "  --subject NAME,...   these subjects\n"
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
     "  --threads T,...      these numbers of threads, where a workload has a choice\n"
     "  --reps R             repetitions of each cell\n"
+    "  --compare OLD        then print what has moved beyond noise since these results; with NEW after it, without a "
+    "run\n"
+    "  --report RESULTS     only make the page of these results\n"
     "  --help               this\n";
 
 static _Noreturn void refuse(const char *what, const char *which)
@@ -35,8 +43,9 @@ static void print_help(void)
 		printf("  %-5s %s\n", (*w)->name, (*w)->title);
 	puts("\nSubjects:");
 	for (const struct subject *const *s = all_subjects; *s; s++)
-		printf("  %-13s %s\n", (*s)->name, (*s)->what);
-	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung; 2: bad usage; 130: interrupted.");
+		printf("  %-19s %s\n", (*s)->name, (*s)->what);
+	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung, or results or page could not be written;\n"
+	     "2: bad usage, or results that cannot be read; 130: interrupted.");
 }
 
 static uint32_t parse_number(const char *text, uint32_t most)
@@ -98,6 +107,12 @@ static void parse_option(struct options *options, int letter)
 	case 'q':
 		options->quick = true;
 		break;
+	case 'f':
+		options->full = true;
+		break;
+	case 'g':
+		options->growth = true;
+		break;
 	case 'w':
 		parse_workloads(options, optarg);
 		break;
@@ -113,9 +128,18 @@ static void parse_option(struct options *options, int letter)
 	case 'r':
 		options->reps = parse_number(optarg, MOST_REPS);
 		break;
+	case 'c':
+		options->compare_old = optarg;
+		break;
+	case 'p':
+		options->page = optarg;
+		break;
+	case 'm':
+		options->report = optarg;
+		break;
 	case 'h':
 		print_help();
-		exit(0);
+		exit(fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
 	default:
 		fputs("bench: see --help\n", stderr);
 		exit(2);
@@ -125,19 +149,23 @@ static void parse_option(struct options *options, int letter)
 void options_parse(struct options *options, int argc, char **argv)
 {
 	static const struct option known[] = {
-	    {"out", required_argument, NULL, 'o'},
-	    {"quick", no_argument, NULL, 'q'},
-	    {"only", required_argument, NULL, 'w'},
-	    {"subject", required_argument, NULL, 's'},
-	    {"n", required_argument, NULL, 'n'},
-	    {"threads", required_argument, NULL, 't'},
-	    {"reps", required_argument, NULL, 'r'},
-	    {"help", no_argument, NULL, 'h'},
-	    {NULL, 0, NULL, 0},
+	    {"out", required_argument, NULL, 'o'},  {"quick", no_argument, NULL, 'q'},
+	    {"full", no_argument, NULL, 'f'},       {"growth", no_argument, NULL, 'g'},
+	    {"only", required_argument, NULL, 'w'}, {"subject", required_argument, NULL, 's'},
+	    {"n", required_argument, NULL, 'n'},    {"threads", required_argument, NULL, 't'},
+	    {"reps", required_argument, NULL, 'r'}, {"compare", required_argument, NULL, 'c'},
+	    {"page", required_argument, NULL, 'p'}, {"report", required_argument, NULL, 'm'},
+	    {"help", no_argument, NULL, 'h'},       {NULL, 0, NULL, 0},
 	};
 	*options = (struct options){0};
 	for (int letter; (letter = getopt_long(argc, argv, "", known, NULL)) != -1;)
 		parse_option(options, letter);
+	if (options->compare_old && optind < argc)
+		options->compare_new = argv[optind++];
+	if (options->quick && options->full)
+		refuse("not together:", "--quick, --full");
+	if (options->report && options->compare_old)
+		refuse("not together:", "--report, --compare");
 	if (optind < argc)
 		refuse("what is", argv[optind]);
 }
@@ -158,4 +186,11 @@ bool options_want_workload(const struct options *options, const char *name)
 bool options_want_subject(const struct options *options, const char *name)
 {
 	return listed(options->subjects, options->subject_count, name);
+}
+
+const char *options_mode(const struct options *options)
+{
+	if (options->growth)
+		return options->quick ? "quick growth" : "growth";
+	return options->quick ? "quick" : options->full ? "full" : "default";
 }

@@ -9,21 +9,50 @@
 /* More than any subject needs. */
 enum { BYTES_PER_TIMER = 250 };
 
+/* Without being named, peers join groups of so many threads. */
+enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
+
+/* From these on, groups are slow, and very slow. */
+enum { MANY_TIMERS = 1000000, MOST_TIMERS = 4000000 };
+
 static const uint32_t quick_threads[] = {1, 2}, usual_threads[] = {1, 2, 4}, one_thread[] = {1};
+
+/* The curve over n; that over threads goes to twice the machine's cores, and to four. */
+static const uint32_t curve_sizes[] = {1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15, 1 << 16, 1 << 17,
+				       1 << 18, 1 << 19, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24};
+static const uint32_t curve_threads[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256};
+
+enum {
+	CURVE_SIZES = sizeof curve_sizes / sizeof *curve_sizes,
+	CURVE_THREADS = sizeof curve_threads / sizeof *curve_threads
+};
 
 struct list {
 	const uint32_t *items;
 	unsigned count;
 };
 
+static struct list list_of(const uint32_t *sizes)
+{
+	struct list list = {sizes, 0};
+	while (sizes[list.count] != NO_MORE_SIZES)
+		list.count++;
+	return list;
+}
+
+static bool contains(struct list list, uint32_t number)
+{
+	for (unsigned i = 0; i < list.count; i++)
+		if (list.items[i] == number)
+			return true;
+	return false;
+}
+
 static struct list sizes_of(const struct workload *workload, const struct options *options)
 {
 	if (options->size_count && !workload->fixed_sizes)
 		return (struct list){options->sizes, options->size_count};
-	struct list list = {options->quick ? workload->quick_sizes : workload->sizes, 0};
-	while (list.items[list.count] != NO_MORE_SIZES)
-		list.count++;
-	return list;
+	return list_of(options->quick ? workload->quick_sizes : workload->sizes);
 }
 
 static struct list threads_of(const struct workload *workload, const struct options *options)
@@ -35,11 +64,65 @@ static struct list threads_of(const struct workload *workload, const struct opti
 	return options->quick ? (struct list){quick_threads, 2} : (struct list){usual_threads, 3};
 }
 
+static struct list threads_of_curve(void)
+{
+	struct list list = {curve_threads, 0};
+	while (list.count < CURVE_THREADS &&
+	       (curve_threads[list.count] <= 2 * machine_cores() || curve_threads[list.count] <= 4))
+		list.count++;
+	return list;
+}
+
+/* Subjects that the user named, and all with --full or --growth, run wherever they can. */
+static bool usual(const struct group *group, const struct subject *subject, const struct options *options)
+{
+	const struct workload *workload = group->workload;
+	if (options->subject_count || options->full || options->growth)
+		return true;
+	if (subject->spared & workload->bit)
+		return false;
+	if (!subject->peer || options->size_count || options->thread_count)
+		return true;
+	struct list sizes = list_of(options->quick ? workload->quick_peer_sizes : workload->peer_sizes);
+	return group->threads <= (options->quick ? QUICK_PEER_THREADS : PEER_THREADS) && contains(sizes, group->n);
+}
+
+/* A word for each workload of each subject is enough. */
+static void say_too_many(const struct workload *workload, const struct subject *subject, uint32_t most)
+{
+	static unsigned told[MAX_SUBJECTS]; /* by subject: of which workloads */
+	size_t index = 0;
+	while (all_subjects[index] != subject)
+		index++;
+	if (!(told[index] & workload->bit))
+		fprintf(stderr, "bench: %s is left out for %s where n is too large: the system allows it %u timers\n",
+			workload->name, subject->name, most);
+	told[index] |= workload->bit;
+}
+
+/* Workloads need a few slots more than n; for the requests of W9, thousands. */
+static bool has_room(const struct group *group, const struct subject *subject)
+{
+	uint64_t more = group->workload->bit == ON_SERVER ? 8192 : 1024;
+	uint64_t wanted = (uint64_t)group->n + group->n / 50 + more;
+	uint32_t most = subject_most_slots(subject);
+	if (wanted <= most)
+		return true;
+	say_too_many(group->workload, subject, most);
+	return false;
+}
+
+static bool takes_part(const struct group *group, const struct subject *subject, const struct options *options)
+{
+	return (subject->workloads & group->workload->bit) && !(subject->bare && group->threads > 1) &&
+	       options_want_subject(options, subject->name) && usual(group, subject, options) &&
+	       has_room(group, subject);
+}
+
 static void choose_subjects(struct group *group, const struct options *options)
 {
 	for (const struct subject *const *s = all_subjects; *s && group->subject_count < MAX_SUBJECTS; s++)
-		if (((*s)->workloads & group->workload->bit) && !((*s)->bare && group->threads > 1) &&
-		    options_want_subject(options, (*s)->name))
+		if (takes_part(group, *s, options))
 			group->subjects[group->subject_count++] = *s;
 }
 
@@ -56,33 +139,76 @@ static bool fits(const struct workload *workload, uint32_t n)
 /* The slowest groups, and those that share cores among threads, get fewer, so that the whole stays below 15 minutes. */
 static unsigned usual_reps(const struct group *group, const struct options *options)
 {
-	enum { MANY_TIMERS = 10000000, FEW_REPS = 3 };
-	unsigned reps = options->quick ? group->workload->quick_reps : group->workload->reps;
-	bool slow = group->n >= MANY_TIMERS || group->threads > machine_cores();
-	return slow && reps > FEW_REPS ? FEW_REPS : reps;
+	const struct workload *workload = group->workload;
+	unsigned reps = options->quick ? workload->quick_reps : workload->reps, most = reps;
+	if (group->threads > machine_cores())
+		most = 3;
+	if (group->n >= MANY_TIMERS)
+		most = options->quick ? 2 : 3;
+	if (group->n >= MOST_TIMERS)
+		most = workload->many_threads ? 2 : 1;
+	return reps < most || options->full ? reps : most;
+}
+
+/* More threads than cores say nothing new where all wait for memory. */
+static bool worth_its_time(uint32_t n, unsigned threads, const struct options *options)
+{
+	return n < MOST_TIMERS || threads <= machine_cores() || options->full || options->growth ||
+	       options->thread_count;
 }
 
 static void add_group(struct plan *plan, const struct workload *workload, uint32_t n, unsigned threads,
 		      const struct options *options)
 {
 	struct group group = {.workload = workload, .n = n, .threads = threads};
+	if (!worth_its_time(n, threads, options))
+		return;
 	choose_subjects(&group, options);
 	if (group.subject_count == 0)
 		return;
 	group.reps = options->reps ? options->reps : usual_reps(&group, options);
-	group.run_s = (options->quick ? workload->quick_s : workload->s) + 4e-7 * n;
+	group.run_s = (options->quick ? workload->quick_s : workload->s) +
+		      (workload->s_per_timer > 0 ? workload->s_per_timer : 4e-7) * n;
 	plan->groups = realloc(plan->groups, (plan->count + 1) * sizeof *plan->groups);
 	if (!plan->groups)
 		abort();
 	plan->groups[plan->count++] = group;
 }
 
-static void plan_workload(struct plan *plan, const struct workload *workload, const struct options *options)
+static bool planned(const struct plan *plan, const struct workload *workload, uint32_t n, unsigned threads)
 {
-	struct list sizes = sizes_of(workload, options), threads = threads_of(workload, options);
+	for (size_t i = 0; i < plan->count; i++)
+		if (plan->groups[i].workload == workload && plan->groups[i].n == n &&
+		    plan->groups[i].threads == threads)
+			return true;
+	return false;
+}
+
+static void plan_grid(struct plan *plan, const struct workload *workload, struct list sizes, struct list threads,
+		      const struct options *options)
+{
 	for (unsigned i = 0; i < sizes.count; i++)
 		for (unsigned j = 0; fits(workload, sizes.items[i]) && j < threads.count; j++)
-			add_group(plan, workload, sizes.items[i], threads.items[j], options);
+			if (!planned(plan, workload, sizes.items[i], threads.items[j]))
+				add_group(plan, workload, sizes.items[i], threads.items[j], options);
+}
+
+/* Over n with one thread and with one for each core; over threads with one n. */
+static void plan_curves(struct plan *plan, const struct workload *workload, const struct options *options)
+{
+	const uint32_t one_and_cores[] = {1, machine_cores()};
+	struct list sizes = {curve_sizes, CURVE_SIZES}, threads = {one_and_cores, workload->many_threads ? 2 : 1};
+	plan_grid(plan, workload, sizes, threads, options);
+	if (workload->many_threads)
+		plan_grid(plan, workload, (struct list){&workload->curve_n, 1}, threads_of_curve(), options);
+}
+
+static void plan_workload(struct plan *plan, const struct workload *workload, const struct options *options)
+{
+	if (!options->growth)
+		plan_grid(plan, workload, sizes_of(workload, options), threads_of(workload, options), options);
+	if ((options->growth || options->full) && workload->grows)
+		plan_curves(plan, workload, options);
 }
 
 void plan_make(struct plan *plan, const struct options *options)

@@ -13,12 +13,7 @@ void report_trials(FILE *out, const struct results *results);
 
 void report_workload(FILE *out, const struct results *results, const struct workload *workload);
 
-/* CPU time that others had meanwhile: other processes here, and other guests of the hypervisor. */
-struct disturbance {
-	uint64_t others_cpu_ms, stolen_ms;
-};
-
 /* Footnotes, and what went wrong. */
-void report_notes(FILE *out, const struct results *results, const struct disturbance *disturbance, double took_s);
+void report_notes(FILE *out, const struct results *results);
 
 #endif

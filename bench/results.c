@@ -14,11 +14,22 @@ static void *must(void *memory)
 	return memory;
 }
 
+static const char *kind_of(const char *name)
+{
+	const struct subject *subject = subject_find(name);
+	if (strcmp(name, "limit") == 0)
+		return "floor";
+	if (strcmp(name, "control") == 0)
+		return "control";
+	return !subject ? "unknown" : subject->bare ? "bare" : "safe";
+}
+
 struct cell *results_add(struct results *results, const struct workload *workload, const char *subject, uint32_t n,
 			 unsigned threads)
 {
 	struct cell *cell = must(calloc(1, sizeof *cell));
-	*cell = (struct cell){.workload = workload, .subject = subject, .n = n, .threads = threads};
+	*cell = (struct cell){
+	    .workload = workload, .subject = subject, .kind = kind_of(subject), .n = n, .threads = threads};
 	results->cells = must(realloc(results->cells, (results->count + 1) * sizeof *results->cells));
 	results->cells[results->count++] = cell;
 	return cell;
@@ -35,6 +46,36 @@ const struct cell *results_find(const struct results *results, const struct work
 	return NULL;
 }
 
+bool occasion_was_busy(const struct occasion *occasion)
+{
+	const double much = 0.1;
+	return occasion->others_cpu_s + occasion->stolen_s > much * occasion->took_s;
+}
+
+bool cell_is_ours(const struct cell *cell)
+{
+	return strncmp(cell->subject, "tickwheel", strlen("tickwheel")) == 0;
+}
+
+bool cell_stands(const struct cell *cell)
+{
+	return cell->finished && !cell->trouble[0];
+}
+
+bool cells_meet(const struct cell *a, const struct cell *b)
+{
+	return a->workload == b->workload && a->n == b->n && a->threads == b->threads;
+}
+
+const struct cell *results_base(const struct results *results, const struct cell *cell)
+{
+	for (size_t i = 0; i < results->count; i++)
+		if (results->cells[i]->finished && cells_meet(results->cells[i], cell) &&
+		    cell_is_ours(results->cells[i]))
+			return results->cells[i];
+	return NULL;
+}
+
 static struct figure *figure_of(struct cell *cell, const char *name)
 {
 	for (size_t i = 0; i < cell->figure_count; i++)
@@ -47,13 +88,14 @@ static struct figure *figure_of(struct cell *cell, const char *name)
 	return figure;
 }
 
-static void add_run(struct cell *cell, const char *name, double value)
+bool cell_add_run(struct cell *cell, const char *name, double value)
 {
 	struct figure *figure = figure_of(cell, name);
 	if (!figure)
-		return;
+		return false;
 	figure->runs = must(realloc(figure->runs, (figure->count + 1) * sizeof *figure->runs));
 	figure->runs[figure->count++] = value;
+	return true;
 }
 
 void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome)
@@ -65,9 +107,9 @@ void cell_add_outcome(struct cell *cell, struct cell *control, const struct outc
 		bool of_control = strncmp(given, prefix, sizeof prefix - 1) == 0;
 		if (of_control)
 			snprintf(name, sizeof name, "lateness_%s", given + sizeof prefix - 1);
-		add_run(of_control ? control : cell, of_control ? name : given, outcome->figures[i].value);
+		cell_add_run(of_control ? control : cell, of_control ? name : given, outcome->figures[i].value);
 	}
-	add_run(cell, "violations", outcome->violations);
+	cell_add_run(cell, "violations", outcome->violations);
 	cell->lost |= outcome->count == 0;
 	if (outcome->ops)
 		cell->ops = outcome->ops;
@@ -89,7 +131,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static double median(double *values, size_t count)
+double median_of(double *values, size_t count)
 {
 	qsort(values, count, sizeof *values, compare);
 	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
@@ -101,7 +143,7 @@ struct summary figure_summary(const struct figure *figure)
 		return (struct summary){0};
 	double *sorted = must(malloc(figure->count * sizeof *sorted));
 	memcpy(sorted, figure->runs, figure->count * sizeof *sorted);
-	double middle = median(sorted, figure->count);
+	double middle = median_of(sorted, figure->count);
 	struct summary summary = {.min = sorted[0], .median = middle, .max = sorted[figure->count - 1]};
 	free(sorted);
 	return summary;
@@ -114,7 +156,7 @@ double ratio_of_pairs(const struct figure *figure, const struct figure *to)
 	for (size_t i = 0; i < figure->count && i < to->count; i++)
 		if (to->runs[i] > 0)
 			ratios[pairs++] = figure->runs[i] / to->runs[i];
-	double ratio = pairs ? median(ratios, pairs) : 0;
+	double ratio = pairs ? median_of(ratios, pairs) : 0;
 	free(ratios);
 	return ratio;
 }

@@ -21,6 +21,7 @@ struct figure {
 struct cell {
 	const struct workload *workload;
 	const char *subject; /* its name; "control" */
+	const char *kind;    /* "safe": may be used by several threads; "bare", "floor", "control" */
 	uint32_t n;
 	unsigned threads;
 	size_t figure_count;
@@ -31,7 +32,18 @@ struct cell {
 	char trouble[TROUBLE_SIZE];
 };
 
+/* Of the run that the results are of. */
+struct occasion {
+	char mode[16], when[32]; /* options_mode(); UTC */
+	bool complete;
+	double took_s, others_cpu_s, stolen_s;
+};
+
+/* Others had more than a tenth of a CPU meanwhile. */
+bool occasion_was_busy(const struct occasion *occasion);
+
 struct results {
+	struct occasion occasion;
 	size_t count;
 	struct cell **cells;
 };
@@ -48,11 +60,26 @@ struct cell *results_add(struct results *results, const struct workload *workloa
 const struct cell *results_find(const struct results *results, const struct workload *workload, const char *subject,
 				uint32_t n, unsigned threads);
 
+/* One of ours, whatever its variant. */
+bool cell_is_ours(const struct cell *cell);
+
+/* All repetitions are in, and the subject kept its promises. */
+bool cell_stands(const struct cell *cell);
+
+bool cells_meet(const struct cell *a, const struct cell *b); /* same workload, n, threads */
+
+/* Whom the cell is compared with: the first of ours that met the same work. NULL: none. */
+const struct cell *results_base(const struct results *results, const struct cell *cell);
+
+/* False: there is no room for another figure. */
+bool cell_add_run(struct cell *cell, const char *figure, double value);
+
 /* Figures named control_* go to the control's cell as lateness_*. */
 void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome);
 
 const struct figure *cell_figure(const struct cell *cell, const char *name);
 struct summary figure_summary(const struct figure *figure);
+double median_of(double *values, size_t count); /* sorts them */
 
 /* The median of the ratios run by run; 0 if there is nothing to compare. */
 double ratio_of_pairs(const struct figure *figure, const struct figure *to);

@@ -13,6 +13,9 @@
 
 static volatile sig_atomic_t interrupted;
 
+/* Blocked during a run but where it waits, so that none comes between the look at `interrupted` and the waiting. */
+static sigset_t interrupts, usual_mask;
+
 static void remember(int signal_number)
 {
 	interrupted = signal_number;
@@ -20,10 +23,14 @@ static void remember(int signal_number)
 
 void run_catch_interrupts(void)
 {
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action = {.sa_handler = remember};
-	sigaction(SIGINT, &action, NULL);
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
+	sigemptyset(&interrupts);
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		sigaction(numbers[i], &action, NULL);
+		sigaddset(&interrupts, numbers[i]);
+	}
+	sigprocmask(SIG_SETMASK, NULL, &usual_mask);
 }
 
 bool run_interrupted(void)
@@ -37,6 +44,7 @@ static _Noreturn void child(const struct workload *workload, const struct order 
 	signal(SIGINT, SIG_DFL);
 	signal(SIGTERM, SIG_DFL);
 	signal(SIGHUP, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &usual_mask, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
@@ -54,7 +62,9 @@ static size_t receive(int from_child, uint64_t end_ns, struct outcome *out)
 		if (now >= end_ns)
 			break;
 		struct pollfd ready = {.fd = from_child, .events = POLLIN};
-		if (poll(&ready, 1, (int)((end_ns - now) / MILLISECOND_NS) + 1) <= 0)
+		struct timespec left = {.tv_sec = (time_t)((end_ns - now) / SECOND_NS),
+					.tv_nsec = (long)((end_ns - now) % SECOND_NS)};
+		if (ppoll(&ready, 1, &left, &usual_mask) <= 0)
 			continue;
 		ssize_t bytes = read(from_child, (char *)out + got, sizeof *out - got);
 		if (bytes <= 0)
@@ -80,9 +90,11 @@ bool run_apart(const struct workload *workload, const struct order *order, uint6
 	int ends[2], status = 0;
 	memset(out, 0, sizeof *out);
 	fflush(NULL);
+	sigprocmask(SIG_BLOCK, &interrupts, NULL);
 	pid_t parent = getpid(), pid = pipe(ends) == 0 ? fork() : -1;
 	if (pid < 0) {
 		outcome_violation(out, "no process for the run: %s", strerror(errno));
+		sigprocmask(SIG_SETMASK, &usual_mask, NULL);
 		return true;
 	}
 	if (pid == 0) {
@@ -98,6 +110,7 @@ bool run_apart(const struct workload *workload, const struct order *order, uint6
 		kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
+	sigprocmask(SIG_SETMASK, &usual_mask, NULL);
 	if (interrupted)
 		return false;
 	if (!complete)

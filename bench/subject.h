@@ -25,7 +25,12 @@ enum workload_bit {
 	ON_IDLE = 1 << 5,
 	ON_MEMORY = 1 << 6,
 	ON_RETENTION = 1 << 7,
-	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION
+	ON_STORM = 1 << 8,
+	ON_SERVER = 1 << 9,
+	ON_PERIODIC = 1 << 10,
+	/* 11 and 12: the pool, and the layers above timers */
+	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION | ON_STORM |
+		 ON_SERVER | ON_PERIODIC
 };
 
 struct subject_setup {
@@ -47,8 +52,13 @@ struct subject_view {
 struct subject {
 	const char *name;
 	const char *what;
-	bool bare;          /* to be used by one thread only, which also drives it by turn */
+	bool bare;          /* to be used by one thread only, which also drives it */
+	bool peer;          /* left to a workload's small cells unless it is named, or with --full */
 	unsigned workloads; /* those that make sense */
+	unsigned spared;    /* of these, those in which another subject tells as much: as for peers */
+
+	/* The largest number of slots that the system's limits allow, which it raises as far as it may. NULL: no limit. */
+	uint32_t (*most_slots)(void);
 
 	/* All memory that is per slot is touched. NULL: could not. */
 	void *(*create)(const struct subject_setup *setup);
@@ -56,6 +66,18 @@ struct subject {
 
 	/* 0, or a negative errno; -EAGAIN asks to try again. The slot's timer is not pending. */
 	int (*schedule)(void *self, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg);
+
+	/*
+	 * A series: first due a period from now, then by the subject's own means of repeating. The period is a whole
+	 * number of milliseconds, and the slot is used for nothing else afterwards. NULL: not for W10.
+	 */
+	int (*every)(void *self, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg);
+
+	/* In a callback of a series: runs that were skipped just before this one. NULL: none ever are, or it cannot tell. */
+	uint64_t (*missed)(void);
+
+	/* Promises that run k of a series is due at its start plus k periods, however late the runs before were. */
+	bool exact_series;
 
 	/* True: it was pending, and will never run. */
 	bool (*cancel)(void *self, uint32_t slot);
@@ -69,21 +91,35 @@ struct subject {
 	 */
 	void (*turn)(void *self, unsigned thread, uint64_t now_ns);
 
-	/* Bare ones: when the next turn is needed; UINT64_MAX: never. NULL for those with a thread of their own. */
+	/* Bare ones: when the next turn is needed; UINT64_MAX: never. NULL for those with drive or a thread of their own. */
 	uint64_t (*next_turn_ns)(void *self);
+
+	/* Bare ones that sleep by themselves: drive_until, see there. */
+	uint64_t (*drive)(void *self, uint64_t end_ns);
 
 	void (*view)(void *self, struct subject_view *out);
 };
 
-extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_heap_mutex, subject_heap_bare,
-    subject_wheel_bare, subject_limit;
+extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_tickwheel_manual,
+    subject_tickwheel_manual_at, subject_heap_mutex, subject_heap_bare, subject_heap4_mutex, subject_heap4_bare,
+    subject_wheel_bare, subject_timerfd, subject_posix, subject_limit;
+
+/* Each only where its library was found when this was compiled. */
+extern const struct subject subject_libevent, subject_libevent_mt, subject_libev, subject_libev_mt, subject_libuv,
+    subject_libuv_mt;
 
 /* In the order of the tables; NULL at the end. */
 extern const struct subject *const all_subjects[];
 const struct subject *subject_find(const char *name);
 
+/* UINT32_MAX: it has no limit of its own. */
+uint32_t subject_most_slots(const struct subject *subject);
+
 /* calloc whose pages are touched, aligned to cache lines; freed by free(). NULL: no memory. */
 void *touched_array(size_t count, size_t size);
+
+/* The number of descriptors this process may have, raised as far as it may. */
+uint32_t most_descriptors(void);
 
 /*
  * Lets a subject work until end_ns: sleeps, and takes the turns that a bare one asks for. The number of

@@ -1,20 +1,31 @@
-/* The binary heap as a loop would use it: no lock, deadlines from the loop's cached time, one turn per loop. */
+/*
+ * A heap as a loop would use it: no lock, deadlines from the loop's cached time, one turn per loop. Compiled once for each
+ * arity: two here, four by subject_heap4_bare.c.
+ */
 #include <stdlib.h>
 
-#include "bench/binary_heap.h"
+#include "bench/heap.h"
 #include "bench/measure.h"
 #include "bench/subject.h"
 
+#ifndef HEAP_ARITY
+#define HEAP_ARITY 2
+#define HEAP_SUBJECT subject_heap_bare
+#define HEAP_NAME "heap-bare"
+#define HEAP_WHAT "binary heap with indices, no lock, one thread, time cached"
+#define HEAP_PEER false
+#endif
+
 struct heap_bare {
 	uint64_t loop_ns;
-	struct binary_heap heap;
+	struct heap heap;
 	struct heap_timer *timers;
 };
 
 static void destroy(void *me)
 {
 	struct heap_bare *self = me;
-	binary_heap_free(&self->heap);
+	heap_free(&self->heap);
 	free(self->timers);
 	free(self);
 }
@@ -26,7 +37,7 @@ static void *create(const struct subject_setup *setup)
 		return NULL;
 	self->loop_ns = now_ns();
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
-	if (!binary_heap_init(&self->heap, setup->slots) || !self->timers) {
+	if (!heap_init(&self->heap, setup->slots, HEAP_ARITY) || !self->timers) {
 		destroy(self);
 		return NULL;
 	}
@@ -42,8 +53,15 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	struct heap_timer *timer = &self->timers[slot];
 	timer->fn = fn;
 	timer->arg = arg;
-	binary_heap_add(&self->heap, timer, self->loop_ns + delay_ns);
+	heap_add(&self->heap, timer, self->loop_ns + delay_ns, HEAP_ARITY);
 	return 0;
+}
+
+static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
+{
+	struct heap_bare *self = me;
+	self->timers[slot].period_ms = (uint32_t)(period_ns / TICK_NS);
+	return schedule(me, 0, slot, period_ns, fn, arg);
 }
 
 static bool cancel(void *me, uint32_t slot)
@@ -52,7 +70,7 @@ static bool cancel(void *me, uint32_t slot)
 	struct heap_timer *timer = &self->timers[slot];
 	if (timer->index == NOT_IN_HEAP)
 		return false;
-	binary_heap_remove(&self->heap, timer);
+	heap_remove(&self->heap, timer, HEAP_ARITY);
 	return true;
 }
 
@@ -63,7 +81,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct heap_timer *timer = &self->timers[slot];
 	if (timer->index == NOT_IN_HEAP)
 		return false;
-	binary_heap_retime(&self->heap, timer, self->loop_ns + delay_ns);
+	heap_retime(&self->heap, timer, self->loop_ns + delay_ns, HEAP_ARITY);
 	return true;
 }
 
@@ -72,9 +90,8 @@ static void turn(void *me, unsigned thread, uint64_t at_ns)
 	(void)thread;
 	struct heap_bare *self = me;
 	self->loop_ns = at_ns;
-	while (binary_heap_first_ns(&self->heap) <= at_ns) {
-		struct heap_timer *timer = self->heap.nodes[0].timer;
-		binary_heap_remove(&self->heap, timer);
+	while (heap_first_ns(&self->heap) <= at_ns) {
+		struct heap_timer *timer = heap_take(&self->heap, HEAP_ARITY);
 		timer->fn(timer->arg);
 	}
 }
@@ -82,7 +99,7 @@ static void turn(void *me, unsigned thread, uint64_t at_ns)
 static uint64_t next_turn_ns(void *me)
 {
 	struct heap_bare *self = me;
-	return binary_heap_first_ns(&self->heap);
+	return heap_first_ns(&self->heap);
 }
 
 static void view(void *me, struct subject_view *out)
@@ -91,14 +108,17 @@ static void view(void *me, struct subject_view *out)
 	*out = (struct subject_view){.pending = self->heap.count, .user_bytes = sizeof(struct heap_timer)};
 }
 
-const struct subject subject_heap_bare = {
-    .name = "heap-bare",
-    .what = "binary heap with indices, no lock, one thread, time cached",
+const struct subject HEAP_SUBJECT = {
+    .name = HEAP_NAME,
+    .what = HEAP_WHAT,
     .bare = true,
+    .peer = HEAP_PEER,
     .workloads = ON_ALL,
+    .spared = ON_IDLE | ON_RETENTION | ON_STORM | ON_SERVER | ON_PERIODIC | (HEAP_PEER ? ON_FIRE | ON_MEMORY : 0),
     .create = create,
     .destroy = destroy,
     .schedule = schedule,
+    .every = every,
     .cancel = cancel,
     .touch = touch,
     .turn = turn,

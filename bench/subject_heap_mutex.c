@@ -1,22 +1,31 @@
 /*
- * The classic thread-safe timer: a binary heap under a mutex, and a thread that sleeps on a condition variable until
+ * The classic thread-safe timer: a heap under a mutex, and a thread that sleeps on a condition variable until
  * the first deadline. Made well: the thread is signalled only if it would oversleep, and outside the lock; what is
  * due is taken in batches and runs outside the lock. Each call reads the exact clock, as a call with a delay must.
+ * Compiled once for each arity: two here, four by subject_heap4_mutex.c.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "bench/binary_heap.h"
+#include "bench/heap.h"
 #include "bench/measure.h"
 #include "bench/subject.h"
+
+#ifndef HEAP_ARITY
+#define HEAP_ARITY 2
+#define HEAP_SUBJECT subject_heap_mutex
+#define HEAP_NAME "heap-mutex"
+#define HEAP_WHAT "binary heap with indices, mutex, condition variable, a thread that runs what is due"
+#define HEAP_PEER false
+#endif
 
 enum { BATCH = 64 };
 
 struct heap_mutex {
 	pthread_mutex_t lock; /* of all below but the callbacks' fn and arg once they are copied out */
 	pthread_cond_t earlier;
-	struct binary_heap heap;
+	struct heap heap;
 	struct heap_timer *timers;
 	uint64_t sleeps_until_ns; /* 0: the thread is awake and will look by itself */
 	uint64_t wakeups;
@@ -32,9 +41,8 @@ struct due {
 static unsigned take_due(struct heap_mutex *self, uint64_t at_ns, struct due *due)
 {
 	unsigned count = 0;
-	while (count < BATCH && binary_heap_first_ns(&self->heap) <= at_ns) {
-		struct heap_timer *timer = self->heap.nodes[0].timer;
-		binary_heap_remove(&self->heap, timer);
+	while (count < BATCH && heap_first_ns(&self->heap) <= at_ns) {
+		struct heap_timer *timer = heap_take(&self->heap, HEAP_ARITY);
 		due[count++] = (struct due){timer->fn, timer->arg};
 	}
 	return count;
@@ -42,7 +50,7 @@ static unsigned take_due(struct heap_mutex *self, uint64_t at_ns, struct due *du
 
 static void sleep_until_first(struct heap_mutex *self)
 {
-	uint64_t first_ns = binary_heap_first_ns(&self->heap);
+	uint64_t first_ns = heap_first_ns(&self->heap);
 	struct timespec t = {.tv_sec = (time_t)(first_ns / 1000000000), .tv_nsec = (long)(first_ns % 1000000000)};
 	self->sleeps_until_ns = first_ns;
 	if (first_ns == UINT64_MAX)
@@ -86,7 +94,7 @@ static bool start(struct heap_mutex *self)
 
 static void release(struct heap_mutex *self)
 {
-	binary_heap_free(&self->heap);
+	heap_free(&self->heap);
 	free(self->timers);
 	free(self);
 }
@@ -97,7 +105,7 @@ static void *create(const struct subject_setup *setup)
 	if (!self)
 		return NULL;
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
-	bool ok = binary_heap_init(&self->heap, setup->slots) && self->timers;
+	bool ok = heap_init(&self->heap, setup->slots, HEAP_ARITY) && self->timers;
 	for (uint32_t slot = 0; ok && slot < setup->slots; slot++)
 		self->timers[slot].index = NOT_IN_HEAP;
 	if (ok && start(self))
@@ -128,12 +136,19 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	pthread_mutex_lock(&self->lock);
 	timer->fn = fn;
 	timer->arg = arg;
-	binary_heap_add(&self->heap, timer, deadline_ns);
+	heap_add(&self->heap, timer, deadline_ns, HEAP_ARITY);
 	bool oversleeps = deadline_ns < self->sleeps_until_ns;
 	pthread_mutex_unlock(&self->lock);
 	if (oversleeps)
 		pthread_cond_signal(&self->earlier);
 	return 0;
+}
+
+static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
+{
+	struct heap_mutex *self = me;
+	self->timers[slot].period_ms = (uint32_t)(period_ns / TICK_NS);
+	return schedule(me, 0, slot, period_ns, fn, arg);
 }
 
 static bool cancel(void *me, uint32_t slot)
@@ -143,7 +158,7 @@ static bool cancel(void *me, uint32_t slot)
 	pthread_mutex_lock(&self->lock);
 	bool pending = timer->index != NOT_IN_HEAP;
 	if (pending)
-		binary_heap_remove(&self->heap, timer);
+		heap_remove(&self->heap, timer, HEAP_ARITY);
 	pthread_mutex_unlock(&self->lock);
 	return pending;
 }
@@ -157,7 +172,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	pthread_mutex_lock(&self->lock);
 	bool pending = timer->index != NOT_IN_HEAP;
 	if (pending)
-		binary_heap_retime(&self->heap, timer, deadline_ns);
+		heap_retime(&self->heap, timer, deadline_ns, HEAP_ARITY);
 	bool oversleeps = pending && deadline_ns < self->sleeps_until_ns;
 	pthread_mutex_unlock(&self->lock);
 	if (oversleeps)
@@ -174,13 +189,16 @@ static void view(void *me, struct subject_view *out)
 	pthread_mutex_unlock(&self->lock);
 }
 
-const struct subject subject_heap_mutex = {
-    .name = "heap-mutex",
-    .what = "binary heap with indices, mutex, condition variable, a thread that runs what is due",
+const struct subject HEAP_SUBJECT = {
+    .name = HEAP_NAME,
+    .what = HEAP_WHAT,
+    .peer = HEAP_PEER,
     .workloads = ON_ALL,
+    .spared = HEAP_PEER ? ON_FIRE | ON_IDLE | ON_MEMORY | ON_STORM | ON_SERVER | ON_PERIODIC : 0,
     .create = create,
     .destroy = destroy,
     .schedule = schedule,
+    .every = every,
     .cancel = cancel,
     .touch = touch,
     .view = view,

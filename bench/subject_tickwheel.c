@@ -1,6 +1,7 @@
 /*
  * Ours, with all defaults: tick thread, pool. "tickwheel" gives delays; "tickwheel-at" gives deadlines counted from the
- * caller's loop time, as a server that keeps one would.
+ * caller's loop time, as a server that keeps one would. "tickwheel-manual" and "tickwheel-manual-at" are the same without a
+ * thread: the one caller drives the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline.
  */
 #include <stdlib.h>
 
@@ -29,29 +30,41 @@ static void destroy(void *me)
 }
 
 /* Defaults, but for more timers than these allow. */
-static int create_service(tw_service **service, uint32_t slots)
+static int create_service(tw_service **service, uint32_t slots, enum tw_drive drive)
 {
 	const uint32_t default_max_timers = UINT32_C(1) << 24;
-	struct tw_service_config config = {.size = sizeof config};
+	struct tw_service_config config = {.size = sizeof config, .drive = drive};
+	if (drive == TW_DRIVE_MANUAL)
+		config.executor = tw_executor_inline();
 	if (slots > default_max_timers)
 		config.max_timers = slots;
 	return tw_service_create(service, &config);
 }
 
-static void *create(const struct subject_setup *setup)
+static void *create_driven(const struct subject_setup *setup, enum tw_drive drive)
 {
 	struct ours *self = touched_array(1, sizeof *self);
 	if (!self)
 		return NULL;
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
 	self->callers = touched_array(setup->threads, sizeof *self->callers);
-	if (!self->timers || !self->callers || create_service(&self->service, setup->slots) < 0) {
+	if (!self->timers || !self->callers || create_service(&self->service, setup->slots, drive) < 0) {
 		destroy(self);
 		return NULL;
 	}
 	for (unsigned thread = 0; thread < setup->threads; thread++)
 		self->callers[thread].loop_ns = tw_now(self->service);
 	return self;
+}
+
+static void *create(const struct subject_setup *setup)
+{
+	return create_driven(setup, TW_DRIVE_THREAD);
+}
+
+static void *create_manual(const struct subject_setup *setup)
+{
+	return create_driven(setup, TW_DRIVE_MANUAL);
 }
 
 static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
@@ -66,6 +79,13 @@ static int schedule_at(void *me, unsigned thread, uint32_t slot, uint64_t delay_
 	struct ours *self = me;
 	uint64_t deadline_ns = self->callers[thread].loop_ns + delay_ns;
 	return tw_schedule_at(self->service, deadline_ns, fn, arg, &self->timers[slot]);
+}
+
+static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
+{
+	struct ours *self = me;
+	struct tw_period period = {.size = sizeof period, .first_ns = period_ns, .period_ns = period_ns};
+	return tw_schedule_every(self->service, &period, fn, arg, &self->timers[slot]);
 }
 
 static bool cancel(void *me, uint32_t slot)
@@ -95,6 +115,20 @@ static void turn_at(void *me, unsigned thread, uint64_t at_ns)
 	self->callers[thread].loop_ns = at_ns;
 }
 
+static void turn_manual(void *me, unsigned thread, uint64_t at_ns)
+{
+	struct ours *self = me;
+	turn_at(me, thread, at_ns);
+	(void)tw_advance(self->service, TW_NO_LIMIT); /* a number of callbacks: there is no error but misuse */
+}
+
+/* In the next tick: when the next timer is due is not asked, and so this is no subject of the idle workload. */
+static uint64_t next_turn_manual(void *me)
+{
+	struct ours *self = me;
+	return self->callers[0].loop_ns + 1;
+}
+
 static void view(void *me, struct subject_view *out)
 {
 	struct ours *self = me;
@@ -117,21 +151,62 @@ const struct subject subject_tickwheel = {
     .create = create,
     .destroy = destroy,
     .schedule = schedule,
+    .every = every,
+    .missed = tw_overruns,
+    .exact_series = true,
     .cancel = cancel,
     .touch = touch,
     .view = view,
 };
 
-/* Idle and memory are the same as with delays. */
+/* Idle, memory and series are the same as with delays. */
 const struct subject subject_tickwheel_at = {
     .name = "tickwheel-at",
     .what = "this library, tick thread and pool, deadlines from a cached time",
-    .workloads = ON_ALL & ~(ON_IDLE | ON_MEMORY),
+    .workloads = ON_ALL & ~(ON_IDLE | ON_MEMORY | ON_PERIODIC),
+    .spared = ON_RETENTION,
     .create = create,
     .destroy = destroy,
     .schedule = schedule_at,
     .cancel = cancel,
     .touch = touch_at,
     .turn = turn_at,
+    .view = view,
+};
+
+const struct subject subject_tickwheel_manual = {
+    .name = "tickwheel-manual",
+    .what = "this library, driven by its one caller, delays",
+    .bare = true,
+    .peer = true,
+    .workloads = ON_ALL & ~ON_IDLE,
+    .spared = ON_FIRE | ON_MEMORY | ON_STORM | ON_SERVER | ON_PERIODIC,
+    .create = create_manual,
+    .destroy = destroy,
+    .schedule = schedule,
+    .every = every,
+    .missed = tw_overruns,
+    .exact_series = true,
+    .cancel = cancel,
+    .touch = touch,
+    .turn = turn_manual,
+    .next_turn_ns = next_turn_manual,
+    .view = view,
+};
+
+const struct subject subject_tickwheel_manual_at = {
+    .name = "tickwheel-manual-at",
+    .what = "this library, driven by its one caller, deadlines from a cached time",
+    .bare = true,
+    .peer = true,
+    .workloads = ON_ALL & ~(ON_IDLE | ON_MEMORY | ON_PERIODIC),
+    .spared = ON_FIRE | ON_STORM | ON_SERVER,
+    .create = create_manual,
+    .destroy = destroy,
+    .schedule = schedule_at,
+    .cancel = cancel,
+    .touch = touch_at,
+    .turn = turn_manual,
+    .next_turn_ns = next_turn_manual,
     .view = view,
 };

@@ -1,14 +1,25 @@
 /* The bare wheel as a loop would use it: deadlines from the loop's cached time, one turn per loop. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "bench/list_wheel.h"
 #include "bench/measure.h"
 #include "bench/subject.h"
 
+/* What the user of a wheel without periodic timers keeps for a series: its callback adds the timer again. */
+struct series {
+	struct wheel_bare *self;
+	expiry_fn *fn;
+	void *arg;
+	uint32_t slot;
+	uint32_t period_ticks;
+};
+
 struct wheel_bare {
 	uint64_t loop_ns;
 	uint32_t slots;
 	struct wheel_timer *timers;
+	struct series *series; /* NULL until the first */
 	struct list_wheel wheel;
 };
 
@@ -31,6 +42,7 @@ static void destroy(void *me)
 {
 	struct wheel_bare *self = me;
 	free(self->timers);
+	free(self->series);
 	free(self);
 }
 
@@ -48,6 +60,27 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 	timer->arg = arg;
 	list_wheel_add(&self->wheel, timer, due_tick(self, delay_ns));
 	return 0;
+}
+
+/* By its nominal time: no drift. */
+static void run_and_add(void *one)
+{
+	struct series *series = one;
+	struct wheel_timer *timer = &series->self->timers[series->slot];
+	list_wheel_add(&series->self->wheel, timer, timer->due_tick + series->period_ticks);
+	series->fn(series->arg);
+}
+
+static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
+{
+	struct wheel_bare *self = me;
+	if (!self->series)
+		self->series = touched_array(self->slots, sizeof *self->series);
+	if (!self->series)
+		return -ENOMEM;
+	struct series *series = &self->series[slot];
+	*series = (struct series){self, fn, arg, slot, (uint32_t)(period_ns / TICK_NS)};
+	return schedule(me, 0, slot, period_ns, run_and_add, series);
 }
 
 static bool cancel(void *me, uint32_t slot)
@@ -103,6 +136,7 @@ const struct subject subject_wheel_bare = {
     .create = create,
     .destroy = destroy,
     .schedule = schedule,
+    .every = every,
     .cancel = cancel,
     .touch = touch,
     .turn = turn,

@@ -6,8 +6,18 @@
 #include "bench/hammer.h"
 #include "bench/workload.h"
 
-const struct workload *const all_workloads[] = {&workload_churn, &workload_request, &workload_touch,     &workload_fire,
-						&workload_idle,  &workload_memory,  &workload_retention, NULL};
+/* W11, the pool, and W12, the layers, join here. */
+const struct workload *const all_workloads[] = {&workload_churn,
+						&workload_request,
+						&workload_touch,
+						&workload_fire,
+						&workload_idle,
+						&workload_memory,
+						&workload_retention,
+						&workload_storm,
+						&workload_server,
+						&workload_periodic,
+						NULL};
 
 const struct workload *workload_find(const char *name)
 {
@@ -33,11 +43,24 @@ void hammer_set_up(struct hammer *hammer, const struct order *order, void *self)
 	    .self = self,
 	    .threads = order->threads,
 	    .ops = order->ops,
-	    .warm_up_ns = (order->quick ? 40 : 200) * MILLISECOND_NS,
+	    .warm_up_ns = (order->quick ? 40 : 100) * MILLISECOND_NS,
 	    .warm_up_most_ns = (order->quick ? 500 : 3000) * MILLISECOND_NS,
-	    .target_ns = (order->quick ? 120 : 350) * MILLISECOND_NS,
-	    .least_ops = order->quick ? 0 : 5000000,
+	    /* Five repetitions together: a second, and up to three for five million operations. */
+	    .target_ns = (order->quick ? 100 : 200) * MILLISECOND_NS,
+	    .least_ops = order->quick ? 0 : 1000000,
 	};
+}
+
+void run_hammer(const struct order *order, uint32_t slots, void (*fill)(struct hammer_thread *),
+		void (*work)(struct hammer_thread *, uint64_t ops), struct outcome *outcome)
+{
+	struct hammer hammer;
+	void *self = make_subject(order, slots, outcome);
+	hammer_set_up(&hammer, order, self);
+	hammer.fill = fill;
+	hammer.work = work;
+	hammer_run(&hammer, slots, outcome);
+	order->subject->destroy(self);
 }
 
 void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome)

@@ -32,16 +32,20 @@ struct workload {
 	const char *(*size_label)(uint32_t n); /* NULL: the number */
 	bool many_threads;                     /* else run with one */
 	bool fixed_sizes;                      /* --n does not apply */
+	bool grows;                            /* --growth: also as curves over n, and over threads if many */
+	uint32_t curve_n;                      /* the n of the curve over threads */
 	unsigned quick_reps, reps;
-	double quick_s, s; /* about how long a run takes besides what grows with n: for the time left, and the limit */
-	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES]; /* ended by NO_MORE_SIZES */
-	struct column columns[MAX_COLUMNS];                /* ended by NULL */
+	double quick_s, s;  /* about how long a run takes besides what grows with n: for the time left, and the limit */
+	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the subject */
+	/* Those for peers only where they are among the others. Each ended by NO_MORE_SIZES. */
+	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES], peer_sizes[MAX_SIZES];
+	struct column columns[MAX_COLUMNS]; /* ended by NULL */
 };
 
 #define NO_MORE_SIZES UINT32_MAX
 
 extern const struct workload workload_churn, workload_request, workload_touch, workload_fire, workload_idle,
-    workload_memory, workload_retention;
+    workload_memory, workload_retention, workload_storm, workload_server, workload_periodic;
 
 /* No measurement: see trial.c. */
 extern const struct workload workload_trial;
@@ -58,7 +62,12 @@ void *make_subject(const struct order *order, uint32_t slots, struct outcome *ou
 
 /* Sets up what all flat-out workloads share: how long to warm up and to measure. */
 struct hammer;
+struct hammer_thread;
 void hammer_set_up(struct hammer *hammer, const struct order *order, void *self);
+
+/* A whole flat-out run: a subject for so many slots, filled, then worked on. */
+void run_hammer(const struct order *order, uint32_t slots, void (*fill)(struct hammer_thread *),
+		void (*work)(struct hammer_thread *, uint64_t ops), struct outcome *outcome);
 
 /* Schedules the slots 0 .. n - 1 from this thread, uniformly between the two delays. */
 void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome);

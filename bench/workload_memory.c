@@ -35,6 +35,8 @@ const struct workload workload_memory = {
     .s = 0.6,
     .quick_sizes = {1000000, NO_MORE_SIZES},
     .sizes = {1000000, 10000000, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
+    .peer_sizes = {1000000, NO_MORE_SIZES},
     .columns = {{"bytes_per_timer", "bytes/timer", 1, 1},
 		{"user_bytes_per_timer", "of these user's", 1, 0},
 		{"rss_growth_bytes", "RSS MB", 1e6, 1}},

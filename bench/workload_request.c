@@ -31,26 +31,17 @@ static void work_long(struct hammer_thread *t, uint64_t ops)
 
 static void fill_short(struct hammer_thread *t)
 {
-	for (uint32_t i = 0; i < t->slots; i++)
-		hammer_schedule(t, t->first + i, SECOND_NS);
+	hammer_fill(t, SECOND_NS, SECOND_NS);
 }
 
 static void fill_long(struct hammer_thread *t)
 {
-	for (uint32_t i = 0; i < t->slots; i++)
-		hammer_schedule(t, t->first + i, 60 * SECOND_NS);
+	hammer_fill(t, 60 * SECOND_NS, 60 * SECOND_NS);
 }
 
 static void run_request(const struct order *order, struct outcome *outcome)
 {
-	struct hammer hammer;
-	uint32_t slots = OUTSTANDING * order->threads;
-	void *self = make_subject(order, slots, outcome);
-	hammer_set_up(&hammer, order, self);
-	hammer.fill = fill_short;
-	hammer.work = work_short;
-	hammer_run(&hammer, slots, outcome);
-	order->subject->destroy(self);
+	run_hammer(order, OUTSTANDING * order->threads, fill_short, work_short, outcome);
 }
 
 static void run_retention(const struct order *order, struct outcome *outcome)
@@ -62,7 +53,7 @@ static void run_retention(const struct order *order, struct outcome *outcome)
 	hammer.fill = fill_long;
 	hammer.work = work_long;
 	hammer.warm_up_ns = 0;
-	hammer.duration_ns = (order->quick ? 3 : 10) * SECOND_NS;
+	hammer.duration_ns = (order->quick ? 2 : 10) * SECOND_NS;
 	forget_resident_peak();
 	uint64_t before = resident_bytes();
 	hammer_run(&hammer, slots, outcome);
@@ -81,25 +72,29 @@ const struct workload workload_request = {
     .fixed_sizes = true,
     .quick_reps = 3,
     .reps = 5,
-    .quick_s = 0.25,
-    .s = 0.8,
+    .quick_s = 0.2,
+    .s = 0.4,
     .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
+    .peer_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };
 
 const struct workload workload_retention = {
     .name = "W7",
-    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (3 s with --quick)",
+    .title = "retention: as W2 with timeouts of 60 s, flat out for 10 s (2 s with --quick)",
     .bit = ON_RETENTION,
     .run = run_retention,
     .fixed_sizes = true,
     .quick_reps = 1,
-    .reps = 2,
-    .quick_s = 3.1,
+    .reps = 1,
+    .quick_s = 2.1,
     .s = 10.1,
     .quick_sizes = {OUTSTANDING, NO_MORE_SIZES},
     .sizes = {OUTSTANDING, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
+    .peer_sizes = {NO_MORE_SIZES},
     .columns = {{"ns_per_op", "ns/op", 1, 1},
 		{"cpu_ns_per_op", "cpu ns/op", 1, 1},
 		{"ops_per_s", "Mops/s", 1e6, 1},

@@ -7,11 +7,7 @@
 /* As if the connections had last been heard of at different times. */
 static void fill(struct hammer_thread *t)
 {
-	for (uint32_t i = 0; i < t->slots; i++) {
-		if (i % OPS_PER_TURN == 0)
-			hammer_turn(t);
-		hammer_schedule(t, t->first + i, random_between(random_next(&t->random), IDLE_NS / 3, IDLE_NS));
-	}
+	hammer_fill(t, IDLE_NS / 3, IDLE_NS);
 }
 
 static void work(struct hammer_thread *t, uint64_t ops)
@@ -27,13 +23,7 @@ static void work(struct hammer_thread *t, uint64_t ops)
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	struct hammer hammer;
-	void *self = make_subject(order, order->n, outcome);
-	hammer_set_up(&hammer, order, self);
-	hammer.fill = fill;
-	hammer.work = work;
-	hammer_run(&hammer, order->n, outcome);
-	order->subject->destroy(self);
+	run_hammer(order, order->n, fill, work, outcome);
 }
 
 const struct workload workload_touch = {
@@ -42,11 +32,15 @@ const struct workload workload_touch = {
     .bit = ON_TOUCH,
     .run = run,
     .many_threads = true,
+    .grows = true,
+    .curve_n = 10000,
     .quick_reps = 3,
     .reps = 5,
-    .quick_s = 0.25,
-    .s = 0.8,
+    .quick_s = 0.2,
+    .s = 0.4,
     .quick_sizes = {10000, 1000000, NO_MORE_SIZES},
     .sizes = {10000, 1000000, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
+    .peer_sizes = {10000, NO_MORE_SIZES},
     .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}},
 };

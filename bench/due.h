@@ -1,0 +1,41 @@
+/*
+ * How a loop's thread runs callbacks outside the lock that guards the loop: what has come due is copied into a small
+ * batch while the lock is held, and run from there without it.
+ */
+#ifndef BENCH_DUE_H
+#define BENCH_DUE_H
+
+#include <pthread.h>
+
+#include "bench/subject.h"
+
+enum { DUE_BATCH = 64 };
+
+struct due_batch {
+	pthread_mutex_t *lock; /* held by the caller of both functions, who is the loop's thread */
+	unsigned count;
+	struct due {
+		expiry_fn *fn;
+		void *arg;
+	} items[DUE_BATCH];
+};
+
+static inline void due_run(struct due_batch *batch)
+{
+	if (batch->count == 0)
+		return;
+	pthread_mutex_unlock(batch->lock);
+	for (unsigned i = 0; i < batch->count; i++)
+		batch->items[i].fn(batch->items[i].arg);
+	batch->count = 0;
+	pthread_mutex_lock(batch->lock);
+}
+
+static inline void due_add(struct due_batch *batch, expiry_fn *fn, void *arg)
+{
+	batch->items[batch->count++] = (struct due){fn, arg};
+	if (batch->count == DUE_BATCH)
+		due_run(batch);
+}
+
+#endif

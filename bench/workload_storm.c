@@ -1,0 +1,107 @@
+/*
+ * W8: n timers that are all due in the same tick, as when a server's connections were all lost at once: armed flat out by
+ * one thread (a reconnect storm), and handed over flat out. The time to hand over all is that from their deadline to the
+ * start of the last callback. Memory has been touched by a first round that was cancelled.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+
+#include "bench/control.h"
+#include "bench/hammer.h"
+#include "bench/workload.h"
+
+#define PATIENCE_NS (20 * SECOND_NS)
+
+/* One deadline for all, counted from the time of the turn: they fall into one tick. Returns the time it took. */
+static uint64_t arm_all(const struct order *order, void *self, uint64_t deadline_ns, struct outcome *outcome)
+{
+	const struct subject *subject = order->subject;
+	uint64_t start = now_ns(), loop_ns = start;
+	for (uint32_t slot = 0; slot < order->n;) {
+		if (slot % OPS_PER_TURN == 0) {
+			loop_ns = now_ns();
+			if (subject->turn)
+				subject->turn(self, 0, loop_ns);
+		}
+		if (loop_ns >= deadline_ns)
+			outcome_fail(outcome, "too slow to schedule %u timers before they are due", order->n);
+		int answer = subject->schedule(self, 0, slot, deadline_ns - loop_ns, record_deadline,
+					       (void *)(uintptr_t)deadline_ns);
+		if (answer == 0)
+			slot++;
+		else if (answer == -EAGAIN)
+			sched_yield();
+		else
+			outcome_fail(outcome, "schedule refused: %s", strerror(-answer));
+	}
+	return now_ns() - start;
+}
+
+/* The time that arming took. */
+static uint64_t touch_memory(const struct order *order, void *self, struct outcome *outcome)
+{
+	uint64_t took = arm_all(order, self, now_ns() + 3600 * SECOND_NS, outcome);
+	for (uint32_t slot = 0; slot < order->n; slot++)
+		if (!order->subject->cancel(self, slot))
+			outcome_violation(outcome, "a pending timer could not be cancelled");
+	drive_until(order->subject, self, now_ns() + 200 * MILLISECOND_NS);
+	return took;
+}
+
+/* Shortly after a tick began, so that delays that are counted a moment later still end in the same one. */
+static uint64_t storm_time(uint64_t not_before_ns)
+{
+	return (not_before_ns / TICK_NS + 1) * TICK_NS + TICK_NS / 10;
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	static struct control control;
+	static struct records all;
+	struct subject_view before, after;
+	void *self = make_subject(order, order->n, outcome);
+	uint64_t expected = touch_memory(order, self, outcome);
+	uint64_t due = storm_time(now_ns() + 300 * MILLISECOND_NS + 3 * expected);
+	uint64_t arming = arm_all(order, self, due, outcome);
+	drive_until(order->subject, self, due - 20 * MILLISECOND_NS);
+	order->subject->view(self, &before);
+	uint64_t cpu = process_cpu_ns();
+	control_start(&control, due - 10 * MILLISECOND_NS, due + 200 * MILLISECOND_NS, outcome);
+	while (recorded_fired() < order->n && now_ns() < due + PATIENCE_NS)
+		drive_until(order->subject, self, now_ns() + MILLISECOND_NS);
+	control_join(&control);
+	cpu = process_cpu_ns() - cpu - control.cpu_ns;
+	order->subject->view(self, &after);
+	order->subject->destroy(self);
+	recorded(&all);
+	outcome_set(outcome, "hand_over_ns", (double)all.lateness.max_ns);
+	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / order->n);
+	outcome_set(outcome, "arm_ns_per_op", (double)arming / order->n);
+	set_lateness(outcome, &all.lateness, &control.lateness);
+	set_ticks(outcome, &before, &after);
+	check_records(&all, outcome);
+	if (all.fired != order->n)
+		outcome_violation(outcome, "%llu of %u timers ran", (unsigned long long)all.fired, order->n);
+}
+
+const struct workload workload_storm = {
+    .name = "W8",
+    .title =
+	"storm: n timers armed flat out and due in one tick; time to the last one's start, CPU per timer, longest tick",
+    .bit = ON_STORM,
+    .run = run,
+    .quick_reps = 1,
+    .reps = 3,
+    .quick_s = 0.9,
+    .s = 0.9,
+    .quick_sizes = {1000000, NO_MORE_SIZES},
+    .sizes = {1000000, NO_MORE_SIZES},
+    .peer_sizes = {1000000, NO_MORE_SIZES},
+    .quick_peer_sizes = {NO_MORE_SIZES},
+    .columns = {{"hand_over_ns", "all ms", 1e6, 1},
+		{"cpu_ns_per_op", "cpu ns", 1, 1},
+		{"arm_ns_per_op", "arming ns", 1, 1},
+		{"tick_cpu_max_ns", "tick ms", 1e6, 2},
+		{"lateness_p50_ns", "p50 ms", 1e6, 1}},
+};
