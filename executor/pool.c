@@ -122,10 +122,21 @@ static void stop(tw_pool *pool, unsigned started)
 		pthread_join(pool->workers[i].thread, NULL);
 }
 
+/* A batch of a service that uses the pool for some of its timers: it will offer them again, and hear that the pool is closed. */
+static void give_back(tw_batch *batch)
+{
+	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
+		tw_run_drop(batch);
+}
+
 static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__pool_task task;
 	while (tw__task_ring_pop(&pool->tasks, &task)) {
+		if (!task.fn) {
+			give_back(task.arg);
+			continue;
+		}
 		tw_add_relaxed(&pool->dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);

@@ -21,11 +21,8 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 /* The face that the service hands over to. */
 tw_executor *tw__source_executor(struct tw__source *source);
 
-/*
- * The service is settled: nothing of it is queued or runs. On return no worker will look at its memory again. service NULL: it never came to be. Destroys
- * the pool if it was the service's own. NULL does nothing.
- */
-void tw__pool_leave(struct tw__source *source, tw_service *service);
+/* The service is settled: nothing of it is queued or runs. Destroys the pool if it was the service's own. NULL does nothing. */
+void tw__pool_leave(struct tw__source *source);
 
 /* In a forked child, where no worker is: frees the pool if it was the service's own. NULL does nothing. */
 void tw__pool_leave_forked(struct tw__source *source);

@@ -34,7 +34,7 @@ struct tw__source {
 struct tw__worker {
 	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open; /* by its thread: the batch it took, others may join it */
 	_Atomic uint64_t open_sequence;
-	_Atomic uint32_t looking; /* by its thread: it may be reading a batch of which it holds no run */
+	_Atomic uint32_t joiners; /* by others: they may be looking at the open batch (pool_worker.c) */
 	_Atomic uint32_t busy;    /* by its thread: inside a callback or task */
 	_Atomic uint64_t completed;
 	struct ck_ec32 wakes;
@@ -67,6 +67,7 @@ struct tw_pool {
 	pthread_mutex_t lock;     /* sources, users, closing */
 	unsigned users;           /* sources in use */
 	bool closed;
+	bool owned; /* a service made it for itself; constant once that has joined */
 };
 
 /* The worker that the calling thread is, or NULL. */

@@ -1,20 +1,8 @@
 /*
- * Sources: how services hand over to a pool that they may share.
- *
- * Each service has a ring of its own with one producer, its driver, so that no driver ever waits for another's. When a service
- * leaves, its memory goes away; workers may still be about to look whether its last batch has runs left. So leave waits,
- * after the service has settled, until
- *   (1) no worker shows a batch of the service as open: whoever took it is about to withdraw it, as nothing in it is left;
- *   (2) each worker has been seen outside of a look at a batch of which it holds no run.
- * After (1) none of the service's batches can be found; after (2) none that was found before is looked at.
- *
- * Pairing table
- *   S1  looking: store-seq_cst 1, then load-seq_cst of open (worker) against store-seq_cst open := NULL (owner), then load-seq_cst of
- *       open and looking (leave): if the look missed the withdrawal, leave sees `looking` and waits.
- *   S2  looking: store-release 0 -> load-acquire (leave): all reads of the look came before.
+ * Sources: how services hand over to a pool that they may share. Each service has a ring of its own with one producer, its driver, so
+ * that no driver ever waits for another's. A source outlives its service, and goes to the next one.
  */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "executor/pool.h"
@@ -89,6 +77,7 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 		tw_store_relaxed(&source->in_use, true);
 		source->owns_pool = owned;
 		pool->users++;
+		pool->owned |= owned;
 		*out = source;
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -100,27 +89,12 @@ tw_executor *tw__source_executor(struct tw__source *source)
 	return &source->executor;
 }
 
-static void await_no_look(tw_pool *pool, tw_service *service)
-{
-	for (unsigned i = 0; i < pool->worker_count; i++) {
-		struct tw__worker *worker = &pool->workers[i];
-		tw_batch *open;
-		while ((open = tw_load_seq_cst(&worker->open)) && tw__owns_batch(service, open)) /* S1 */
-			sched_yield();
-	}
-	for (unsigned i = 0; i < pool->worker_count; i++)
-		while (tw_load_seq_cst(&pool->workers[i].looking)) /* S1, S2 */
-			sched_yield();
-}
-
-void tw__pool_leave(struct tw__source *source, tw_service *service)
+void tw__pool_leave(struct tw__source *source)
 {
 	if (!source)
 		return;
 	tw_pool *pool = source->pool;
 	bool owned = source->owns_pool;
-	if (service) /* else it never came to be */
-		await_no_look(pool, service);
 	pthread_mutex_lock(&pool->lock);
 	tw_store_relaxed(&source->in_use, false);
 	pool->users--;

@@ -4,6 +4,10 @@
  * A worker that has taken a batch shows it as **open**: others that find nothing else join it, so a slow callback holds up
  * nothing but itself (G8). The claim is the batch's cursor (run.h); a batch goes home when all who joined have left.
  *
+ * Nobody looks at a batch that may have gone home, since with it its service may go: who takes a batch claims its first run before
+ * showing it, and finishes it only when it is hidden again and no joiner is in the middle of looking at it; a joiner that has left off
+ * looking has a claimed run, or nothing.
+ *
  * Who wakes whom (the scheme of D. Vyukov's Go scheduler): at most one worker at a time is being woken to **search**. Whoever brings
  * work, and whoever is about to run something and leaves work behind, wakes one sleeper unless one is searching
  * already; a searcher that finds work stops searching, and by the same rule wakes the next if there is more.
@@ -21,6 +25,9 @@
  *       else it would be woken by it later, with nobody counting it as searching.
  *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
  *       holds the sequence).
+ *   S1  joiners: add seq_cst, then load of open (a joiner), against open := NULL seq_cst, then load of joiners (who shows the batch): either
+ *       the joiner sees that nothing is shown any more, or it is waited for.
+ *   S2  joiners: sub seq_cst -> load seq_cst (hide): all looks at the batch came before.
  *   E5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both seq_cst):
  *       of a submitter that found the ring full, and a worker that has made room, one sees the other.
  *
@@ -182,40 +189,41 @@ static void await_room(tw_service *service, struct tw__local *local)
 	}
 }
 
-static struct tw__local *attach(tw_service *service)
+static struct tw__local *attach(const struct tw__worker *worker, tw_service *service)
 {
 	struct tw__local *local;
 	while (!(local = tw__local_of(service)))
 		sched_yield();
-	tw_store_relaxed(&local->of_service,
-			 1); /* what it pushes outside of runs is nothing: batches_out says all (close.c) */
+	if (worker->pool->owned) /* what it pushes outside of runs is nothing: batches_out says all (close.c) */
+		tw_store_relaxed(&local->of_service, 1);
 	return local;
 }
 
-/* Claims a run of the batch that another worker shows. */
-static bool join_one(struct tw__worker *other, struct find *find)
+/* Claims a run of the batch that another worker shows; counted in its joiners, which keeps the batch from going home. */
+static bool claim_shown(struct tw__worker *other, struct find *find)
 {
-	find->batch = tw_load_seq_cst(&other->open); /* E2, E4 */
+	find->batch = tw_load_seq_cst(&other->open); /* S1, E2, E4 */
 	find->sequence = tw_load_seq_cst(&other->open_sequence);
 	if (!find->batch || !tw__batch_left(find->batch, find->sequence))
 		return false;
 	tw_service *service = tw__batch_service(find->batch);
-	if (tw_unlikely(!service))
-		return false; /* the chunk's memory has been given back: nothing is left in it */
-	await_room(service, attach(service));
+	await_room(service, attach(other, service));
 	find->claimed = tw__batch_claim(find->batch, find->sequence);
 	return find->claimed >= 0;
 }
 
-/* Until it has a run of it, nothing but `looking` keeps the batch's service from going away (pool_source.c). */
 static bool join(struct tw__worker *self, struct find *find)
 {
 	tw_pool *pool = self->pool;
 	bool joined = false;
-	tw_store_seq_cst(&self->looking, 1); /* S1 */
-	for (unsigned i = 1; i < pool->worker_count && !joined; i++)
-		joined = join_one(&pool->workers[(self->index + i) % pool->worker_count], find);
-	tw_store_release(&self->looking, 0); /* S2 */
+	for (unsigned i = 1; i < pool->worker_count && !joined; i++) {
+		struct tw__worker *other = &pool->workers[(self->index + i) % pool->worker_count];
+		if (!tw_load_seq_cst(&other->open)) /* E2 */
+			continue;
+		tw_add_seq_cst(&other->joiners, 1); /* S1 */
+		joined = claim_shown(other, find);
+		tw_sub_seq_cst(&other->joiners, 1); /* S2 */
+	}
 	return joined;
 }
 
@@ -261,13 +269,12 @@ static int claim_next(tw_service *service, struct tw__local *local, const struct
 	return tw__batch_claim(find->batch, find->sequence);
 }
 
-/* Claims and runs until nothing is left; *count: how many. False: this is a forked child, made by a callback that has returned here. */
-static bool run_claimed(struct tw__worker *self, const struct find *find, unsigned *count)
+/* Runs the claimed one and what else it can claim. False: this is a forked child, made by a callback that has returned here. */
+static bool run_claimed(struct tw__worker *self, const struct find *find, struct tw__local *local, int index,
+			unsigned *count)
 {
 	tw_service *service = tw__batch_service(find->batch);
-	struct tw__local *local = attach(service);
 	uint64_t now_ns = 0;
-	int index = find->claimed >= 0 ? find->claimed : claim_next(service, local, find);
 	for (; index >= 0; index = claim_next(service, local, find), ++*count) {
 		if (tw__batch_left(find->batch, find->sequence) || more_waits(self->pool))
 			tw__pool_call_for_help(self->pool);
@@ -279,22 +286,36 @@ static bool run_claimed(struct tw__worker *self, const struct find *find, unsign
 	return true;
 }
 
+static void show(struct tw__worker *self, const struct find *find)
+{
+	tw_store_release(&self->open_sequence, find->sequence); /* E4 */
+	tw_store_seq_cst(&self->open, find->batch);             /* E2, S1 */
+}
+
+/* Joiners are about to have a run of the batch, or to find that none is left: no user's code, so a moment. */
+static void hide(struct tw__worker *self)
+{
+	tw_store_seq_cst(&self->open, NULL);    /* S1 */
+	while (tw_load_seq_cst(&self->joiners)) /* S1, S2 */
+		sched_yield();
+}
+
 static bool run_batch(struct tw__worker *self, const struct find *find)
 {
-	bool shows = find->claimed < 0;
+	bool taken_here = find->claimed < 0;
+	tw_service *service = tw__batch_service(find->batch);
+	struct tw__local *local = attach(self, service);
+	int index = taken_here ? claim_next(service, local, find) : find->claimed; /* before others know of the batch */
 	unsigned count = 0;
-	if (shows) {
-		tw_store_release(&self->open_sequence, find->sequence); /* E4 */
-		tw_store_seq_cst(&self->open, find->batch);             /* E2 */
-	}
+	if (taken_here)
+		show(self, find);
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
-	if (!run_claimed(self, find, &count))
+	if (!run_claimed(self, find, local, index, &count))
 		return false;
 	tw_store_relaxed(&self->busy, 0);
-	if (shows)
-		tw_store_seq_cst(&self->open, NULL); /* S1: it is spent, whoever still sees it claims nothing */
-	if (count)
-		tw__batch_finish(find->batch, count);
+	if (taken_here)
+		hide(self);
+	tw__batch_finish(find->batch, count);
 	return true;
 }
 

@@ -52,7 +52,7 @@ static int make(tw_service **out, struct tw_service_config *config)
 	tw_service *service;
 	r = tw__core_create(&service, config);
 	if (r) {
-		tw__pool_leave(source, NULL);
+		tw__pool_leave(source);
 		return r;
 	}
 	tw_store_relaxed(&service->pool, source);
@@ -77,7 +77,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 /* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
-	tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL), service);
+	tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL));
 }
 
 static int check_options(const struct tw_close_options *options)

@@ -61,7 +61,7 @@ struct tw__lane {
 	struct tw__slab *slab;                         /* where new segments come from */
 	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
-	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P4 */
+	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P6 */
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;

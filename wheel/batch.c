@@ -29,8 +29,8 @@ struct batch_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
-	uint64_t random;  /* the thread's numbers, once the batch is scheduled */
-	unsigned orphans; /* whose group ended meanwhile */
+	uint64_t random;              /* the thread's numbers, once the batch is scheduled */
+	uint32_t orphan, last_orphan; /* side records of timers whose group ended meanwhile, in array order; 0: none */
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
@@ -73,12 +73,17 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
 	if (r)
 		return r;
-	if (arming.option)
-		r = tw__group_admits(&call->service->groups, task->group.id);
-	if (!r)
-		r = put(call, task, arming.kind, arming.value, arming.option);
+	r = put(call, task, arming.kind, arming.value, arming.option);
 	if (r && arming.option)
 		tw__task_discard(call->service, call->local, arming.option);
+	if (r || !arming.option)
+		return r;
+	struct tw__slots *slots = &call->service->slots;
+	uint64_t entry = tw__what_entry(call->local->lane.at[-1].what);
+	r = tw__group_enter(&call->service->groups, slots, arming.option,
+			    entry); /* what was put is taken back with the rest */
+	if (!r)
+		tw__group_entered(&call->service->groups, &slots->options[arming.option]);
 	return r;
 }
 
@@ -194,40 +199,46 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 }
 
 /*
- * A timer whose group was there in the first pass, and has been closed or destroyed since, ends with it: it was scheduled, and is
- * cancelled. Nobody can find it armed; its release is called when the batch has been published.
+ * A member has been on its group's list since the first pass. If the group was cancelled or closed since, the timer ends with it: it
+ * was scheduled, and is cancelled, and nobody finds it armed. Its release is called when the batch has been published.
  */
 static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
 {
-	struct tw__slots *slots = &call->service->slots;
-	struct tw__option *option = &slots->options[index];
-	bool orphaned = tw__group_enter(&call->service->groups, slots, index, entry) != 0;
-	if (tw_unlikely(orphaned)) {
-		tw_store_relaxed(&option->tag, 0); /* a member of none, so that nobody looks for it in a list */
-		state = TW__SETTLING | TW__ORPHANED;
-		call->orphans++;
+	tw_service *service = call->service;
+	struct tw__option *option = &service->slots.options[index];
+	struct tw__group *group =
+	    option->member ? tw__group_at(&service->groups, tw_load_relaxed(&option->tag) & TW__GROUP_INDEX_MASK)
+			   : NULL;
+	if (group)
+		tw__group_lock(group); /* K2 */
+	if (group && tw__tag_is_stale(&service->groups, tw_load_relaxed(&option->tag))) {
+		state = TW__SETTLING;
+		if (call->last_orphan)
+			service->slots.options[call->last_orphan].next_free = index;
+		else
+			call->orphan = index;
+		call->last_orphan = index;
 	}
-	tw_store_release(&slots->words[tw__entry_slot(entry)], (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
-	if (!orphaned)
-		tw__group_entered(&call->service->groups, option);
+	tw_store_release(&service->slots.words[tw__entry_slot(entry)],
+			 (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
+	if (group)
+		tw__group_unlock(group);
 }
 
-static void end_orphans(struct batch_call *call)
+/* The lane is not pinned any more, and may be anybody's: what is needed stands in the side records, which are this thread's. */
+static int end_orphans(struct batch_call *call)
 {
-	struct tw__lane_mark at = call->begin;
-	const struct tw__entry *entry, *end;
-	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
-		for (; entry != end; entry++) {
-			uint32_t slot = tw__entry_slot(entry->what);
-			uint64_t orphan = (entry->what & ~(uint64_t)UINT32_MAX) | TW__SETTLING | TW__ORPHANED;
-			uint64_t word = is_timer(entry) ? tw_load_relaxed(&call->service->slots.words[slot]) : 0;
-			if ((word & ~TW__WAITED) != orphan)
-				continue;
-			tw__count_cancel(call->service, call->local);
-			tw__release(call->service, call->local, slot, tw__word_generation(orphan), TW_FATE_CANCELLED);
-			if (tw__forked(call->service))
-				return;
-		}
+	struct tw__option *options = call->service->slots.options;
+	for (uint32_t index = call->orphan, next; index; index = next) {
+		uint64_t entry = options[index].member;
+		next = options[index].next_free;
+		tw__count_cancel(call->service, call->local);
+		tw__release(call->service, call->local, tw__entry_slot(entry),
+			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+		if (tw__forked(call->service))
+			return -EPERM;
+	}
+	return 0;
 }
 
 /* Stores the words. The earliest deadline. */
@@ -287,8 +298,6 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
 		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
 	}
-	if (tw_unlikely(call->orphans))
-		end_orphans(call);
 	return 0;
 }
 
@@ -319,6 +328,8 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 		return refused(NULL, out, n, -ENOMEM);
 	int r = schedule_pinned(&call, out);
 	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
+	if (tw_unlikely(call.orphan) && !r)
+		return end_orphans(&call); /* close waits for them as for any release */
 	return r ? refused(call.local, out, n, r) : 0;
 }
 

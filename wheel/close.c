@@ -416,6 +416,12 @@ static bool is_at_rest(const struct closer *c)
 	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS;
 }
 
+/* Batch calls that saw the gate open have published all (gate.h, P6), and the driver has taken it. */
+static int await_turn_of_all(const struct closer *c)
+{
+	return tw__await_batch_calls(c->service, c->deadline_ns) ? turn(c) : -ETIMEDOUT;
+}
+
 static int settle(const struct closer *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
@@ -431,7 +437,7 @@ static int settle(const struct closer *c)
 		if (r)
 			break;
 		if (is_unsure(c))
-			r = becomes_sure(c) ? turn(c) : wait_a_moment(c, 0, c->deadline_ns);
+			r = becomes_sure(c) ? await_turn_of_all(c) : wait_a_moment(c, 0, c->deadline_ns);
 		else
 			done = !waits || is_at_rest(c);
 	}

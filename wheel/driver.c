@@ -382,7 +382,8 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || tw__any_ready(service) || service->trimming || tw__sweep_under_way(service);
+	bool unfinished = turn->again || (!dropping(service) && tw__any_ready(service)) || service->trimming ||
+			  tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);

@@ -41,6 +41,8 @@
  *   K2  arm: the tag is read, the list and the timer's word are written under the lock, against settling, which walks under the lock after
  *       the serial number has moved: a member with a stale tag is on the list, armed or beyond, for every walk that follows on
  *       the cancel. (If the arm came after that walk, it acquires the lock from it, and so reads the new serial number.)
+ *       A batch enters in its first pass, while the words are free: walks pass over them. Its second pass takes the lock again, looks at the
+ *       tag, and stores ARMED or SETTLING: a walk before it is acquired by it, so that the tag is seen stale; one after it sees the word.
  *   K3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the serial number: if it has moved, it settles the
  *       timer itself. Else the cancel's CAS (acq_rel) comes later in the word's modification order, acquires from it, and the walk
  *       sees the timer armed. Without it a walk that met it running, and a re-arm that met a fresh tag, would both leave it.

@@ -45,7 +45,7 @@ static uint64_t next_ns(tw_service *service)
 	if (loop->at_once || service->wheel.late.count)
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
-	if (!plan.certain || loop->soon || tw__sweep_under_way(service))
+	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))
 		plan.tick = service->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
@@ -66,7 +66,7 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
-	if (tw__driver_any_unread(service)) { /* P2, P4 */
+	if (tw__driver_any_unread(service) || tw__groups_waiting(&service->groups)) { /* P2, P4; K5 of group.h */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
 	}
@@ -106,7 +106,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->loop.soon || plan.tick < service->wheel.next)
+	if (service->loop.soon || tw__groups_waiting(&service->groups) || plan.tick < service->wheel.next)
 		plan.tick = service->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }

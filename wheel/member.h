@@ -88,18 +88,6 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 	return 0;
 }
 
-/* Whether the group is there and takes members, now. 0, -ENOENT, -ESHUTDOWN. */
-static inline int tw__group_admits(struct tw__groups *groups, uint64_t handle)
-{
-	struct tw__group *group = handle ? tw__group_of(groups, handle) : NULL;
-	if (!group)
-		return handle ? -ENOENT : 0;
-	uint64_t word = tw_load_acquire(&group->word); /* K7 */
-	if (!tw__group_is(group, word, handle))
-		return -ENOENT;
-	return word & TW__GROUP_CLOSED ? -ESHUTDOWN : 0;
-}
-
 static inline void tw__group_entered(struct tw__groups *groups, const struct tw__option *option)
 {
 	if (option->member)

@@ -55,13 +55,6 @@ static inline tw_service *tw__batch_service(tw_batch *batch)
 	    (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[HOLDER_SERVICE]);
 }
 
-/* Whether it is, or was, a batch of this service; does not look at it. */
-static inline bool tw__owns_batch(const tw_service *service, const tw_batch *batch)
-{
-	uintptr_t arena = (uintptr_t)service->arena, at = (uintptr_t)batch;
-	return at >= arena && at < arena + service->arena_bytes;
-}
-
 static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 {
 	return (_Atomic uint64_t *)&tw__batch_chunk(batch)->holder[which];

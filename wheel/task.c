@@ -151,6 +151,8 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	arming->option = 0;
 	if (!tw__task_needs_option(service, task))
 		return 0;
+	if (task->group.id && !tw__group_of(&service->groups, task->group.id))
+		return -ENOENT; /* before it becomes a tag, which others index by */
 	arming->option = tw__option_get(&service->slots, &local->options);
 	if (!arming->option)
 		return -ENOMEM;

@@ -14,7 +14,8 @@
  * Transition table (G: generation)
  *   from              to                by                        with
  *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
- *   FREE G            SETTLING G        batch, slot's owner      store-release: its group has ended meanwhile
+ *   FREE G            SETTLING G        batch, slot's owner      store-release, group's lock held: its group has ended
+ *                                                                meanwhile
  *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
  *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
  *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
@@ -35,7 +36,7 @@
  *                                                                 after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
  *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or condemned
- *   SETTLING          SETTLING WAITED   wait                      CAS
+ *   SETTLING          SETTLING+marks    cancel (ENDED), wait (WAITED)   CAS; ENDED means nothing
  *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
  * magazine or depot has one owner, so schedule may store.
@@ -82,8 +83,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
-#define TW__BARRED UINT64_C(256)   /* closed during the run: no further one, which is no cancel */
-#define TW__ORPHANED UINT64_C(512) /* SETTLING: it never ran; its group ended while its batch was scheduled (batch.c) */
+#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
