@@ -29,8 +29,8 @@ struct batch_call {
 	uint64_t word;   /* of the look at the gate */
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
-	uint64_t random;  /* the thread's numbers, once the batch is scheduled */
-	unsigned orphans; /* whose group ended meanwhile */
+	uint64_t random;                    /* the thread's numbers, once the batch is scheduled */
+	uint32_t first_orphan, last_orphan; /* side records of those whose group ended meanwhile; 0: none */
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
@@ -195,39 +195,47 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 
 /*
  * A timer whose group was there in the first pass, and has been closed or destroyed since, ends with it: it was scheduled, and is
- * cancelled. Nobody can find it armed; its release is called when the batch has been published.
+ * cancelled. Nobody can find it armed; its release is called when the batch has been published. Until then the side record, which is in no
+ * group's list, links it to the next: the lane's entries are the driver's by then, and a release that schedules writes over them.
  */
+static void add_orphan(struct batch_call *call, uint32_t index, uint64_t entry)
+{
+	struct tw__option *options = call->service->slots.options;
+	tw_store_relaxed(&options[index].tag, 0); /* a member of none, so that nobody looks for it in a list */
+	options[index].member = entry;
+	options[index].next_member = 0;
+	if (call->last_orphan)
+		options[call->last_orphan].next_member = index;
+	else
+		call->first_orphan = index;
+	call->last_orphan = index;
+}
+
 static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
 {
 	struct tw__slots *slots = &call->service->slots;
 	struct tw__option *option = &slots->options[index];
 	bool orphaned = tw__group_enter(&call->service->groups, slots, index, entry) != 0;
 	if (tw_unlikely(orphaned)) {
-		tw_store_relaxed(&option->tag, 0); /* a member of none, so that nobody looks for it in a list */
-		state = TW__SETTLING | TW__ORPHANED;
-		call->orphans++;
+		add_orphan(call, index, entry);
+		state = TW__SETTLING;
 	}
 	tw_store_release(&slots->words[tw__entry_slot(entry)], (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
 	if (!orphaned)
 		tw__group_entered(&call->service->groups, option);
 }
 
+/* A release may call anything, and its side record is gone with it. */
 static void end_orphans(struct batch_call *call)
 {
-	struct tw__lane_mark at = call->begin;
-	const struct tw__entry *entry, *end;
-	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
-		for (; entry != end; entry++) {
-			uint32_t slot = tw__entry_slot(entry->what);
-			uint64_t orphan = (entry->what & ~(uint64_t)UINT32_MAX) | TW__SETTLING | TW__ORPHANED;
-			uint64_t word = is_timer(entry) ? tw_load_relaxed(&call->service->slots.words[slot]) : 0;
-			if ((word & ~TW__WAITED) != orphan)
-				continue;
-			tw__count_cancel(call->service, call->local);
-			tw__release(call->service, call->local, slot, tw__word_generation(orphan), TW_FATE_CANCELLED);
-			if (tw__forked(call->service))
-				return;
-		}
+	const struct tw__option *options = call->service->slots.options;
+	for (uint32_t index = call->first_orphan, next; index && !tw__forked(call->service); index = next) {
+		uint64_t entry = options[index].member;
+		next = options[index].next_member;
+		tw__count_cancel(call->service, call->local);
+		tw__release(call->service, call->local, tw__entry_slot(entry),
+			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+	}
 }
 
 /* Stores the words. The earliest deadline. */
@@ -287,8 +295,6 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
 		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
 	}
-	if (tw_unlikely(call->orphans))
-		end_orphans(call);
 	return 0;
 }
 
@@ -319,6 +325,8 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 		return refused(NULL, out, n, -ENOMEM);
 	int r = schedule_pinned(&call, out);
 	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
+	if (tw_unlikely(call.first_orphan))
+		end_orphans(&call); /* SETTLING: a close that waits, waits for their releases too */
 	return r ? refused(call.local, out, n, r) : 0;
 }
 

@@ -83,7 +83,6 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
 #define TW__BARRED UINT64_C(256)   /* closed during the run: no further one, which is no cancel */
-#define TW__ORPHANED UINT64_C(512) /* SETTLING: it never ran; its group ended while its batch was scheduled (batch.c) */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
