@@ -45,7 +45,8 @@ static uint64_t next_ns(tw_service *service)
 	if (loop->at_once || service->wheel.late.count)
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
-	if (!plan.certain || loop->soon || tw__sweep_under_way(service))
+	bool settles = tw__groups_waiting(&service->groups); /* cancelled since the last turn, or left by it */
+	if (!plan.certain || loop->soon || settles || tw__sweep_under_way(service))
 		plan.tick = service->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
@@ -106,7 +107,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->loop.soon || plan.tick < service->wheel.next)
+	if (service->loop.soon || tw__groups_waiting(&service->groups) || plan.tick < service->wheel.next)
 		plan.tick = service->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
