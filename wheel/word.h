@@ -82,7 +82,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
 #define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
 #define TW__HAS_OPTION UINT64_C(8)
-#define TW__BARRED UINT64_C(256)   /* closed during the run: no further one, which is no cancel */
+#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
 {
