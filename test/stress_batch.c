@@ -4,6 +4,10 @@
  * Producers schedule batches of random length on whatever service there is until it refuses; the main thread closes it at a random
  * moment, in a random mode, and makes the next one. Each batch either was accepted, and the release of each of its timers is told
  * once, or was refused, and of none of them anything is ever heard. As stress_close, for what belongs together.
+ *
+ * Some batches hold members of groups, which another thread cancels, closes, destroys and makes again meanwhile: a batch that meets a
+ * group which ends is refused as a whole, or accepted and its members cancelled. Some releases schedule, and so write to the lane of
+ * a thread that may be in the middle of a batch; what they schedule is counted too.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +21,7 @@
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { PRODUCERS = 3, MOST = 8000, LONGEST = 600 };
+enum { PRODUCERS = 3, MOST = 8000, LONGEST = 600, GROUPS = 3 };
 
 struct producer {
 	uint64_t seed;
@@ -32,6 +36,14 @@ static _Atomic(tw_service *) service;
 static atomic_ulong round_number; /* 0: not begun; ULONG_MAX: stop */
 static atomic_bool closing;
 static uint64_t first_seed;
+
+static struct {
+	_Atomic uint64_t handles[GROUPS];
+	atomic_ulong ended, refused, from_releases; /* over all rounds; the last of this round */
+	atomic_ulong round_done;
+	uint64_t seed;
+	pthread_t thread;
+} groups;
 
 static _Noreturn void violation(const char *what, long long answer)
 {
@@ -52,19 +64,80 @@ static void count_release(void *arg, enum tw_fate fate)
 	atomic_fetch_add((atomic_uint *)arg, 1);
 }
 
+/* Of one whose release schedules two more. */
+static void schedule_in_release(void *arg, enum tw_fate fate)
+{
+	tw_service *s = atomic_load(&service);
+	for (int i = 0; i < 2; i++)
+		if (tw_schedule(s, TW_MILLISECOND, do_nothing, NULL, NULL) == 0)
+			atomic_fetch_add(&groups.from_releases, 1);
+	count_release(arg, fate);
+}
+
+/* ------------------------------------------------------------ groups */
+
+static void make_groups(tw_service *s)
+{
+	for (int i = 0; i < GROUPS; i++) {
+		tw_group group;
+		if (tw_group_create(s, &group) != 0)
+			violation("tw_group_create", i);
+		atomic_store(&groups.handles[i], group.id);
+	}
+}
+
+static void end_one(tw_service *s, uint64_t *seed)
+{
+	_Atomic uint64_t *place = &groups.handles[random_below(seed, GROUPS)];
+	tw_group group = {atomic_load(place)}, fresh;
+	unsigned dice = (unsigned)random_below(seed, 3);
+	int answer = dice == 0 ? tw_group_cancel(s, group) : dice == 1 ? tw_group_close(s, group) : 0;
+	if (answer != 0)
+		violation("a group ends with", answer);
+	if (dice == 0 || tw_group_create(s, &fresh) != 0)
+		return;
+	answer = tw_group_destroy(s, group);
+	if (answer != 0)
+		violation("tw_group_destroy", answer);
+	atomic_store(place, fresh.id);
+	atomic_fetch_add(&groups.ended, 1);
+}
+
+static void *end_groups(void *arg)
+{
+	(void)arg;
+	for (unsigned long done = 0;;) {
+		unsigned long now = atomic_load(&round_number);
+		if (now == (unsigned long)-1)
+			return NULL;
+		if (now != done && !atomic_load(&closing))
+			end_one(atomic_load(&service), &groups.seed);
+		else
+			atomic_store(&groups.round_done, done = now);
+		if (now == done || random_percent(&groups.seed, 10))
+			sched_yield();
+	}
+}
+
+/* ------------------------------------------------------------ batches */
+
 /* A tenth of the batches hold a bad task somewhere, and must leave no trace. */
 static int schedule_batch(struct producer *p, tw_service *s, size_t n)
 {
 	struct tw_task tasks[LONGEST];
 	tw_timer timers[LONGEST];
+	bool members = random_percent(&p->seed, 50);
 	for (size_t i = 0; i < n; i++)
 		tasks[i] = (struct tw_task){
 		    .size = sizeof(tasks[i]),
 		    .fn = do_nothing,
 		    .arg = &p->releases[p->accepted + i],
 		    .when_ns = random_below(&p->seed, 3) * TW_MILLISECOND,
-		    .release = count_release,
+		    .release = random_percent(&p->seed, 5) ? schedule_in_release : count_release,
 		};
+	for (size_t i = 0; members && i < n; i++)
+		if (random_percent(&p->seed, 70))
+			tasks[i].group.id = atomic_load(&groups.handles[random_below(&p->seed, GROUPS)]);
 	bool bad = random_percent(&p->seed, 10);
 	if (bad)
 		tasks[random_below(&p->seed, n)].when_ns = UINT64_MAX;
@@ -72,9 +145,12 @@ static int schedule_batch(struct producer *p, tw_service *s, size_t n)
 	for (size_t i = 0; i < n && answer; i++)
 		if (timers[i].id)
 			violation("a refused batch tells a handle", (long long)i);
-	if (bad && answer != -ERANGE && answer != -ESHUTDOWN)
+	bool ended = members && (answer == -ENOENT || (answer == -ESHUTDOWN && !atomic_load(&closing)));
+	if (ended)
+		atomic_fetch_add(&groups.refused, 1);
+	if (bad && answer != -ERANGE && answer != -ESHUTDOWN && !ended)
 		violation("a bad batch answers", answer);
-	return bad && answer == -ERANGE ? 1 : answer;
+	return ended || (bad && answer == -ERANGE) ? 1 : answer;
 }
 
 static void schedule_until_refused(struct producer *p, tw_service *s)
@@ -127,7 +203,7 @@ static void check_ledger(tw_service *s, uint64_t accepted)
 	tw_stats_get(s, &stats);
 	if (stats.scheduled != accepted)
 		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
-	if (stats.pending != 0 || stats.fired + stats.dropped != accepted)
+	if (stats.pending != 0 || stats.fired + stats.dropped + stats.cancelled != accepted)
 		violation("pending after close", (long long)stats.pending);
 	if (tw_validate(s, why, sizeof(why)) != 0)
 		violation(why, 0);
@@ -142,10 +218,12 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 	int answer = tw_service_create(&s, &cfg);
 	if (answer != 0)
 		violation("tw_service_create", answer);
+	make_groups(s);
 	atomic_store(&closing, false);
+	atomic_store(&groups.from_releases, 0);
 	atomic_store(&service, s);
 	atomic_store(&round_number, number);
-	for (uint64_t spin = random_below(seed, 40000); spin > 0; spin--)
+	for (uint64_t spin = random_below(seed, random_percent(seed, 20) ? 2000000 : 40000); spin > 0; spin--)
 		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
 	atomic_store(&closing, true);
 	answer = tw_service_close(s, (enum tw_close_mode)random_below(seed, 3), TW_FOREVER);
@@ -157,6 +235,9 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 			sched_yield();
 		accepted += check_producer(&producers[i]);
 	}
+	while (atomic_load(&groups.round_done) != number)
+		sched_yield();
+	accepted += atomic_load(&groups.from_releases);
 	check_ledger(s, accepted);
 	if (tw_service_destroy(s) != 0)
 		violation("tw_service_destroy", 0);
@@ -179,6 +260,9 @@ int main(int argc, char **argv)
 		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
 			violation("no thread", 0);
 	}
+	groups.seed = random_next(&seed);
+	if (pthread_create(&groups.thread, NULL, end_groups, NULL) != 0)
+		violation("no thread", 0);
 	unsigned long number = 0;
 	for (; passed_ns < span_ns; passed_ns = tw_clock_now(clock) - start_ns) {
 		accepted += run_round(++number, &seed);
@@ -190,7 +274,9 @@ int main(int argc, char **argv)
 	atomic_store(&round_number, (unsigned long)-1);
 	for (int i = 0; i < PRODUCERS; i++)
 		pthread_join(producers[i].thread, NULL);
-	printf("ok: %lu rounds, %" PRIu64 " timers, in batches each accepted or refused as a whole\n", number,
-	       accepted);
+	pthread_join(groups.thread, NULL);
+	printf("ok: %lu rounds, %" PRIu64
+	       " timers, in batches each accepted or refused as a whole; %lu groups ended, %lu batches with them\n",
+	       number, accepted, atomic_load(&groups.ended), atomic_load(&groups.refused));
 	return 0;
 }

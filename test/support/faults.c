@@ -15,6 +15,8 @@ static _Atomic long countdown = LONG_MAX;
 static _Atomic bool all_after, refused_any;
 static _Atomic long outstanding;
 static _Atomic bool no_membarrier, no_wipe;
+static void (*call_what)(void *arg);
+static void *call_arg;
 
 void faults_arm(long nth, bool all)
 {
@@ -23,8 +25,16 @@ void faults_arm(long nth, bool all)
 	countdown = nth;
 }
 
+void faults_call_at(long nth, void (*what)(void *arg), void *arg)
+{
+	call_what = what;
+	call_arg = arg;
+	faults_arm(nth, false);
+}
+
 bool faults_disarm(void)
 {
+	call_what = NULL;
 	countdown = LONG_MAX;
 	return refused_any;
 }
@@ -52,7 +62,9 @@ static bool refuse(void)
 	bool refused = n == 0 || (n < 0 && all_after);
 	if (refused)
 		refused_any = true;
-	return refused;
+	if (refused && call_what)
+		call_what(call_arg);
+	return refused && !call_what;
 }
 
 static void *taken(void *block)

@@ -13,6 +13,9 @@ void faults_arm(long nth, bool all);
 /* Back to normal. Whether a request was refused since faults_arm. */
 bool faults_disarm(void);
 
+/* The n-th request from now on (0: the next one) calls what(arg) first, and is then granted: a moment in the middle of a call. */
+void faults_call_at(long nth, void (*what)(void *arg), void *arg);
+
 /* From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered late. */
 void faults_refuse_membarrier(bool refuse);
 

@@ -90,7 +90,7 @@ static tw_service *open_inline(void)
 
 /* ------------------------------------------------------------ escalation */
 
-/* Who drops tells: the drop, if the drain was under way already; either, if they began together. */
+/* The drop is told to the visitor of the close that asked for it. */
 Test(real_closers, drop_ends_a_drain_under_way)
 {
 	for (int round = 0; round < 10; round++) {
@@ -107,9 +107,9 @@ Test(real_closers, drop_ends_a_drain_under_way)
 		expect_eq(stats_of(service).dropped, 100);
 		expect_eq(end_close(&drain), 0);
 		expect_eq(runs, 0);
-		expect_eq(drop.told + drain.told, 100);
+		expect_eq(drop.told + drain.told, 100); /* the drain's thread may come second, and then drops too */
 		if (round % 2)
-			expect_eq(drop.told, 100);
+			expect_eq(drain.told, 0);
 		close_service(service);
 	}
 }

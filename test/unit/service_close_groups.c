@@ -1,0 +1,178 @@
+/* Close beside groups: what its visitor is told, and what a close that does not wait leaves. */
+#include <errno.h>
+
+#include "test/support/members.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(close_groups, .timeout = 30);
+
+enum { TOLD_MAX = 16 };
+
+struct told {
+	size_t count;
+	int ids[TOLD_MAX];
+	int releases[TOLD_MAX]; /* so far */
+};
+
+static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	struct told *told = arg;
+	struct probe *probe = timer_arg;
+	(void)timer, (void)fn, (void)remaining_ns;
+	if (told->count < TOLD_MAX) {
+		told->ids[told->count] = probe->id;
+		told->releases[told->count] = probe->releases;
+	}
+	told->count++;
+}
+
+static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode mode, uint32_t flags)
+{
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = mode,
+					   .flags = flags,
+					   .timeout_ns = TW_FOREVER,
+					   .dropped = note_dropped,
+					   .visitor_arg = told};
+	return tw_service_close_with(rig->service, &options);
+}
+
+/* Members of cancelled groups are no dropped timers: neither those that nobody came upon, nor those that were told as gone. */
+static void expect_visitor_sees_live_ones_only(uint32_t flags)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group cancelled = group_of(&rig), destroyed = group_of(&rig), live = group_of(&rig);
+	struct probe stale = PROBE(&rig, 1), doomed = PROBE(&rig, 2), series = PROBE(&rig, 3), orphan = PROBE(&rig, 4);
+	struct probe member = PROBE(&rig, 5), live_series = PROBE(&rig, 6), plain = PROBE(&rig, 7);
+	expect_eq(schedule_in(&stale, cancelled, HOUR, true), 0);
+	expect_eq(schedule_in(&doomed, cancelled, HOUR, true), 0);
+	expect_eq(schedule_series_in(&series, cancelled, rate_of(HOUR, MS, 0)), 0);
+	expect_eq(schedule_in(&orphan, destroyed, HOUR, true), 0);
+	expect_eq(schedule_in(&member, live, HOUR, true), 0);
+	expect_eq(schedule_series_in(&live_series, live, rate_of(HOUR, MS, 0)), 0);
+	probe_schedule(&plain, HOUR);
+	rig_advance(&rig, MS);
+	expect_eq(tw_group_cancel(rig.service, cancelled), 0);
+	expect_eq(tw_group_destroy(rig.service, destroyed), 0);
+	expect_eq(tw_cancel(rig.service, doomed.timer), TW_GONE);
+	struct told told = {0};
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, flags), 0);
+	expect_eq(told.count, 3);
+	for (size_t i = 0; i < told.count; i++) {
+		expect_ge(told.ids[i], 5);
+		expect_eq(told.releases[i], 0);
+	}
+	expect_released(&stale, TW_FATE_CANCELLED);
+	expect_released(&doomed, TW_FATE_CANCELLED);
+	expect_released(&series, TW_FATE_CANCELLED);
+	expect_released(&orphan, TW_FATE_CANCELLED);
+	expect_released(&member, TW_FATE_DROPPED);
+	expect_released(&live_series, TW_FATE_DROPPED);
+	expect_eq(stats_of(rig.service).cancelled, 4);
+	expect_eq(stats_of(rig.service).dropped, 3);
+	expect_eq(gauges(&rig, live).members + gauges(&rig, cancelled).members, 0);
+	expect_eq(rig.ran, 0);
+	rig_close(&rig);
+}
+
+Test(close_groups, tells_its_visitor_of_live_members_only)
+{
+	expect_visitor_sees_live_ones_only(0);
+}
+
+Test(close_groups, that_does_not_wait_tells_its_visitor_of_live_members_only)
+{
+	expect_visitor_sees_live_ones_only(TW_CLOSE_NO_WAIT);
+}
+
+/* Condemned by a refusing executor: those still pending for their release are dropped and told; not if their group went first. */
+Test(close_groups, tells_its_visitor_of_the_condemned_but_not_with_a_cancelled_group)
+{
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	cfg.on_refused = TW_REFUSED_DROP;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	tw_group group = group_of(&rig), live = group_of(&rig);
+	struct probe with_group = PROBE(&rig, 1), condemned = PROBE(&rig, 2), plain = PROBE(&rig, 3),
+		     far = PROBE(&rig, 4);
+	expect_eq(schedule_in(&with_group, group, MS, true), 0);
+	expect_eq(schedule_in(&condemned, live, MS, true), 0);
+	expect_eq(schedule_in(&plain, live, MS, false), 0); /* without a release: ends at once */
+	expect_eq(schedule_in(&far, live, HOUR, true), 0);
+	rig_advance(&rig, 3 * MS);
+	expect_eq(stats_of(rig.service).dropped, 1);
+	expect_eq(gauges(&rig, live).members, 2);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	struct told told = {0};
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, 0), 0);
+	expect_eq(told.count, 2);
+	expect_eq(told.ids[0] + told.ids[1], 2 + 4);
+	expect_released(&with_group, TW_FATE_CANCELLED);
+	expect_released(&condemned, TW_FATE_DROPPED);
+	expect_released(&far, TW_FATE_DROPPED);
+	expect_eq(stats_of(rig.service).cancelled, 1);
+	expect_eq(stats_of(rig.service).dropped, 3);
+	expect_eq(rig.ran, 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+/* What waits for its executor is dropped from under it; its ticket comes to nothing, and the group is empty at once. */
+Test(close_groups, that_does_not_wait_empties_groups_whose_members_wait_for_their_executor)
+{
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	tw_group group = group_of(&rig), cancelled = group_of(&rig);
+	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
+	expect_eq(schedule_in(&member, group, MS, true), 0);
+	expect_eq(schedule_series_in(&series, group, rate_of(MS, MS, 0)), 0);
+	expect_eq(schedule_in(&stale, cancelled, MS, true), 0);
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_waiting(&queue), 3);
+	expect_eq(tw_group_cancel(rig.service, cancelled), 0);
+	struct told told = {0};
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, TW_CLOSE_NO_WAIT), 0);
+	expect_eq(told.count, 2);
+	expect_released(&member, TW_FATE_DROPPED);
+	expect_released(&series, TW_FATE_DROPPED);
+	expect_released(&stale, TW_FATE_CANCELLED);
+	expect_eq(gauges(&rig, group).members + gauges(&rig, cancelled).members, 0);
+	expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
+	expect_eq(queue_executor_run_all(&queue), 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(rig.ran, 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+/* Each pending member runs once, a series ends with that run; cancelled ones do not. */
+Test(close_groups, that_runs_and_does_not_wait_runs_live_members_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig), cancelled = group_of(&rig);
+	struct probe member = PROBE(&rig, 1), series = PROBE(&rig, 2), stale = PROBE(&rig, 3);
+	expect_eq(schedule_in(&member, group, HOUR, true), 0);
+	expect_eq(schedule_series_in(&series, group, rate_of(HOUR, MS, 0)), 0);
+	expect_eq(schedule_series_in(&stale, cancelled, rate_of(HOUR, MS, 0)), 0);
+	expect_eq(tw_group_close(rig.service, cancelled), 0);
+	struct told told = {0};
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_RUN, TW_CLOSE_NO_WAIT), 0);
+	expect_eq(told.count, 0);
+	expect_eq(member.runs, 1);
+	expect_eq(series.runs, 1);
+	expect_eq(stale.runs, 0);
+	expect_eq(member.releases + series.releases, 2);
+	expect_released(&stale, TW_FATE_CANCELLED);
+	expect_eq(gauges(&rig, group).members, 0);
+	rig_close(&rig);
+}
