@@ -55,7 +55,7 @@
  *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
  *       at most 8 per coarse bucket to move far timers nearer.
  *   G10 Catching up after a stall costs what is due, not the ticks missed.
- *   G11 Cancelled timers cost no memory for long: the slot is free at once, what else they leave behind is bounded. After a storm, when
+ *   G11 Cancelled timers cost no memory for long: the slot is free at once (of a member that ended with its group: once settled), what else they leave behind is bounded. After a storm, when
  *       more than twice of what is needed has been held for a second, memory goes back to the system, a little in each tick: records,
  *       side records, entries, lanes; all but 8 bytes for each slot ever used, which make old handles harmless (G5). A tick
  *       thread ticks until that is done; a manually driven service does it in its turns.
@@ -68,7 +68,8 @@
  *
  * Fork, at any time, from any thread, also from a callback. The parent notices nothing. In the child no thread of the
  * service lives on, so nothing of it runs there: each call on a service of the parent answers -EPERM (bool: false; tw_now,
- * tw_overruns: 0; tw_self: "no timer"), and changes nothing. tw_service_destroy answers 0: it gives back the
+ * tw_overruns: 0; tw_self: "no timer"), and changes nothing. tw_service_destroy answers 0 (inside the callback that forked:
+ * -EDEADLK): it gives back the
  * address space and closes descriptors, joins nothing, calls no release; small blocks of the parent's threads stay until the
  * child ends. Manual clocks of the parent answer -EPERM too, and can be destroyed. The child may create services and clocks
  * of its own. A callback that forks should see to it that the child calls exec or _exit. If the callback returns in the child, what

@@ -34,7 +34,7 @@
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
-enum { POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000 };
+enum { POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000, OWN_GRACE_NS = 100000000 };
 
 enum { DROP = 1 + TW_CLOSE_DROP, RUN = 1 + TW_CLOSE_RUN, DRAIN = 1 + TW_CLOSE_DRAIN };
 
@@ -46,7 +46,8 @@ struct closer {
 	const struct tw_close_options *options;
 	bool alone;
 	uint64_t drain_until_ns; /* DRAIN's timeout */
-	uint64_t deadline_ns;    /* no wait goes on after it */
+	uint64_t deadline_ns;    /* no wait for callbacks goes on after it */
+	uint64_t own_until_ns;   /* nor one for the tick thread after this */
 };
 
 static uint64_t now(void)
@@ -262,7 +263,7 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 /* A whole turn in the mode that is asked for now, or a stricter one. */
 static int turn(const struct closer *c)
 {
-	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->deadline_ns)
+	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->own_until_ns)
 					 : drive_by_hand(c->service, c->deadline_ns);
 	if (tw__forked(c->service))
 		return -EPERM;
@@ -447,7 +448,7 @@ static int settle(const struct closer *c)
 static int stop(const struct closer *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
-	if (service->threaded && !tw__driver_stop(service, c->deadline_ns))
+	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
 		return -ETIMEDOUT;
 	quiet(service);
 	service->settled = true;
@@ -476,11 +477,12 @@ static bool would_wait_for_itself(const struct closer *c)
 static void set_deadlines(struct closer *c)
 {
 	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
-	if (c->options->mode != TW_CLOSE_DRAIN)
-		return;
-	c->deadline_ns = after(c->deadline_ns, DRAIN_GRACE_NS);
-	if (!c->service->clock->ops->runs)
+	if (c->options->mode == TW_CLOSE_DRAIN)
+		c->deadline_ns = after(c->deadline_ns, DRAIN_GRACE_NS);
+	if (c->options->mode == TW_CLOSE_DRAIN && !c->service->clock->ops->runs)
 		c->drain_until_ns = 0; /* nobody need advance the clock */
+	uint64_t own_ns = after(now(), OWN_GRACE_NS);
+	c->own_until_ns = own_ns > c->deadline_ns ? own_ns : c->deadline_ns;
 }
 
 int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)

@@ -18,7 +18,8 @@
  *   that was running       they answer TW_RUNNING and -EBUSY (from its own callback -ECANCELED): as after a cancel of its own a
  *                          series ends with that run and a one-shot cannot be re-armed
  * Members that were not running are **settled** later: their releases called, their slots given back. That begins within a tick, also if
- * the service sleeps, and is done in small pieces on the executor. With a manual drive it is done by tw_advance. So TW_GONE from
+ * the service sleeps, and is done in small pieces on the executor. With a manual drive it is done by tw_advance, a piece at a time: while
+ * any is left tw_next_expiry says "now" and the descriptor of tw_fd is readable. So TW_GONE from
  * tw_cancel does not say that a release has returned; tw_cancel_wait and tw_group_cancel_wait do. What these two find unsettled,
  * they settle themselves: they wait for nobody but those who run a callback or a release at that moment, and so the releases
  * may run on the calling thread. An executor that refuses is offered the settling again, also with TW_REFUSED_DROP; at close its caller does it.
@@ -76,7 +77,7 @@ struct tw_group_stats {
 	size_t size; /* in: sizeof(struct tw_group_stats) */
 	uint64_t
 	    members; /* timers that have not come to their end: pending, running, or cancelled and not settled yet */
-	uint64_t running; /* of these: callbacks or their releases under way */
+	uint64_t running; /* of these: callbacks under way, each with the release that follows it */
 };
 
 /*

@@ -8,7 +8,7 @@
  * service hands over, and what one thread submits, is begun in that order; timers and plain tasks take turns.
  *
  * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks. In a forked child
- * all calls answer -EPERM, but destroy, which frees the memory.
+ * all calls that can fail answer -EPERM, but destroy, which frees the memory.
  */
 #ifndef TICKWHEEL_POOL_H
 #define TICKWHEEL_POOL_H
@@ -45,7 +45,10 @@ struct tw_pool_config {
  */
 TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
 
-/* The pool as an executor of services; lives as long as the pool. NULL if pool is. */
+/*
+ * The pool as an executor, of services (tw_service_config) or of single timers (tw_task); lives as long as the pool. NULL if pool is. What
+ * single timers hand over shares the plain tasks' queue and bound.
+ */
 TW_API tw_executor *tw_pool_executor(tw_pool *pool);
 
 /*
@@ -66,7 +69,8 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
 
 /*
  * Refuses new tasks, settles the old, waits for those that run, ends the threads. told may be NULL. A second close waits for the
- * first and answers 0. 0. -EINVAL: NULL, unknown mode. -EBUSY: a service uses the pool; nothing changed. -EDEADLK: called
+ * first and answers 0. 0. -EINVAL: NULL, unknown mode. -EBUSY: it is the executor of a service; nothing changed
+ * (services that name it for some of their timers only are not counted: it must outlive them). -EDEADLK: called
  * by one of its workers.
  */
 TW_API int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg);
@@ -80,7 +84,7 @@ TW_API bool tw_pool_is_worker(const tw_pool *pool);
 struct tw_pool_stats {
 	size_t size; /* in: sizeof(struct tw_pool_stats) */
 	uint64_t workers;
-	uint64_t services;      /* that use it */
+	uint64_t services;      /* whose executor it is */
 	uint64_t queued;        /* plain tasks that wait, and batches of due timers that nobody has begun */
 	uint64_t running;       /* workers inside a callback or task */
 	uint64_t completed;     /* plain tasks that have returned (the timers' runs are in tw_stats) */

@@ -109,7 +109,8 @@ struct tw_service_config {
 	 * drives the service, at its next turn; the tick thread wakes up for it as long as anything runs. `seen` holds what
 	 * tw_liveness_get says of turns and runs, that run as the longest; nothing of what is overdue. on_stuck is bound by the rules
 	 * for callbacks that run inline: short, any call on the service but those that wait for the driver. A tick thread that is
-	 * stuck itself (in an inline callback, or in on_stuck) has nobody to tell: another thread asks tw_liveness_get. Both or none.
+	 * stuck itself (in an inline callback, or in on_stuck) has nobody to tell: another thread asks tw_liveness_get. With a manual drive
+	 * it is told in tw_advance, for which neither tw_fd nor tw_next_expiry asks. Both or none.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */
 	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
@@ -127,7 +128,8 @@ struct tw_service_config {
  * Makes a service. cfg may be NULL. *out is written on success only.
  * -EINVAL: out is NULL; a knob out of range; an unknown enum value; workers and executor both given.
  * -E2BIG: cfg->size is larger than the library knows and the tail is not zero. -ENOMEM. -EAGAIN or -EPERM: a thread
- * could not be made, or not with the wanted policy. -EPERM also: in a forked child, on a manual clock of the parent. -EMFILE, -ENFILE,
+ * could not be made, or not with the wanted policy. -EPERM also: in a forked child, on a manual clock or a pool of the parent. -ESHUTDOWN: the
+ * executor is a pool that is closed. -EMFILE, -ENFILE,
  * -ENOSPC: no descriptors for a tick thread on tw_clock_boottime(). Whatever fails, nothing is left behind.
  */
 TW_API int tw_service_create(tw_service **out, const struct tw_service_config *cfg);
@@ -144,13 +146,14 @@ enum tw_close_mode {
  *
  * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
  * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
- * the earlier ones wait for it, each as long as its own timeout allows.
+ * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_NO_WAIT too.
  *
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
  * on a manual clock, which nobody could advance; nothing has changed then.
- * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. For
- * TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
+ * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. With
+ * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least, so that
+ * TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
  * longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
  * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
  * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
@@ -313,7 +316,7 @@ struct tw_task {
 	/*
 	 * May be due up to so much later, to share a wake-up with others: it gets the roundest tick within slack (that with
 	 * the largest power of two in its number). 0 .. TW_MAX_DELAY_NS. A reset chooses anew from the new deadline. A series chooses for
-	 * each run, while its nominal instants stay what they are; with a slack as long as the period it misses some.
+	 * each run, while its nominal instants stay what they are; with a slack as long as the period it may miss some.
 	 */
 	uint64_t slack_ns;
 
@@ -440,7 +443,7 @@ TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
  * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
  * something earlier, filled a part of its queue, or cancelled much. To be watched for reading, level-triggered (epoll, poll, libuv,
  * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
- * budget was used up: then it stays readable. From close on it stays readable for good, and tw_advance answers -ESHUTDOWN: take it out of
+ * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_advance answers -ESHUTDOWN: take it out of
  * the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
  * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
  * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.

@@ -158,3 +158,21 @@ Test(real_close, beside_others_waits_and_agrees)
 		close_service(service);
 	}
 }
+
+/* No callback runs, so there is nothing to be patient for: a tick thread that is slow to answer is no reason. */
+Test(real_close, drop_needs_no_patience)
+{
+	for (int round = 0; round < 200; round++) {
+		tw_service *service;
+		tw_timer timer;
+		struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
+		static struct probe unused;
+		expect_eq(tw_service_create(&service, &cfg), 0);
+		for (int i = 0; i < 3; i++)
+			expect_eq(tw_schedule(service, HOUR, count_run, &unused, &timer), 0);
+		struct tw_close_options options = {.size = sizeof(options), .flags = round % 2 ? TW_CLOSE_NO_WAIT : 0};
+		expect_eq(tw_service_close_with(service, &options), 0);
+		expect_eq(stats_of(service).pending, 0);
+		expect_eq(tw_service_destroy(service), 0);
+	}
+}
