@@ -53,7 +53,8 @@
  *   G7  Callbacks may call anything; only calls that would wait for their own caller are refused.
  *   G8  A slow callback delays nobody as long as a worker is free or asleep (inline execution excepted).
  *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
- *       at most 8 per coarse bucket to move far timers nearer.
+ *       at most 8 per coarse bucket to move far timers nearer; and after a storm, once, some ten seconds of sleep later, a
+ *       few ticks in which memory goes back (G11).
  *   G10 Catching up after a stall costs what is due, not the ticks missed.
  *   G11 Cancelled timers cost no memory for long: the slot is free at once (of a member that ended with its group: once settled), what else they leave behind is bounded. After a storm, when
  *       more than twice of what is needed has been held for a second, memory goes back to the system, a little in each tick: records,

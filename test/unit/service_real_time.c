@@ -314,3 +314,22 @@ Test(real_time, a_distant_timer_wakes_nobody_now)
 	expect_le(stats_of(service).wakeups, before + 1);
 	close_service(service);
 }
+
+/* Memory that a storm has left over goes back much later, if nothing else wakes anybody. */
+Test(real_time, many_distant_timers_wake_nobody_now)
+{
+	tw_service *service = open_service(2);
+	tw_timer timer;
+	static struct shot unused;
+	unused = (struct shot){.service = service};
+	for (int i = 0; i < 100000; i++)
+		expect_eq(tw_schedule(service, HOUR, shoot, &unused, &timer), 0);
+	for (uint64_t i = 0; i < 100; i++) /* it ticks on for a while, and sees what is left over */
+		expect_eq(tw_schedule(service, i * MS, shoot, &unused, &timer), 0);
+	const struct timespec settle = {.tv_nsec = 300 * MS}, quiet = {.tv_sec = 1, .tv_nsec = 500 * MS};
+	nanosleep(&settle, NULL);
+	uint64_t before = stats_of(service).wakeups;
+	nanosleep(&quiet, NULL);
+	expect_le(stats_of(service).wakeups, before + 1);
+	expect_eq(tw_service_destroy(service), 0);
+}
