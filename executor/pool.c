@@ -234,13 +234,14 @@ static int start(tw_pool *pool, const struct tw_service_config *config)
 	return 0;
 }
 
-int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struct tw_service_config *config)
+int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned, const struct tw_service_config *config)
 {
 	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
 	if (!pool)
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
 	pool->executor.ops = &pool_ops;
+	pool->owned = owned;
 	pool->fork_generation = tw__fork_generation();
 	pool->worker_count = workers;
 	pool->workers = aligned_alloc(alignof(struct tw__worker), workers * sizeof *pool->workers);
@@ -286,7 +287,7 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 						  .stack_size = config.stack_size,
 						  .affinity = config.affinity,
 						  .affinity_size = config.affinity_size};
-	return r ? r : tw__pool_create(out, config.workers, config.queue, &threads);
+	return r ? r : tw__pool_create(out, config.workers, config.queue, false, &threads);
 }
 
 /* --------------------------------------------------------------------- stats */

@@ -6,8 +6,9 @@
 
 struct tw__source;
 
-/* A pool that belongs to one service, with the thread settings of its config. workers: 1 .. 1024. As tw_pool_create. */
-int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, const struct tw_service_config *config);
+/* With the thread settings of a service's config. workers: 1 .. 1024. owned: one service makes it for itself. As tw_pool_create. */
+int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned,
+		    const struct tw_service_config *config);
 
 /* The pool whose public face the executor is, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);

@@ -67,7 +67,7 @@ struct tw_pool {
 	pthread_mutex_t lock;     /* sources, users, closing */
 	unsigned users;           /* sources in use */
 	bool closed;
-	bool owned; /* a service made it for itself; constant once that has joined */
+	bool owned; /* a service made it for itself; constant */
 };
 
 /* The worker that the calling thread is, or NULL. */

@@ -77,7 +77,6 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 		tw_store_relaxed(&source->in_use, true);
 		source->owns_pool = owned;
 		pool->users++;
-		pool->owned |= owned;
 		*out = source;
 	}
 	pthread_mutex_unlock(&pool->lock);

@@ -24,7 +24,8 @@ static int choose_pool(const struct tw_service_config *config, tw_pool **pool, b
 	*owned = !config->executor;
 	if (!*owned)
 		return 0;
-	return tw__pool_create(pool, config->workers ? config->workers : tw__usable_cpus(), OWN_POOLS_QUEUE, config);
+	return tw__pool_create(pool, config->workers ? config->workers : tw__usable_cpus(), OWN_POOLS_QUEUE, true,
+			       config);
 }
 
 static int join_pool(struct tw_service_config *config, struct tw__source **source)
