@@ -56,10 +56,11 @@
  *       at most 8 per coarse bucket to move far timers nearer; and after a storm, once, some ten seconds of sleep later, a
  *       few ticks in which memory goes back (G11).
  *   G10 Catching up after a stall costs what is due, not the ticks missed.
- *   G11 Cancelled timers cost no memory for long: the slot is free at once (of a member that ended with its group: once settled), what else they leave behind is bounded. After a storm, when
- *       more than twice of what is needed has been held for a second, memory goes back to the system, a little in each tick: records,
- *       side records, entries, lanes; all but 8 bytes for each slot ever used, which make old handles harmless (G5). A tick
- *       thread ticks until that is done; a manually driven service does it in its turns.
+ *   G11 Cancelled timers cost no memory for long: the slot is free at once (of a member that ended with its group: once
+ *       settled), what else they leave behind is bounded. After a storm, when more than twice of what is needed has been held
+ *       for a second (ten more, if nothing wakes the tick thread), memory goes back to the system, a little in each tick:
+ *       records, side records, entries, lanes; all but 8 bytes for each slot ever used, which make old handles harmless (G5).
+ *       A tick thread ticks until that is done; a manually driven service does it in its turns.
  *   G12 No spikes: moving far timers nearer and sweeping dead ones is spread over the ticks.
  *   G13 Manners: the service's threads block all signals but those that report their own faults, carry names, and take
  *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).

@@ -41,8 +41,8 @@ struct tw__local {
 	struct tw__magazine magazine;
 	struct tw__option_cache options;
 	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
-	uint64_t
-	    counted_ns; /* what it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6) */
+	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
+	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
 
 	/* Written by its thread, read by statistics. */

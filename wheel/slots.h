@@ -109,8 +109,7 @@ struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__note *notes;
-	uint32_t *
-	    reached; /* the driver's: a generation the slot is known to have reached; earlier ones are dead (sweep.c) */
+	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
 	struct tw__option *options;
 	uint32_t end;             /* indices below it are addresses; 0 is never used */
 	uint32_t base_generation; /* handles carry the word's generation plus this */

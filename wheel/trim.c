@@ -93,7 +93,7 @@ static bool give_slots(tw_service *service)
 {
 	int given = 0;
 	uint32_t *top = &service->trim_slots;
-	for (int i = 0; i<LOOKS_A_STEP && * top> 0 && given < BLOCKS_A_STEP; i++) {
+	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_slots(service), 1))
 			return false;
 		given += tw__slots_give(&service->slots, --*top);
@@ -105,7 +105,7 @@ static bool give_options(tw_service *service)
 {
 	int given = 0;
 	uint32_t *top = &service->trim_options;
-	for (int i = 0; i<LOOKS_A_STEP && * top> 0 && given < BLOCKS_A_STEP; i++) {
+	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_options(service), 1))
 			return false;
 		given += tw__options_give(&service->slots, --*top);

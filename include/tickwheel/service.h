@@ -152,9 +152,9 @@ enum tw_close_mode {
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
  * on a manual clock, which nobody could advance; nothing has changed then.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. With
- * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least, so that
- * TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what then is left is dropped, and callbacks that run are waited for a second
- * longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
+ * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,
+ * so that TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what
+ * then is left is dropped, and callbacks that run are waited for a second longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
  * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
  * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
  *
@@ -443,8 +443,8 @@ TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
  * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
  * something earlier, filled a part of its queue, or cancelled much. To be watched for reading, level-triggered (epoll, poll, libuv,
  * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
- * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_advance answers -ESHUTDOWN: take it out of
- * the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
+ * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_advance
+ * answers -ESHUTDOWN: take it out of the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
  * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
  * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.
  * Not negative: the descriptor. -EINVAL: NULL; the service has a tick thread; a manual clock, of which no descriptor could
