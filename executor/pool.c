@@ -20,6 +20,7 @@
 #include "executor/pool_parts.h"
 #include "mpsc/futex.h"
 #include "wheel/spawn.h"
+#include "wheel/work.h"
 
 enum { DOOR_CLOSED = 1, DOOR_WITHIN = 2, TIMED_ONE_IN = 16 };
 
@@ -93,11 +94,18 @@ bool tw_pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
+/* What a layer above wants run (work.h), as a plain task. */
+static void run_work(void *work)
+{
+	tw__work_run(work);
+}
+
 /* Batches for the public face: from services whose own executor is another. */
 static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	(void)n;
-	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){NULL, batch, 0});
+	tw_fn *fn = tw__batch_is_work(batch) ? run_work : NULL;
+	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){fn, batch, 0});
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
@@ -157,7 +165,7 @@ static void shut_door(tw_pool *pool)
 static int begin_close(tw_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	int r = pool->users ? -EBUSY : !pool->closed;
+	int r = pool->users || pool->holders ? -EBUSY : !pool->closed;
 	if (r == 1)
 		pool->closed = true;
 	pthread_mutex_unlock(&pool->lock);

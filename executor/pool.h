@@ -25,6 +25,13 @@ tw_executor *tw__source_executor(struct tw__source *source);
 /* The service is settled: nothing of it is queued or runs. Destroys the pool if it was the service's own. NULL does nothing. */
 void tw__pool_leave(struct tw__source *source);
 
+/* Something that is no service begins to run work on the pool, which refuses to close until it lets go. 0, -ESHUTDOWN, -EPERM. */
+int tw__pool_hold(tw_pool *pool);
+void tw__pool_let_go(tw_pool *pool);
+
+/* Which of the pool's faces takes submits from any thread: for a service's own face that of its pool; any other executor is its own. */
+tw_executor *tw__shared_executor(tw_executor *executor);
+
 /* In a forked child, where no worker is: frees the pool if it was the service's own. NULL does nothing. */
 void tw__pool_leave_forked(struct tw__source *source);
 

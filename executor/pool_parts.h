@@ -66,6 +66,7 @@ struct tw_pool {
 	uint32_t fork_generation; /* of the process that made it */
 	pthread_mutex_t lock;     /* sources, users, closing */
 	unsigned users;           /* sources in use */
+	unsigned holders;         /* strands and the like that run on it; under the lock */
 	bool closed;
 	bool owned; /* a service made it for itself; constant */
 };

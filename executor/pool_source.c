@@ -107,3 +107,28 @@ void tw__pool_leave_forked(struct tw__source *source)
 	if (source && source->owns_pool)
 		tw__pool_free(source->pool);
 }
+
+tw_executor *tw__shared_executor(tw_executor *executor)
+{
+	return executor->ops == &source_ops ? tw_pool_executor(((struct tw__source *)executor)->pool) : executor;
+}
+
+/* -------------------------------------------------------------------- holders */
+
+int tw__pool_hold(tw_pool *pool)
+{
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	pthread_mutex_lock(&pool->lock);
+	bool closed = pool->closed;
+	pool->holders += !closed;
+	pthread_mutex_unlock(&pool->lock);
+	return closed ? -ESHUTDOWN : 0;
+}
+
+void tw__pool_let_go(tw_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->holders--;
+	pthread_mutex_unlock(&pool->lock);
+}

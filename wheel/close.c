@@ -30,6 +30,7 @@
 #include <limits.h>
 #include <time.h>
 
+#include "wheel/work.h"
 #include "wheel/driver.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
@@ -502,6 +503,8 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options, 
 	struct closer c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || would_wait_for_itself(&c))
 		return -EDEADLK;
+	if (!tw__service_forbid_holds(service))
+		return -EBUSY;
 	set_deadlines(&c);
 	int r = STEP_ASIDE;
 	for (bool first = true; r == STEP_ASIDE; first = false) {

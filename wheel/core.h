@@ -10,6 +10,7 @@
  *     close.c core.c                birth and end
  *     stats.c inspect.c liveness.c  looking on
  *     batch.c                       many schedules in one
+ *     work.c                        what the layers above want run, by the same face (work.h)
  *     trim.c cold.c                 memory goes back after a storm
  *
  * The driver is whoever holds `driving`. There is one at a time, and it alone touches the wheel, the notes and the gate's word.
@@ -123,6 +124,11 @@ struct tw_service {
 	_Atomic uint64_t cancelled_without_lane, dropped_without_lane; /* by threads that could not be attached */
 	_Atomic uint32_t finish_bell; /* moves on when a run finishes that someone waits for */
 
+	/* The layers above; see work.h. */
+	_Atomic(struct tw__work *) works; /* a stack: for the driver to offer, or to run */
+	struct tw__work *works_kept;      /* the driver's: refused, to be offered again in the next tick; in order */
+	_Atomic uint32_t holders;         /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
+
 	/* Closing; see close.c. */
 	_Atomic uint32_t close_lock;
 	_Atomic uint32_t newcomers; /* closers that the one with the lock is to let in */
@@ -143,6 +149,7 @@ struct tw_service {
 };
 
 #define TW__CLOSER_WAITS (UINT32_C(1) << 31)
+#define TW__HOLDERS_CLOSED (UINT32_C(1) << 31)
 
 /* ------------------------------------------------------------------- core.c */
 

@@ -19,6 +19,7 @@
 #include "wheel/run.h"
 #include "wheel/spawn.h"
 #include "wheel/trim.h"
+#include "wheel/work.h"
 
 enum {
 	BUSY_ENTRIES = 32,   /* a turn that drains so many for each tick since the last one is no quiet one */
@@ -270,9 +271,10 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
+	turn.done = tw__works_offer(service);
 	if (tw_likely(!dropping(service))) {
 		tw__groups_collect(service);
-		turn.done = deliver_all(service, local, budget);
+		turn.done += deliver_all(service, local, turn.done < budget ? budget - turn.done : 0);
 	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
 	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) ||
@@ -353,7 +355,7 @@ static bool requested(tw_service *service)
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
 	       tw_load_seq_cst(&service->stopping) ||
 	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
-	       (!dropping(service) && tw__groups_waiting(&service->groups));
+	       (!dropping(service) && tw__groups_waiting(&service->groups)) || tw__works_waiting(service);
 }
 
 /*
@@ -383,7 +385,7 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool unfinished = turn->again || (!dropping(service) && tw__any_ready(service)) || service->trimming ||
-			  tw__sweep_under_way(service);
+			  service->works_kept || tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);

@@ -1,6 +1,7 @@
 #include "wheel/loop.h"
 
 #include "wheel/driver.h"
+#include "wheel/work.h"
 
 enum { PLAN_BUDGET = 8192 /* entries looked at for a plan before it is put off until the next tick */ };
 
@@ -26,7 +27,8 @@ static void note(tw_service *service, const struct tw__turn *turn, size_t budget
 	bool stopped = tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
 	bool catching_up = tw_exchange_acquire(&loop->catching_up, 0);
 	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);
-	loop->soon = turn->again || tw__any_ready(service) || service->trimming || tw__groups_waiting(&service->groups);
+	loop->soon = turn->again || tw__any_ready(service) || service->trimming || service->works_kept ||
+		     tw__groups_waiting(&service->groups);
 }
 
 /* Takes what has come into the lanes since. */
@@ -42,7 +44,7 @@ static void gather(tw_service *service)
 static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->loop;
-	if (loop->at_once || service->wheel.late.count)
+	if (loop->at_once || service->wheel.late.count || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))
@@ -66,7 +68,9 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
-	if (tw__driver_any_unread(service) || tw__groups_waiting(&service->groups)) { /* P2, P4; K5 of group.h */
+	bool asked =
+	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* K5 of group.h, X2 of work.h */
+	if (tw__driver_any_unread(service) || asked) {                          /* P2, P4 */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
 	}
@@ -106,7 +110,8 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	do {
 		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->loop.soon || tw__groups_waiting(&service->groups) || plan.tick < service->wheel.next)
+	if (service->loop.soon || tw__groups_waiting(&service->groups) || tw__works_waiting(service) ||
+	    plan.tick < service->wheel.next)
 		plan.tick = service->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }

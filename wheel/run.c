@@ -7,6 +7,7 @@
 #include "wheel/liveness.h"
 #include "wheel/member.h"
 #include "wheel/timing.h"
+#include "wheel/work.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
@@ -450,6 +451,8 @@ int tw_run_one(tw_batch *batch)
 {
 	if (!batch)
 		return -EINVAL;
+	if (tw_unlikely(tw__batch_is_work(batch)))
+		return tw__work_run((struct tw__work *)(void *)batch);
 	tw_service *service = tw__batch_service(batch);
 	if (tw__forked(service))
 		return -EPERM;
@@ -474,6 +477,10 @@ void tw_run_drop(tw_batch *batch)
 {
 	if (!batch)
 		return;
+	if (tw_unlikely(tw__batch_is_work(batch))) {
+		tw__work_drop((struct tw__work *)(void *)batch);
+		return;
+	}
 	tw_service *service = tw__batch_service(batch);
 	if (tw__forked(service))
 		return;

@@ -150,7 +150,8 @@ enum tw_close_mode {
  *
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
- * on a manual clock, which nobody could advance; nothing has changed then.
+ * on a manual clock, which nobody could advance; nothing has changed then. -EBUSY: strands, schedulers and the like still use it;
+ * nothing has changed then either.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. With
  * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,
  * so that TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what
@@ -197,7 +198,7 @@ TW_API int tw_service_close_with(tw_service *service, const struct tw_close_opti
 /*
  * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
  * dropped), waits without bound, and frees everything. May not race with any
- * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks.
+ * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks, or -EBUSY as tw_service_close.
  * In a forked child: frees without closing, releases are not called. 0.
  */
 TW_API int tw_service_destroy(tw_service *service);

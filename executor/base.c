@@ -1,0 +1,24 @@
+#include "executor/base.h"
+
+#include "executor/pool.h"
+
+int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
+{
+	int r = tw__service_hold(service);
+	if (r)
+		return r;
+	*base = (struct tw__base){service, tw__shared_executor(executor ? executor : service->executor)};
+	tw_pool *pool = tw__pool_of(base->executor);
+	r = pool ? tw__pool_hold(pool) : 0;
+	if (r)
+		tw__service_let_go(service);
+	return r;
+}
+
+void tw__base_let_go(const struct tw__base *base)
+{
+	tw_pool *pool = tw__pool_of(base->executor);
+	if (pool)
+		tw__pool_let_go(pool); /* first: a pool of the service's own ends with it */
+	tw__service_let_go(base->service);
+}
