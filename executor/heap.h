@@ -89,17 +89,30 @@ static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct
 	tw__heap_put(heap, hole, node);
 }
 
-/* Of the children that begin at `first`, the one to leave first. */
-static inline uint32_t tw__heap_first_child(const struct tw__heap *heap, uint32_t first, unsigned shape)
+/*
+ * Of the children that begin at `first`, the one to leave first. Two functions, not one that asks in its loop: compilers then choose
+ * without a branch, whose guess would be wrong half the time.
+ */
+static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_t first, unsigned shape)
 {
-	uint32_t best = first, end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	uint32_t best = first,
+		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
 	int64_t key = heap->nodes[first].key;
 	for (uint32_t child = first + 1; child < end; child++) {
 		bool before = heap->nodes[child].key < key;
-		if (TW__HEAP_BY_ID(shape) && heap->nodes[child].key == key)
-			before = tw__heap_id(heap->nodes[child].entry) < tw__heap_id(heap->nodes[best].entry);
 		key = before ? heap->nodes[child].key : key;
 		best = before ? child : best;
+	}
+	return best;
+}
+
+static inline uint32_t tw__heap_least_child_by_id(const struct tw__heap *heap, uint32_t first, unsigned shape)
+{
+	uint32_t best = first,
+		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	for (uint32_t child = first + 1; child < end; child++) {
+		bool before = tw__heap_before(heap->nodes[child], heap->nodes[best], shape);
+		best ^= (best ^ child) & -(uint32_t)before;
 	}
 	return best;
 }
@@ -107,7 +120,8 @@ static inline uint32_t tw__heap_first_child(const struct tw__heap *heap, uint32_
 static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
 {
 	for (uint32_t first; (first = TW__HEAP_ARITY(shape) * hole + 1) < heap->count;) {
-		uint32_t child = tw__heap_first_child(heap, first, shape);
+		uint32_t child = TW__HEAP_BY_ID(shape) ? tw__heap_least_child_by_id(heap, first, shape)
+						       : tw__heap_least_child(heap, first, shape);
 		if (!tw__heap_before(heap->nodes[child], node, shape))
 			break;
 		tw__heap_put(heap, hole, heap->nodes[child]);

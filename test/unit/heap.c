@@ -128,7 +128,8 @@ static void model_add(struct model *model, unsigned item, int64_t key)
 {
 	unsigned at = model->count++;
 	for (; at > 0; at--) {
-		if (model->sorted[at - 1].key < key || (model->sorted[at - 1].key == key && model->sorted[at - 1].item < item))
+		if (model->sorted[at - 1].key < key ||
+		    (model->sorted[at - 1].key == key && model->sorted[at - 1].item < item))
 			break;
 		model->sorted[at] = model->sorted[at - 1];
 	}
@@ -149,7 +150,8 @@ static void check(const struct model *model, unsigned shape)
 	cr_assert_eq(heap.count, model->count);
 	for (uint32_t i = 0; i < heap.count; i++) {
 		cr_assert_eq(heap.nodes[i].entry->place, i);
-		cr_assert(i == 0 || !tw__heap_before(heap.nodes[i], heap.nodes[(i - 1) / TW__HEAP_ARITY(shape)], shape));
+		cr_assert(i == 0 ||
+			  !tw__heap_before(heap.nodes[i], heap.nodes[(i - 1) / TW__HEAP_ARITY(shape)], shape));
 	}
 	if (model->count)
 		cr_assert_eq(tw__heap_peek(&heap), &items[model->sorted[0].item]);
