@@ -82,6 +82,7 @@
 #define TICKWHEEL_H
 
 #include "tickwheel/clock.h"
+#include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
 #include "tickwheel/pool.h"
