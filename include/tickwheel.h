@@ -86,6 +86,7 @@
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
 #include "tickwheel/pool.h"
+#include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"
