@@ -33,23 +33,22 @@ void plain_register(struct plain_test *test);
 
 __attribute__((noreturn)) void plain_failed(const char *file, int line, const char *condition, const char *format, ...);
 
-#define PLAIN_ADD(suite_name, test_name, of_suite, of_test, function, ...)                                             \
-	__attribute__((constructor)) static void plain_add_##suite_name##_##test_name(void)                            \
-	{                                                                                                              \
-		static struct plain_test test = {NULL, of_suite, of_test, function, {__VA_ARGS__}};                    \
-		plain_register(&test);                                                                                 \
+#define PLAIN_ADD(suite_name, test_name, of_suite, of_test, function, ...)                          \
+	__attribute__((constructor)) static void plain_add_##suite_name##_##test_name(void)         \
+	{                                                                                           \
+		static struct plain_test test = {NULL, of_suite, of_test, function, {__VA_ARGS__}}; \
+		plain_register(&test);                                                              \
 	}
 
-#define Test(suite_name, test_name, ...)                                                                               \
-	static void plain_##suite_name##_##test_name(void);                                                            \
-	PLAIN_ADD(suite_name, test_name, #suite_name, #test_name, plain_##suite_name##_##test_name, __VA_ARGS__)       \
+#define Test(suite_name, test_name, ...)                                                                         \
+	static void plain_##suite_name##_##test_name(void);                                                      \
+	PLAIN_ADD(suite_name, test_name, #suite_name, #test_name, plain_##suite_name##_##test_name, __VA_ARGS__) \
 	static void plain_##suite_name##_##test_name(void)
 
 #define TestSuite(suite_name, ...) PLAIN_ADD(suite_name, whole_suite, #suite_name, NULL, NULL, __VA_ARGS__)
 
 /* The format is a string literal, or left out. */
-#define PLAIN_CHECK(holds, text, ...) \
-	((holds) ? (void)0 : plain_failed(__FILE__, __LINE__, text, "" __VA_ARGS__))
+#define PLAIN_CHECK(holds, text, ...) ((holds) ? (void)0 : plain_failed(__FILE__, __LINE__, text, "" __VA_ARGS__))
 
 #define cr_assert(condition, ...) PLAIN_CHECK(condition, #condition, __VA_ARGS__)
 #define cr_assert_not(condition, ...) PLAIN_CHECK(!(condition), "not " #condition, __VA_ARGS__)
