@@ -1,6 +1,7 @@
 # tickwheel: `make help` lists the targets.
 #
 # Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands.
+# What proves it (make check and the like) stands in test/checks.mk.
 
 MODE    ?= release
 SECONDS ?= 20
@@ -19,6 +20,20 @@ opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
 # Concurrency Kit's inline assembly is invisible to the sanitizers; its port to compiler builtins is not.
 opt_asan    += -DCK_USE_CC_BUILTINS=1
 opt_tsan    += -DCK_USE_CC_BUILTINS=1
+
+# Hardening of what others load: test/hardened.sh looks whether it has arrived in the library.
+machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+hard_x86_64  := -fcf-protection
+hard_aarch64 := -mbranch-protection=standard
+hard := -fstack-protector-strong -fstack-clash-protection $(hard_$(machine))
+opt_release += $(hard) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+opt_debug   += $(hard)
+# Modes for the checks' own builds; each stands beside the others in build/.
+opt_clang    := -O2 -DNDEBUG
+opt_gcc      := -O2 -DNDEBUG -Werror
+opt_fuzz     := -O1 -g -DTW_DEBUG -DCK_USE_CC_BUILTINS=1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCK_USE_CC_BUILTINS=1
+opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
@@ -83,7 +98,7 @@ $B/libtickwheel.so: $(shared)
 
 $(shared): $(lib_o) tickwheel.map
 	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=tickwheel.map -Wl,-z,nodelete \
-		-Wl,-z,relro,-z,now $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
+		-Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
 
 # ------------------------------------------------------------------ programs
 
@@ -170,7 +185,7 @@ check-bench: deps-build+bench ## the bench's options, files, comparison and page
 	$(again) $B/bench/bench
 	$(Q)test/bench.sh $B/bench/bench
 
-check: check-includes check-format test check-install check-man check-musl ## the cheap checks, and the tests
+include test/checks.mk
 
 check-includes: deps-build ## arrows between folders point one way
 	$(again) $(lib_o)

@@ -9,7 +9,7 @@
  *
  * Pairing table
  *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries.
- *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home.
+ *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
  *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
  *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).
  *   R5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
