@@ -44,6 +44,7 @@ shared  := $B/libtickwheel.so.$(SOVERSION)
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))) \
                $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
+cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check check-includes check-format format clean
@@ -101,6 +102,11 @@ $B/test/stress%: $B/test/stress%.o $(lib)
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
+$B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic -Iinclude -pthread -MMD -MP \
+		-o $@ $< $(lib) $(ck_libs)
+
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
@@ -142,12 +148,13 @@ demo: deps-build+demo ## a real server under load, its timeouts made with this l
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
 	$(Q)$B/test/opened $B/libtickwheel.so
+	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
@@ -184,10 +191,10 @@ check-includes: deps-build ## arrows between folders point one way
 	$(Q)test/includes.sh $B
 
 check-format: deps-check ## the code is formatted
-	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: ok"
+	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"
 
 format: deps-check ## formats the code
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
 clean: ## removes build/
 	$(Q)rm -rf build
