@@ -68,6 +68,12 @@ quietly $CC -o "$work/static" "$work/program.c" $(pkg-config --cflags tickwheel)
 	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
 runs "$work/static"
 
+if command -v "${CXX:-c++}" >/dev/null 2>&1; then
+	echo '#include <tickwheel.hpp>' >"$work/program.cpp"
+	# shellcheck disable=SC2046
+	quietly "${CXX:-c++}" -std=c++17 -Werror -fsyntax-only $(pkg-config --cflags tickwheel) "$work/program.cpp" || fail "C++"
+fi
+
 by_cmake=
 if command -v cmake >/dev/null 2>&1; then
 	mkdir "$work/project"
