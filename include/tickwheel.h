@@ -84,6 +84,7 @@
 #include "tickwheel/clock.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
