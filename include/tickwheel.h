@@ -87,6 +87,7 @@
 #include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/service.h"
+#include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"
 
