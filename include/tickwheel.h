@@ -85,9 +85,11 @@
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
+#include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"
 
