@@ -85,6 +85,7 @@
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
 #include "tickwheel/pool.h"
+#include "tickwheel/scheduler.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"
