@@ -170,7 +170,7 @@ check-bench: deps-build+bench ## the bench's options, files, comparison and page
 	$(again) $B/bench/bench
 	$(Q)test/bench.sh $B/bench/bench
 
-check: check-includes check-format test ## the cheap checks, and the tests
+check: check-includes check-format test check-install check-man check-musl ## the cheap checks, and the tests
 
 check-includes: deps-build ## arrows between folders point one way
 	$(again) $(lib_o)
@@ -184,5 +184,7 @@ format: deps-check ## formats the code
 
 clean: ## removes build/
 	$(Q)rm -rf build
+
+include packaging/install.mk
 
 -include $(shell find build -name '*.d' 2>/dev/null)

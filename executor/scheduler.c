@@ -79,7 +79,7 @@ static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 					     .fn = timer_fired,
 					     .arg = scheduler,
 					     .when_ns = (uint64_t)at_ns,
-					     .flags = TW_TASK_AT,
+					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
 					     .release = timer_ended};
 		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
 		scheduler->timers_out += r == 0;
@@ -194,10 +194,8 @@ void tw__scheduler_came_home(tw_scheduler *scheduler)
 /* ------------------------------------------------------------------------ birth */
 
 static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
-    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),
-    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
-    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),
-    [TW_PRIORITY_LOW] = INT64_C(10000000000),
+    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
+    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),     [TW_PRIORITY_LOW] = INT64_C(10000000000),
     [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
 };
 
@@ -214,7 +212,8 @@ static bool timeouts_are_good(const struct tw_scheduler_config *config)
 
 static bool is_good(const struct tw_scheduler_config *config)
 {
-	if ((unsigned)config->host > TW_HOST_MANUAL || config->max_tasks > TW__NODES_MAX || config->slice_ns > (uint64_t)MOST_NS)
+	if ((unsigned)config->host > TW_HOST_MANUAL || config->max_tasks > TW__NODES_MAX ||
+	    config->slice_ns > (uint64_t)MOST_NS)
 		return false;
 	if (config->log_events > MOST_EVENTS || config->reserved || !timeouts_are_good(config))
 		return false;
@@ -273,7 +272,8 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
 	struct tw_scheduler_event *events = config.log_events ? calloc(config.log_events, sizeof *events) : NULL;
-	r = !scheduler || (config.log_events && !events) ? -ENOMEM : tw__base_hold(&scheduler->base, service, config.executor);
+	r = !scheduler || (config.log_events && !events) ? -ENOMEM
+							 : tw__base_hold(&scheduler->base, service, config.executor);
 	if (r) {
 		free(events);
 		free(scheduler);
@@ -292,7 +292,8 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 static bool would_wait_for_itself(const tw_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host != TW__HOST_IDLE && pool && tw_pool_is_worker(pool);
+	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host != TW__HOST_IDLE && pool &&
+	       tw_pool_is_worker(pool);
 }
 
 /* The lock is held; free while done functions are told. The one that runs is not touched. */
@@ -304,17 +305,14 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 			tw__scheduler_forget(scheduler, task);
 			continue;
 		}
-		tw_scheduler_done_fn *done = task->done;
-		void *arg = task->arg;
+		struct tw__ending ending = tw__ending_of(task);
 		scheduler->stats.dropped++;
 		if (scheduler->events)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
 		tw__node_put(&scheduler->nodes, &task->node);
-		if (done) {
-			pthread_mutex_unlock(&scheduler->lock);
-			done(arg, TW_FATE_DROPPED, -ESHUTDOWN);
-			pthread_mutex_lock(&scheduler->lock);
-		}
+		pthread_mutex_unlock(&scheduler->lock);
+		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
+		pthread_mutex_lock(&scheduler->lock);
 	}
 }
 
@@ -365,7 +363,7 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 		return -EINVAL;
 	if (tw__forked(scheduler->base.service))
 		return -EPERM;
-	if (tw__scheduler_in_turn(scheduler))
+	if (tw__scheduler_is_inside(scheduler))
 		return -EDEADLK;
 	pthread_mutex_lock(&scheduler->lock);
 	if (!would_wait_for_itself(scheduler)) {
@@ -391,7 +389,7 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 {
 	if (!scheduler)
 		return 0;
-	if (tw__scheduler_in_turn(scheduler))
+	if (tw__scheduler_is_inside(scheduler))
 		return -EDEADLK;
 	if (tw__forked(scheduler->base.service)) {
 		free_all(scheduler);

@@ -27,6 +27,7 @@
 #include "executor/heap.h"
 #include "executor/nodes.h"
 #include "tickwheel/scheduler.h"
+#include "wheel/context.h"
 
 struct tw__task {
 	struct tw__node node;
@@ -34,6 +35,7 @@ struct tw__task {
 	tw_turn_fn *fn;            /* NULL: running, or cleared */
 	void *arg;
 	tw_scheduler_done_fn *done;
+	void *context; /* of the poster (wheel/context.h) */
 	const char *name;
 	int64_t expiration_ns;
 	uint8_t priority;
@@ -41,6 +43,12 @@ struct tw__task {
 	bool cancelled; /* while running */
 	bool delayed;   /* in the timer heap */
 	bool begun;     /* has had a turn */
+};
+
+/* Whom to tell of a task's end, when the lock is free. All zero: nobody. */
+struct tw__ending {
+	tw_scheduler_done_fn *done;
+	void *arg, *context;
 };
 
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
@@ -57,13 +65,19 @@ struct tw_scheduler {
 	pthread_cond_t home; /* closed, and something has come home: host, timer or retry */
 	struct tw__heap tasks, timers;
 	uint64_t last_number;
+	/* Whom to tell of a task's end, when the lock is free. All zero: nobody. */
+	struct tw__ending {
+		tw_scheduler_done_fn *done;
+		void *arg, *context;
+	};
+
 	enum tw__host_state host;
 	bool paused, closed, retrying;
 	bool timer_set;
 	tw_timer timer;
 	int64_t timer_ns;
-	uint32_t timers_out; /* host timers whose callbacks will come, the stale ones too */
-	uint32_t waiters;    /* in close */
+	uint32_t timers_out;     /* host timers whose callbacks will come, the stale ones too */
+	uint32_t waiters;        /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;
@@ -76,10 +90,20 @@ struct tw_scheduler {
 /* What is being run on this thread, innermost first. */
 struct tw__turn_frame {
 	struct tw__turn_frame *outer;
-	tw_scheduler *scheduler;
+	const tw_scheduler *scheduler;
+	bool turn; /* else a done function of a task that was not run to its end */
 };
 
-bool tw__scheduler_in_turn(const tw_scheduler *scheduler);
+static inline struct tw__ending tw__ending_of(const struct tw__task *task)
+{
+	return (struct tw__ending){task->done, task->arg, task->context};
+}
+
+/* Not under the lock: calls the done function, and gives the context back. */
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result);
+
+/* The calling thread is in one of its turns or done functions. */
+bool tw__scheduler_is_inside(const tw_scheduler *scheduler);
 
 static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
 {
@@ -130,11 +154,11 @@ void tw__scheduler_host_called(struct tw__work *work);
 
 /* ------------------------------------------------ under the lock, scheduler_log.c */
 
-void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind, int64_t now_ns,
-			      int result);
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
+			      int64_t now_ns, int result);
 
-static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
-				     int64_t now_ns, int result)
+static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task,
+				     enum tw_scheduler_event_kind kind, int64_t now_ns, int result)
 {
 	if (tw_unlikely(scheduler->events != NULL))
 		tw__scheduler_log_slowly(scheduler, task, kind, now_ns, result);

@@ -34,8 +34,8 @@ int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *o
 
 /* -------------------------------------------------------------------------- log */
 
-void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind, int64_t now_ns,
-			      int result)
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
+			      int64_t now_ns, int result)
 {
 	scheduler->events[scheduler->event_count++ % scheduler->config.log_events] = (struct tw_scheduler_event){
 	    .at_ns = (uint64_t)now_ns,
@@ -76,7 +76,8 @@ int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *
 
 /* ------------------------------------------------------------------------ trace */
 
-static const char *const priority_names[TW_PRIORITIES] = {"none", "immediate", "user-blocking", "normal", "low", "idle"};
+static const char *const priority_names[TW_PRIORITIES] = {"none",   "immediate", "user-blocking",
+							  "normal", "low",       "idle"};
 
 static void put_string(FILE *out, const char *string)
 {
@@ -116,7 +117,8 @@ static void put_head(FILE *out, const struct tw_scheduler_event *event, char pha
 
 static void put_turn(FILE *out, const struct tw_scheduler_event *begin, const struct tw_scheduler_event *end)
 {
-	static const char *const ends[] = {[TW_EVENT_SUSPEND] = "again", [TW_EVENT_DONE] = "done", [TW_EVENT_ERROR] = "error"};
+	static const char *const ends[] = {
+	    [TW_EVENT_SUSPEND] = "again", [TW_EVENT_DONE] = "done", [TW_EVENT_ERROR] = "error"};
 	put_head(out, begin, 'X', begin->at_ns);
 	put_us(out, "dur", end->at_ns > begin->at_ns ? end->at_ns - begin->at_ns : 0);
 	fprintf(out, ",\"args\":{\"task\":%" PRIu64 ",\"end\":\"%s\"", begin->task, ends[end->kind]);
@@ -153,7 +155,8 @@ static void put_rows(FILE *out)
 	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out);
 	fputs("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"scheduler\"}}", out);
 	for (int priority = TW_PRIORITY_IMMEDIATE; priority < TW_PRIORITIES; priority++)
-		fprintf(out, ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+		fprintf(out,
+			",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
 			priority, priority_names[priority]);
 }
 

@@ -97,6 +97,14 @@ static int64_t add(int64_t instant_ns, int64_t span_ns)
 	return __builtin_add_overflow(instant_ns, span_ns, &sum) ? INT64_MAX : sum;
 }
 
+/* What was found out before the lock is taken. */
+struct request {
+	const struct tw_scheduler_post *post;
+	int64_t start_ns;
+	void *context;
+	tw_scheduler_task *out;
+};
+
 static int make_room(tw_scheduler *scheduler, bool delayed)
 {
 	int r = tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1); /* I4 */
@@ -105,15 +113,17 @@ static int make_room(tw_scheduler *scheduler, bool delayed)
 	return r;
 }
 
-static void fill(const tw_scheduler *scheduler, struct tw__task *task, const struct tw_scheduler_post *post, int64_t start_ns)
+static void fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
 {
+	const struct tw_scheduler_post *post = request->post;
 	enum tw_priority priority = tw__priority_known(post->priority);
 	int64_t timeout_ns = post->flags & TW_POST_TIMEOUT ? post->timeout_ns : scheduler->config.timeout_ns[priority];
 	task->fn = post->fn;
 	task->arg = post->arg;
 	task->done = post->done;
+	task->context = request->context;
 	task->name = post->name;
-	task->expiration_ns = add(start_ns, timeout_ns);
+	task->expiration_ns = add(request->start_ns, timeout_ns);
 	task->priority = (uint8_t)priority;
 	task->running = task->cancelled = task->begun = false;
 	task->delayed = post->delay_ns != 0;
@@ -130,18 +140,17 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 }
 
 /* The lock is held. *call_host: tw__scheduler_call_host is to follow. */
-static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct tw_scheduler_post *post, int64_t start_ns,
-		  tw_scheduler_task *out, bool *call_host)
+static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
 {
 	if (scheduler->closed)
 		return -ESHUTDOWN;
-	int r = make_room(scheduler, post->delay_ns != 0);
+	int r = make_room(scheduler, request->post->delay_ns != 0);
 	if (r)
 		return r;
-	fill(scheduler, task, post, start_ns);
-	if (out)
-		*out = (tw_scheduler_task){tw__node_handle(&task->node)};
-	push(scheduler, task, start_ns);
+	fill(scheduler, task, request);
+	if (request->out)
+		*request->out = (tw_scheduler_task){tw__node_handle(&task->node)};
+	push(scheduler, task, request->start_ns);
 	*call_host = tw__scheduler_settle(scheduler);
 	return 0;
 }
@@ -151,10 +160,11 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post 
 	struct tw__node *node = NULL;
 	bool call_host = false;
 	int r = tw__node_get(&scheduler->nodes, &node);
-	int64_t start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
+	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
+	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
 	pthread_mutex_lock(&scheduler->lock);
 	if (!r) {
-		r = accept(scheduler, (struct tw__task *)node, post, start_ns, out, &call_host);
+		r = accept(scheduler, (struct tw__task *)node, &request, &call_host);
 		if (r)
 			tw__node_put(&scheduler->nodes, node);
 	}
@@ -162,10 +172,13 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post 
 	pthread_mutex_unlock(&scheduler->lock);
 	if (call_host)
 		tw__scheduler_call_host(scheduler);
+	if (r)
+		tw__context_release(request.context);
 	return r;
 }
 
-int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg, tw_scheduler_task *out)
+int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
+		      tw_scheduler_task *out)
 {
 	const struct tw_scheduler_post post = {.fn = fn, .arg = arg, .priority = priority};
 	if (!scheduler)
@@ -190,8 +203,8 @@ int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_po
 
 /* ------------------------------------------------------------------ cancel */
 
-/* The lock is held. TW_CANCELLED: *done and *arg are to be told. */
-static int cancel(tw_scheduler *scheduler, struct tw__task *task, tw_scheduler_done_fn **done, void **arg)
+/* The lock is held. TW_CANCELLED: *ending is to be told. */
+static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
 {
 	if (tw__task_is_cleared(task))
 		return TW_GONE;
@@ -201,8 +214,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, tw_scheduler_d
 	}
 	if (scheduler->events)
 		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
-	*done = task->done;
-	*arg = task->arg;
+	*ending = tw__ending_of(task);
 	clear(scheduler, task);
 	scheduler->stats.cancelled++;
 	sweep_if_many(scheduler);
@@ -211,8 +223,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, tw_scheduler_d
 
 int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task handle)
 {
-	tw_scheduler_done_fn *done = NULL;
-	void *arg = NULL;
+	struct tw__ending ending;
 	if (!scheduler)
 		return -EINVAL;
 	if (tw__forked(scheduler->base.service))
@@ -221,9 +232,9 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task handle)
 	if (!node)
 		return TW_GONE;
 	pthread_mutex_lock(&scheduler->lock);
-	int outcome = tw__node_is(node, handle.id) ? cancel(scheduler, (struct tw__task *)node, &done, &arg) : TW_GONE;
+	int outcome = tw__node_is(node, handle.id) ? cancel(scheduler, (struct tw__task *)node, &ending) : TW_GONE;
 	pthread_mutex_unlock(&scheduler->lock);
-	if (done)
-		done(arg, TW_FATE_CANCELLED, -ECANCELED);
+	if (outcome == TW_CANCELLED)
+		tw__scheduler_tell(scheduler, ending, TW_FATE_CANCELLED, -ECANCELED);
 	return outcome;
 }

@@ -5,7 +5,7 @@
 
 static _Thread_local struct tw__turn_frame *innermost;
 
-bool tw__scheduler_in_turn(const tw_scheduler *scheduler)
+bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
 {
 	for (const struct tw__turn_frame *frame = innermost; frame; frame = frame->outer)
 		if (frame->scheduler == scheduler)
@@ -45,21 +45,22 @@ static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result,
 static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64_t now_ns)
 {
 	bool cancelled = task->cancelled;
-	tw_scheduler_done_fn *done = task->done;
 	task->cancelled = true;
-	if (done) {
-		pthread_mutex_unlock(&scheduler->lock);
-		done(task->arg, cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED, cancelled ? -ECANCELED : -ESHUTDOWN);
-		if (tw__forked(scheduler->base.service))
-			return;
-		pthread_mutex_lock(&scheduler->lock);
-	}
+	pthread_mutex_unlock(&scheduler->lock);
+	if (cancelled)
+		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_CANCELLED, -ECANCELED);
+	else
+		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_DROPPED, -ESHUTDOWN);
+	if (tw__forked(scheduler->base.service))
+		return;
+	pthread_mutex_lock(&scheduler->lock);
 	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
 	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
 	tw__scheduler_remove_ran(scheduler, task);
 }
 
-static void finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result, int64_t now_ns)
+static void finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result,
+		   int64_t now_ns)
 {
 	if (result != TW_TURN_AGAIN) {
 		note_end(scheduler, task, result, now_ns);
@@ -95,15 +96,36 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 
 /* ---------------------------------------------------------- without the lock */
 
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
+{
+	if (ending.done) {
+		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
+		struct tw__context_saved saved;
+		innermost = &frame;
+		tw__context_enter(ending.context, &saved);
+		ending.done(ending.arg, fate, result);
+		tw__context_leave(&saved);
+		innermost = frame.outer;
+	}
+	if (!tw__forked(scheduler->base.service))
+		tw__context_release(ending.context);
+}
+
 /* The user's functions; the thread's state is as before, whatever they answer. */
 static int call(struct tw__task *task, struct tw_turn *turn)
 {
-	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler};
+	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler, .turn = true};
 	innermost = &frame;
 	enum tw_priority former = tw__priority_swap(turn->priority);
+	struct tw__context_saved saved;
+	tw__context_enter(task->context, &saved);
 	int result = turn->next(turn, task->arg);
-	if (result != TW_TURN_AGAIN && task->done && !tw__forked(turn->scheduler->base.service))
+	bool ended = result != TW_TURN_AGAIN && !tw__forked(turn->scheduler->base.service);
+	if (ended && task->done)
 		task->done(task->arg, TW_FATE_FIRED, result);
+	tw__context_leave(&saved);
+	if (ended && !tw__forked(turn->scheduler->base.service))
+		tw__context_release(task->context);
 	tw__priority_swap(former);
 	innermost = frame.outer;
 	return result;
@@ -193,9 +215,17 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 
 /* -------------------------------------------------------------- what turns ask */
 
+static bool in_turn(const tw_scheduler *scheduler)
+{
+	const struct tw__turn_frame *frame = innermost;
+	while (frame && !(frame->turn && frame->scheduler == scheduler))
+		frame = frame->outer;
+	return frame;
+}
+
 bool tw_should_yield(tw_scheduler *scheduler)
 {
-	if (!scheduler || !tw__scheduler_in_turn(scheduler) || tw__forked(scheduler->base.service))
+	if (!scheduler || !in_turn(scheduler) || tw__forked(scheduler->base.service))
 		return false;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);

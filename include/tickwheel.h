@@ -82,10 +82,12 @@
 #define TICKWHEEL_H
 
 #include "tickwheel/clock.h"
+#include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/scheduler.h"
+#include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "tickwheel/version.h"

@@ -25,7 +25,8 @@ struct tw__run {
 	struct tw__run *outer;
 	tw_service *service;
 	uint32_t slot, generation;
-	uint64_t tag; /* the group it is a member of (group.h), or 0 */
+	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
+	void *context; /* what it is under, or NULL */
 	uint64_t overruns;
 	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;

@@ -115,7 +115,7 @@ enum tw_scheduler_host {
 struct tw_scheduler_config {
 	size_t size; /* sizeof(struct tw_scheduler_config); 0 only if all else is 0 too */
 	enum tw_scheduler_host host;
-	uint32_t max_tasks;    /* that may be posted and not ended; 1 .. 2^28; default 1 Mi; memory is taken on demand */
+	uint32_t max_tasks; /* that may be posted and not ended; 1 .. 2^28; default 1 Mi; memory is taken on demand */
 	tw_executor *executor; /* NULL: what runs the service's callbacks. Not for a manual host */
 	uint64_t slice_ns;     /* 1 .. 2^62; default 5 ms */
 
@@ -157,7 +157,8 @@ TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 /* -------------------------------------------------------------------- post */
 
 /* Posts fn(turn, arg), ready at once. As tw_scheduler_post_task. */
-TW_API int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg, tw_scheduler_task *out);
+TW_API int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
+			     tw_scheduler_task *out);
 
 enum tw_post_flags {
 	TW_POST_TIMEOUT = 1 /* timeout_ns holds, whatever the priority's */
@@ -169,9 +170,11 @@ struct tw_scheduler_post {
 	tw_turn_fn *fn;
 	void *arg;
 	enum tw_priority priority;
-	uint32_t flags;    /* enum tw_post_flags */
-	uint64_t delay_ns; /* 0 .. TW_MAX_DELAY_NS: not ready before; rounded up to the service's ticks if nothing else runs */
-	int64_t timeout_ns; /* with TW_POST_TIMEOUT: start to expiration, -2^62 .. 2^62; 0 and less: has expired when it starts */
+	uint32_t flags; /* enum tw_post_flags */
+	uint64_t
+	    delay_ns; /* 0 .. TW_MAX_DELAY_NS: not ready before; rounded up to the service's ticks if nothing else runs */
+	int64_t
+	    timeout_ns; /* with TW_POST_TIMEOUT: start to expiration, -2^62 .. 2^62; 0 and less: has expired when it starts */
 	tw_scheduler_done_fn *done;
 	const char *name; /* for the event log; not copied: lives as long as the scheduler */
 };
@@ -181,7 +184,8 @@ struct tw_scheduler_post {
  * can run. 0. -EINVAL: NULL where something is needed, unknown flags, a timeout without its flag. -E2BIG. -ERANGE: delay or timeout.
  * -EAGAIN: max_tasks. -ENOMEM. -ESHUTDOWN: closed.
  */
-TW_API int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out);
+TW_API int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post,
+				  tw_scheduler_task *out);
 
 /*
  * Any thread; never waits for a turn. TW_CANCELLED: it will not run (again); its done function has been called on this thread.
@@ -261,14 +265,14 @@ struct tw_scheduler_stats {
 	uint64_t delayed;
 
 	uint64_t turns;
-	uint64_t timed_out;     /* turns with did_timeout */
-	uint64_t continued;     /* turns that ended with TW_TURN_AGAIN, and were heeded */
-	uint64_t slices;        /* times that the host has called */
-	uint64_t host_requests; /* times that the host was asked to */
-	uint64_t timers_armed;  /* times that the host timer was set, or moved */
-	uint64_t cleared;       /* cancelled tasks that still take room in a heap */
-	uint64_t sweeps;        /* times that these were swept out */
-	uint64_t rejected;      /* posts answered -EAGAIN, -ENOMEM or -ESHUTDOWN */
+	uint64_t timed_out;         /* turns with did_timeout */
+	uint64_t continued;         /* turns that ended with TW_TURN_AGAIN, and were heeded */
+	uint64_t slices;            /* times that the host has called */
+	uint64_t host_requests;     /* times that the host was asked to */
+	uint64_t timers_armed;      /* times that the host timer was set, or moved */
+	uint64_t cleared;           /* cancelled tasks that still take room in a heap */
+	uint64_t sweeps;            /* times that these were swept out */
+	uint64_t rejected;          /* posts answered -EAGAIN, -ENOMEM or -ESHUTDOWN */
 	uint64_t last_failure_task; /* the handle's id; 0: none */
 	int64_t last_failure;       /* its result */
 	uint64_t host_requested;    /* 1: asked for, and has not called yet */

@@ -34,15 +34,15 @@ struct job {
 	struct work_rig *rig;
 	int id;
 	tw_scheduler_task task;
-	unsigned units;        /* of work left; each takes unit_ns. It gives way if it should */
+	unsigned units; /* of work left; each takes unit_ns. It gives way if it should */
 	uint64_t unit_ns;
-	int result;            /* what the last turn returns */
+	int result;                                        /* what the last turn returns */
 	int (*act)(struct job *job, struct tw_turn *turn); /* instead of all that, if not NULL */
-	struct job *other;     /* for act */
-	int answer;            /* for act */
+	struct job *other;                                 /* for act */
+	int answer;                                        /* for act */
 	unsigned turns, timed_out;
-	unsigned left[16];     /* units after each turn */
-	unsigned told;         /* times that done was called */
+	unsigned left[16]; /* units after each turn */
+	unsigned told;     /* times that done was called */
 	enum tw_fate fate;
 	int told_result;
 };
@@ -62,6 +62,7 @@ void expect_told(const struct job *job, enum tw_fate fate, int result);
 
 /* The turns so far were those of these jobs. */
 void expect_order(const struct work_rig *rig, const int *ids, unsigned n);
-#define EXPECT_ORDER(rig, ...) expect_order((rig), (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+#define EXPECT_ORDER(rig, ...) \
+	expect_order((rig), (const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
 #endif

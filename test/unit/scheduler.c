@@ -24,7 +24,6 @@ static int run(void)
 	return tw_scheduler_run(rig.scheduler, TW_NO_LIMIT);
 }
 
-
 /* ------------------------------------------------------------ the worked checks */
 
 Test(scheduler, immediate_task_of_ten_units_does_all_in_one_call)
@@ -58,9 +57,9 @@ Test(scheduler, user_blocking_task_of_ten_units_takes_four_calls)
 
 Test(scheduler, tasks_run_by_priority_and_equals_in_the_order_of_posting)
 {
-	static const enum tw_priority priorities[] = {TW_PRIORITY_IDLE,	  TW_PRIORITY_LOW,	 TW_PRIORITY_NORMAL,
-						      TW_PRIORITY_NORMAL, TW_PRIORITY_IMMEDIATE, TW_PRIORITY_USER_BLOCKING,
-						      TW_PRIORITY_LOW,	  TW_PRIORITY_IMMEDIATE};
+	static const enum tw_priority priorities[] = {
+	    TW_PRIORITY_IDLE,      TW_PRIORITY_LOW,           TW_PRIORITY_NORMAL, TW_PRIORITY_NORMAL,
+	    TW_PRIORITY_IMMEDIATE, TW_PRIORITY_USER_BLOCKING, TW_PRIORITY_LOW,    TW_PRIORITY_IMMEDIATE};
 	struct job jobs[8];
 	for (int i = 0; i < 8; i++) {
 		jobs[i] = JOB(&rig, i);
