@@ -87,6 +87,7 @@
 #include "tickwheel/group.h"
 #include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
+#include "tickwheel/scheduler.h"
 #include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
 #include "tickwheel/sim.h"
