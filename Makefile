@@ -1,6 +1,6 @@
 # tickwheel: `make help` lists the targets.
 #
-# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands.
+# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands, PROBES=0 for none.
 # What proves it (make check and the like) stands in test/checks.mk.
 
 MODE    ?= release
@@ -8,6 +8,7 @@ SECONDS ?= 20
 BENCH   ?=
 CFLAGS  ?=
 V       ?= 0
+PROBES  ?= 1
 
 version = $(shell sed -n 's/^\#define TW_VERSION_$(1) \([0-9]*\)$$/\1/p' include/tickwheel/version.h)
 VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
@@ -37,6 +38,8 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+# Static probes for tracers, where their header is found (wheel/probes.h).
+common += $(if $(filter 1,$(PROBES)),$(shell printf '\#include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
 
@@ -168,6 +171,8 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
+	$(Q)test/metrics.sh $B/bin/server
+	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
