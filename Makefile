@@ -169,6 +169,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
 	$(Q)test/metrics.sh $B/bin/server
