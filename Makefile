@@ -38,8 +38,9 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+hash := \#
 # Static probes for tracers, where their header is found (wheel/probes.h).
-common += $(if $(filter 1,$(PROBES)),$(shell printf '\#include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
+common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
 
@@ -131,7 +132,7 @@ $B/test/unit/run: $(test_o) $(lib)
 
 # Others' event loops: examples/loop_NAME.c is built where the library is found.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
-libs_libev    = $(shell printf '\#include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
+libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
 libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
