@@ -1,6 +1,6 @@
 # tickwheel: `make help` lists the targets.
 #
-# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands.
+# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands, PROBES=0 for none.
 # What proves it (make check and the like) stands in test/checks.mk.
 
 MODE    ?= release
@@ -8,6 +8,7 @@ SECONDS ?= 20
 BENCH   ?=
 CFLAGS  ?=
 V       ?= 0
+PROBES  ?= 1
 
 version = $(shell sed -n 's/^\#define TW_VERSION_$(1) \([0-9]*\)$$/\1/p' include/tickwheel/version.h)
 VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
@@ -37,6 +38,9 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+hash := \#
+# Static probes for tracers, where their header is found (wheel/probes.h).
+common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
 
@@ -128,7 +132,7 @@ $B/test/unit/run: $(test_o) $(lib)
 
 # Others' event loops: examples/loop_NAME.c is built where the library is found.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
-libs_libev    = $(shell printf '\#include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
+libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
 libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
@@ -166,8 +170,11 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
+	$(Q)test/metrics.sh $B/bin/server
+	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)

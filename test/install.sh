@@ -119,6 +119,17 @@ installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 i
 find "$work/stage" ! -type d >"$work/out"
 [ ! -s "$work/out" ] || fail "uninstall with knobs has left files"
 
+# ---- a tar file of the last commit, the same each time, with all that is committed and nothing else
+
+if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
+	version=$(sed -n 's/^#define TW_VERSION_[MP][AIT][A-Z]* \([0-9]*\)$/\1/p' include/tickwheel/version.h | paste -sd.)
+	packaging/dist.sh "$work/dist" "$version" >"$work/out" 2>&1 || fail "dist"
+	packaging/dist.sh "$work/again" "$version" >"$work/out" 2>&1 || fail "dist"
+	cmp -s "$work/dist/tickwheel-$version.tar.gz" "$work/again/tickwheel-$version.tar.gz" || fail "dist differs from time to time"
+	tar tf "$work/dist/tickwheel-$version.tar.gz" | sed -n "s|^tickwheel-$version/\(.*[^/]\)$|\1|p" | sort >"$work/packed"
+	git ls-tree -r --name-only HEAD | sort | diff - "$work/packed" >"$work/out" || fail "dist has (>) not what is committed (<)"
+fi
+
 # ---- bad input: $1: what must be said; the rest: how make is called
 
 refused() {

@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/schedule.h"
 
 enum { POLL_NS = 1000000 };
@@ -294,6 +295,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->local->random = call->random;
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
+	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(!tw__gate_is_open(word))) {
 		bool fell_asleep =

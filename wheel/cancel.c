@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "wheel/probes.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
@@ -72,7 +73,9 @@ int tw_cancel(tw_service *service, tw_timer timer)
 		return -EPERM;
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return TW_GONE;
-	return cancel_or_mark(service, slot, generation, TW__ENDED);
+	int outcome = cancel_or_mark(service, slot, generation, TW__ENDED);
+	TW_PROBE4(cancel, service, slot, generation, outcome);
+	return outcome;
 }
 
 /* In its own callback or release, however deep. */
@@ -114,6 +117,7 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 		return TW_GONE;
 	bool own = is_own(service, slot, generation);
 	int outcome = cancel_or_mark(service, slot, generation, own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	TW_PROBE4(cancel, service, slot, generation, outcome);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));

@@ -7,6 +7,7 @@
 #include "wheel/context.h"
 #include "wheel/liveness.h"
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/timing.h"
 #include "wheel/work.h"
 
@@ -310,6 +311,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	struct tw__context_saved saved;
+	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
 	tw__context_enter(run.context, &saved);
 	fn(arg);
@@ -319,6 +321,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		return true;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
+	TW_PROBE4(done, service, run.slot, run.generation, *now_ns - begun_ns);
 	finish(service, local, &run, marks, *now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
