@@ -81,6 +81,7 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
+#include "tickwheel/action.h"
 #include "tickwheel/clock.h"
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
