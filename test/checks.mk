@@ -64,3 +64,47 @@ check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, 
 	$(again) build/debug/plain/run MODE=debug
 	$(Q)valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
 		build/debug/plain/run --jobs 2 --patience 40 --without test/plain/not_memcheck
+
+# ------------------------------------------------------------------ in depth
+
+.PHONY: check-full fuzz soak coverage check-arm64 check-analyzer
+
+# Seconds for these; `make stress` has SECONDS=20 by default.
+LONG ?= 60
+
+check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz; an hour
+	$(again) stress SECONDS=$(LONG)
+	$(again) tsan SECONDS=$(LONG)
+	$(again) fuzz SECONDS=$(LONG)
+	$(again) soak SECONDS=$(LONG)
+	@echo "check-full: ok"
+
+fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
+fuzz_support := $(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c))
+
+build/fuzz/test/fuzz/%: $B/plain/test/fuzz/%.o $$(patsubst %.c,$B/plain/%.o,$$(fuzz_support)) $$(lib)
+	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
+
+fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found
+	$(again) $(fuzz_bins) MODE=fuzz CC=clang
+	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
+
+soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descriptors and threads must be flat; one line of verdict
+	$(again) $B/test/soak
+	$(Q)$B/test/soak $(SECONDS)
+
+$B/test/soak: $B/test/soak.o $$(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report
+	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
+	$(again) build/cover/plain/run MODE=cover
+	$(Q)build/cover/plain/run --jobs 2 --patience 10
+	$(again) stress MODE=cover SECONDS=$(SHORT)
+	$(Q)test/coverage.sh build/cover
+
+check-analyzer: deps-build ## gcc -fanalyzer over the library
+	$(Q)test/analyzer.sh
+
+check-arm64: deps-build+arm64 ## library and tests for arm64, run by qemu (which does not show weak ordering)
+	$(Q)test/arm64.sh

@@ -1,8 +1,8 @@
 /*
  * A group's cancel against arm, claim, re-arm, settling and wait: wheel/group.h, group.c, member.h, settle.c.
  *
- * Modelled: one group of two members; the first is armed, the second is being armed by somebody. The group is cancelled (CANCEL) or cancelled
- * and waited for (WAIT); somebody else cancels the first member alone. A worker claims what is armed; the callback of the first may
+ * Modelled: one group of two members; both are armed by somebody, the second step by step. The group is cancelled (CANCEL) or cancelled
+ * and waited for (WAIT), while somebody cancels the first member alone. A worker claims what is armed; the callback of the first may
  * re-arm itself once. The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver takes the
  * stack, says that it sleeps, and looks again; a settler lowers `queued` and walks the list under the lock.
  *
@@ -14,13 +14,15 @@
  *   K2 K3 K4 K5  at rest no member of a cancelled group is left: each has ended, once (G3)
  *   K6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
  *
- *   run: CANCEL   K1 K2 K3 K4 K5
+ *   run: CANCEL         K2 K4 K5, with an arm and two cancels
+ *   run: CANCEL REARM   K3 K4 K5, with a worker and one cancel
  *   run: WAIT     K1 K2 K3 K6
- *   mutant: CANCEL GONE_UNDOOMED    a cancel of a stale member says "gone" and leaves it armed
+ *   mutant: WAIT GONE_UNDOOMED      a cancel of a stale member says "gone" and leaves it armed
  *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
- *   mutant: CANCEL FORGET_MOVED     a re-arm does not look at the serial number
+ *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
+ *   mutant: WAIT SETTLE_ONCE       a re-arm that settles its timer gives up when a cancel has doomed it meanwhile
  *   mutant: CANCEL LOWER_LATE       the settler lowers `queued` after its walk
- *   mutant: CANCEL LOOK_BEFORE_PARK the driver looks at the stack before it says that it sleeps
+ *   mutant: CANCEL LOOK_BEFORE_PARK  the driver looks at the stack before it says that it sleeps
  *   mutant: WAIT FORGET_MOVED       a re-arm does not look at the serial number
  *   mutant: WAIT BELL_LATE          the bell is read after the list, without its lock
  */
@@ -29,7 +31,7 @@
 #define RUNNING 2
 #define DOOMED 3
 #define ENDED 4
-#ifdef CANCEL
+#if defined(CANCEL) && !defined(REARM)
 #define CANCELS 2
 #else
 #define CANCELS 1
@@ -39,9 +41,16 @@ byte word[2], tag[2];
 bool linked[2], gone[2], inside[2];
 byte ends[2];
 byte serial, waited_for; /* the wait for members older than this is over */
-bool lock, queued, stack, settle_entry, parked, bell, asleep;
+bool lock, queued, on_stack, settle_entry, parked, bell, asleep;
 byte finish_bell;
-byte at_work = 3, busy;
+#ifdef REARM
+byte at_work = 2;
+#elif defined(CANCEL)
+byte at_work = 3;
+#else
+byte at_work = 4;
+#endif
+byte busy;
 
 #define STALE(m) (tag[m] != serial)
 #define LOCK atomic { !lock -> lock = true }
@@ -98,9 +107,10 @@ inline walk()
 
 init
 {
-	atomic { word[0] = ARMED; linked[0] = true }
+	atomic { !lock -> word[0] = ARMED; linked[0] = true; tag[0] = serial; at_work-- }
 }
 
+#ifndef REARM
 active proctype armer() /* of the second member */
 {
 	byte read;
@@ -116,7 +126,9 @@ active proctype armer() /* of the second member */
 	UNLOCK;
 	at_work--
 }
+#endif
 
+#ifndef CANCEL
 active proctype alone() /* tw_cancel of the first */
 {
 	bool stale, won;
@@ -145,6 +157,7 @@ active proctype alone() /* tw_cancel of the first */
 	fi;
 	at_work--
 }
+#endif
 
 active proctype canceller()
 {
@@ -158,7 +171,7 @@ active proctype canceller()
 		atomic { was = queued; queued = true }; /* K4 */
 		if
 		:: !was ->
-			stack = true; /* K5 */
+			on_stack = true; /* K5 */
 			if
 			:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
 			:: else
@@ -229,12 +242,16 @@ inline run_entry(w)
 					word[w] = ARMED;
 #ifndef FORGET_MOVED
 					if
-					:: STALE(w) -> /* K3 */
-						cas(w, ARMED, ENDED);
-						if
-						:: won -> end_rest(w)
-						:: else
-						fi
+					:: STALE(w) -> /* K3: leave_armed */
+						do
+						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
+#ifndef SETTLE_ONCE
+						:: atomic { word[w] == DOOMED -> word[w] = ENDED }; end_rest(w); break
+						:: word[w] == ENDED -> break
+#else
+						:: word[w] != ARMED -> break
+#endif
+						od
 					:: else
 					fi
 #endif
@@ -248,6 +265,7 @@ inline run_entry(w)
 	atomic { won = false; again = false; stale = false }
 }
 
+#if defined(WAIT) || defined(REARM)
 /* Their time comes at any moment, or never. */
 active proctype worker()
 {
@@ -257,6 +275,8 @@ end:	do
 	:: atomic { word[1] == ARMED -> busy++ }; run_entry(1); busy--
 	od
 }
+
+#endif
 
 #ifdef CANCEL
 active proctype settler()
@@ -282,17 +302,17 @@ active proctype driver()
 turn:	parked = false;
 	atomic {
 		if
-		:: stack -> stack = false; settle_entry = true /* K5; lent with the next batch */
+		:: on_stack -> on_stack = false; settle_entry = true /* K5; lent with the next batch */
 		:: else
 		fi
 	};
 	bell = false;
 #ifdef LOOK_BEFORE_PARK
-	more = stack;
+	more = on_stack;
 	parked = true;
 #else
 	parked = true;
-	more = stack; /* K5 */
+	more = on_stack; /* K5 */
 #endif
 	if
 	:: more -> goto turn
