@@ -60,7 +60,7 @@ check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
 		build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
 	$(again) tsan SECONDS=$(SHORT)
 
-check-memcheck: deps-build+memcheck ## unit tests under valgrind's memcheck
+check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, uninitialised values (leaks: check-asan)
 	$(again) build/debug/plain/run MODE=debug
-	$(Q)valgrind -q --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --fair-sched=try \
-		--suppressions=test/memcheck.supp build/debug/plain/run --jobs 2 --patience 40 --without test/plain/not_memcheck
+	$(Q)valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
+		build/debug/plain/run --jobs 2 --patience 40 --without test/plain/not_memcheck
