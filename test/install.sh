@@ -115,6 +115,13 @@ for file in opt/tw/lib64/libtickwheel.a opt/tw/lib64/pkgconfig/tickwheel.pc opt/
 done
 ! grep -rq "$work" "$work/stage/opt/tw/lib64/pkgconfig" "$work/stage/opt/tw/lib64/cmake" || fail "DESTDIR has got into a file"
 grep -qx 'libdir=/opt/tw/lib64' "$work/stage/opt/tw/lib64/pkgconfig/tickwheel.pc" || fail "tickwheel.pc knows no libdir"
+mkdir -p "$work/stage/opt/docs"
+: >"$work/stage/opt/docs/others"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
+installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
+[ -e "$work/stage/opt/docs/others" ] || fail "uninstall has removed the documentation of others"
+rm -r "$work/stage/opt/docs"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
 installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
 find "$work/stage" ! -type d >"$work/out"
 [ ! -s "$work/out" ] || fail "uninstall with knobs has left files"
@@ -142,6 +149,7 @@ refused() {
 refused 'is not a folder' install PREFIX="$work/file/prefix"
 refused 'is not an absolute path' install PREFIX=relative
 refused 'is not an absolute path' install DESTDIR=relative
+refused 'holds a character' install PREFIX="$work/a place"
 refused 'is not installed in' uninstall PREFIX="$work/never"
 refused "compiler 'no-such-compiler' was not found" install PREFIX="$prefix" CC=no-such-compiler
 mkdir "$work/locked"

@@ -32,6 +32,13 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
 	return true;
 }
 
+/* The probe stands at each end, where its arguments are at hand: at one place for all it would keep them alive past the end. */
+static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
+{
+	TW_PROBE4(cancel, service, slot, generation, outcome);
+	return outcome;
+}
+
 /*
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
  * already.
@@ -42,25 +49,26 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw__word_generation(word) != generation)
-			return TW_GONE;
+			return told(service, slot, generation, TW_GONE);
 		if (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED)) {
 			if (tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word,
 						     tw__word_next_free(word)))) { /* W2, W3 */
+				TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
 				cancelled(service, slot, word);
 				return TW_CANCELLED;
 			}
 			continue;
 		}
 		if (tw__word_state(word) == TW__FREE)
-			return TW_GONE;
+			return told(service, slot, generation, TW_GONE);
 		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
 			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
 			if (outcome >= 0)
-				return outcome;
+				return told(service, slot, generation, outcome);
 			continue;
 		}
 		if (mark(service, slot, &word, marks))
-			return TW_RUNNING;
+			return told(service, slot, generation, TW_RUNNING);
 	}
 }
 
@@ -73,9 +81,7 @@ int tw_cancel(tw_service *service, tw_timer timer)
 		return -EPERM;
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return TW_GONE;
-	int outcome = cancel_or_mark(service, slot, generation, TW__ENDED);
-	TW_PROBE4(cancel, service, slot, generation, outcome);
-	return outcome;
+	return cancel_or_mark(service, slot, generation, TW__ENDED);
 }
 
 /* In its own callback or release, however deep. */
@@ -117,7 +123,6 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 		return TW_GONE;
 	bool own = is_own(service, slot, generation);
 	int outcome = cancel_or_mark(service, slot, generation, own ? TW__ENDED : TW__ENDED | TW__WAITED);
-	TW_PROBE4(cancel, service, slot, generation, outcome);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));

@@ -4,7 +4,7 @@
  * sys/sdt.h (Debian: systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the nop.
  *
  *   probe      arguments                                                  on
- *   arm        service, slot, generation, deadline_ns, fn                 the scheduling thread: published
+ *   arm        service, slot, generation, deadline_ns                     the scheduling thread: published
  *   arm_batch  service, n, earliest deadline_ns                           likewise, for tw_schedule_batch
  *   cancel     service, slot, generation, enum tw_outcome                 the calling thread: tw_cancel, tw_cancel_wait before it waits
  *   reset      service, slot, generation, deadline_ns, result             the calling thread

@@ -183,7 +183,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
-	TW_PROBE5(arm, service, slot, generation, deadline_ns, fn);
+	TW_PROBE4(arm, service, slot, generation, deadline_ns);
 
 	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);
