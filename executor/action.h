@@ -138,8 +138,11 @@ void tw__action_put(struct tw_action *action);
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
 
-/* Runs it, detached; the flusher's. What it returned; -EPERM: this is a forked child, and the mutex is not held. Pinned: put it. */
-int tw__action_run(struct tw_action *action, void *state);
+/*
+ * Runs it, detached; the flusher's. context: is released. What it returned; -EPERM: this is a forked child, and the mutex is not
+ * held. It comes back pinned.
+ */
+int tw__action_run(struct tw_action *action, void *state, void *context);
 
 /* The flusher does all that is left in due and turn, and resigns. */
 void tw__actions_serve(tw_action_scheduler *scheduler);

@@ -42,12 +42,10 @@ static void end_run(struct tw_action *action, int failure)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-int tw__action_run(struct tw_action *action, void *state)
+int tw__action_run(struct tw_action *action, void *state, void *context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest none = {0};
-	void *context = action->context;
-	action->context = NULL;
 	action->running = true;
 	action->run_delay_ns = action->delay_ns;
 	action->run_due_ns = action->due_ns;
@@ -123,7 +121,9 @@ static int run_first(tw_action_scheduler *scheduler, struct tw__action_list *lis
 	struct tw_action *action = list->first;
 	tw__action_unlink(list, action);
 	tw__action_set_place(action, TW__ACTION_NOWHERE);
-	int failure = tw__action_run(action, action->state);
+	void *context = action->context;
+	action->context = NULL;
+	int failure = tw__action_run(action, action->state, context);
 	if (tw__actions_forked(scheduler))
 		return -EPERM;
 	if (failure) {
@@ -192,29 +192,39 @@ void tw__actions_turn(tw_action_scheduler *scheduler)
 
 /* ----------------------------------------------------------------- driven by calls */
 
+static void release_unlocked(tw_action_scheduler *scheduler, void *context)
+{
+	struct tw__rest rest = {.context = context};
+	tw__actions_unlock(scheduler, &rest);
+	tw__actions_lock(scheduler);
+}
+
 /* The flusher's; pinned. Closed meanwhile, it does not run. */
-static int run_pinned(struct tw_action *action, void *state)
+static int run_pinned(struct tw_action *action, void *state, void *context)
 {
 	bool runs = !action->closed;
-	int r = runs ? tw__action_run(action, state) : -ECANCELED;
+	int r = runs ? tw__action_run(action, state, context) : -ECANCELED;
 	if (tw__actions_forked(action->scheduler))
 		return -EPERM;
+	if (!runs)
+		release_unlocked(action->scheduler, context);
 	action->pins -= runs;
 	unpin(action);
 	return r;
 }
 
-/* Makes ready for run_pinned. *rest: a context of this thread's, for an action that was not armed. */
-static int begin_run(struct tw_action *action, bool nested, struct tw__rest *rest)
+/* Makes ready for run_pinned. *context: this thread's, which is exchanged for the one that the action was armed under, if it was. */
+static int begin_run(struct tw_action *action, bool nested, struct tw__rest *rest, void **context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (action->closed)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
-	if (action->place == TW__ACTION_NOWHERE) {
-		action->context = rest->context;
-		rest->context = NULL;
+	if (action->place != TW__ACTION_NOWHERE) {
+		rest->context = *context;
+		*context = action->context;
+		action->context = NULL;
 	}
 	if (!nested)
 		tw__actions_begin(scheduler);
@@ -231,15 +241,18 @@ int tw_action_run(tw_action *action, void *state)
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (tw__actions_forked(scheduler))
 		return -EPERM;
-	struct tw__rest rest = {.context = tw__context_capture()}, none = {0};
+	struct tw__rest rest = {0}, none = {0};
+	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	bool nested = tw__actions_mine(scheduler);
-	int r = begin_run(action, nested, &rest);
+	int r = begin_run(action, nested, &rest, &context);
+	if (r)
+		rest.context = context;
 	tw__actions_unlock(scheduler, &rest);
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
-	r = run_pinned(action, state);
+	r = run_pinned(action, state, context);
 	if (!nested)
 		tw__actions_serve(scheduler);
 	tw__actions_unlock(scheduler, &none);
