@@ -85,6 +85,7 @@
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/limiter.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
