@@ -86,6 +86,7 @@
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/limiter.h"
 #include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/scheduler.h"
