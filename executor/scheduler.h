@@ -65,12 +65,6 @@ struct tw_scheduler {
 	pthread_cond_t home; /* closed, and something has come home: host, timer or retry */
 	struct tw__heap tasks, timers;
 	uint64_t last_number;
-	/* Whom to tell of a task's end, when the lock is free. All zero: nobody. */
-	struct tw__ending {
-		tw_scheduler_done_fn *done;
-		void *arg, *context;
-	};
-
 	enum tw__host_state host;
 	bool paused, closed, retrying;
 	bool timer_set;
