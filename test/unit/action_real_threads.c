@@ -108,3 +108,59 @@ Test(action_real, queue_that_another_thread_is_in_is_given_more_to_do)
 	tw_action_destroy(actions[1]);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
 }
+
+/* ------------------------------------------- moved when its timer was claimed already */
+
+static struct work moved;
+static bool moves;
+
+static void *move_it(void *arg)
+{
+	(void)arg;
+	tw_action_arm(moved.action, &moved, HOUR, &moved.error);
+	return NULL;
+}
+
+static void *capture_nothing(void)
+{
+	return NULL;
+}
+
+/* Called between the claim of the timer and its callback. */
+static void *install_and_move(void *context)
+{
+	pthread_t thread;
+	(void)context;
+	if (moves) {
+		moves = false;
+		pthread_create(&thread, NULL, move_it, NULL);
+		pthread_join(thread, NULL);
+	}
+	return NULL;
+}
+
+static void restore_nothing(void *former)
+{
+	(void)former;
+}
+
+Test(action_real, that_is_moved_when_its_timer_is_claimed_runs_at_its_new_time_only)
+{
+	struct tw_context_hooks hooks = {sizeof(hooks), capture_nothing, install_and_move, restore_nothing, NULL};
+	struct rig rig;
+	expect_eq(tw_context_hooks_set(&hooks), 0);
+	rig_open(&rig, NULL);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	moved = (struct work){0};
+	work_schedule(&moved, scheduler, MS);
+	moves = true;
+	rig_advance(&rig, SECOND);
+	expect_eq(moves, false);
+	expect_eq(moved.error, 0);
+	expect_eq(moved.runs, 0);
+	rig_advance(&rig, HOUR);
+	expect_eq(moved.runs, 1);
+	expect_eq(tw_action_destroy(moved.action), TW_GONE);
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	rig_close(&rig);
+}
