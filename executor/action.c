@@ -146,10 +146,10 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 	return tw__fork_watch() ? make(out, &config) : -ENOMEM;
 }
 
-/* Whether a turn that was asked for comes without the caller's doing. */
+/* Whether a turn that was asked for comes without the caller's doing: a pool that is full leaves it to the service's driver. */
 static bool work_comes(const tw_action_scheduler *scheduler)
 {
-	return scheduler->work_out && tw__pool_of(scheduler->base.executor);
+	return scheduler->work_out && tw__pool_of(scheduler->base.executor) && scheduler->base.service->threaded;
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)

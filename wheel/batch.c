@@ -35,7 +35,7 @@ struct batch_call {
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
-	bool plain; /* no timer gets a context but by its task: contexts are not in use */
+	bool plain; /* no timer gets a context but by its task: this thread has none */
 };
 
 static const struct tw_task *task_at(const struct batch_call *call, size_t i)
@@ -285,7 +285,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		return r;
 	call->stamp_before = call->local->stamp;
 	call->random = call->local->random;
-	call->plain = !tw__context_is_on();
+	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
 	r = put_all(call);
 	if (r) {

@@ -158,7 +158,8 @@ TW_API int tw_action_run(tw_action *action, void *state);
  */
 TW_API int tw_action_close(tw_action *action);
 
-/* Closes it, and waits until its work has returned: TW_FINISHED; TW_SELF: called from it; TW_RUNNING: not by timeout_ns. Else as close. */
+/* Closes it, and waits until its work has returned: TW_FINISHED; TW_SELF: called from it; TW_RUNNING: not by timeout_ns. Else as close.
+ * Two works that wait for each other wait for ever. */
 TW_API int tw_action_close_wait(tw_action *action, uint64_t timeout_ns);
 
 /* Closes it, and gives it back. The same answers; NULL: TW_GONE. */

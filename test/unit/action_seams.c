@@ -1,13 +1,9 @@
-/* Actions and contexts, executors that refuse, several threads, and forks. */
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
+/* Actions and contexts, executors that refuse, and forks. */
 #include <unistd.h>
 
 #include "test/support/actions.h"
 #include "test/support/child.h"
 #include "test/support/queue_executor.h"
-#include "test/support/shot.h"
 
 TestSuite(action_seams, .timeout = 60);
 
@@ -157,109 +153,6 @@ Test(action_seams, frame_that_its_executor_drops_comes_again)
 	expect_eq(tw_action_scheduler_destroy(frames), 0);
 	rig_close(&rig);
 	queue_executor_close(&queue);
-}
-
-/* ------------------------------------------------------------------- threads */
-
-struct slow {
-	atomic_bool begun, go_on;
-	atomic_int runs;
-};
-
-static int run_slowly(tw_action *action, void *state)
-{
-	struct slow *slow = state;
-	(void)action;
-	slow->begun = true;
-	while (!slow->go_on)
-		sched_yield();
-	slow->runs++;
-	return 0;
-}
-
-static void *let_go(void *arg)
-{
-	((struct slow *)arg)->go_on = true;
-	return NULL;
-}
-
-Test(action_seams, close_wait_waits_for_the_run_on_another_thread)
-{
-	tw_service *service = open_service(2);
-	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_ASYNC);
-	struct slow slow = {0};
-	pthread_t thread;
-	tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
-	while (!slow.begun)
-		sched_yield();
-	expect_eq(tw_action_run(action, &slow), -EBUSY);
-	expect_eq(tw_action_close(action), TW_RUNNING);
-	expect_eq(tw_action_close_wait(action, 1000), TW_RUNNING);
-	pthread_create(&thread, NULL, let_go, &slow);
-	expect_eq(tw_action_close_wait(action, TW_FOREVER), TW_FINISHED);
-	expect_eq(slow.runs, 1);
-	pthread_join(thread, NULL);
-	expect_eq(tw_action_close_wait(action, 0), TW_GONE);
-	expect_eq(tw_action_destroy(action), TW_GONE);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
-Test(action_seams, destroying_a_scheduler_waits_for_the_last_run_and_frees_the_service)
-{
-	for (int i = 0; i < 200; i++) {
-		tw_service *service = open_service(2);
-		tw_action_scheduler *scheduler = scheduler_on(service, i % 2 ? TW_ACTION_ASYNC : TW_ACTION_ASAP);
-		struct slow slow = {0};
-		pthread_t thread;
-		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
-		while (!slow.begun)
-			sched_yield();
-		expect_eq(tw_action_destroy(action), TW_RUNNING);
-		pthread_create(&thread, NULL, let_go, &slow);
-		expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-		expect_eq(slow.runs, 1);
-		expect_eq(tw_service_destroy(service), 0);
-		pthread_join(thread, NULL);
-	}
-}
-
-struct arming {
-	tw_action *action;
-	struct slow *slow;
-};
-
-static void *arm(void *arg)
-{
-	struct arming *arming = arg;
-	tw_action_arm(arming->action, arming->slow, 0, NULL);
-	return NULL;
-}
-
-Test(action_seams, queue_that_another_thread_is_in_is_given_more_to_do)
-{
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_QUEUE};
-	tw_action_scheduler *queue = scheduler_of(&config);
-	struct slow slow = {0}, next = {.go_on = true};
-	pthread_t thread;
-	tw_action *actions[2];
-	expect_eq(tw_action_create(&actions[0], queue, run_slowly), 0);
-	expect_eq(tw_action_create(&actions[1], queue, run_slowly), 0);
-	struct arming arming = {actions[0], &slow};
-	pthread_create(&thread, NULL, arm, &arming);
-	while (!slow.begun)
-		sched_yield();
-	int error = 1;
-	tw_action_arm(actions[1], &next, 0, &error);
-	expect_eq(error, 0);
-	expect_eq(next.runs, 0);
-	slow.go_on = true;
-	pthread_join(thread, NULL);
-	expect_eq(slow.runs, 1);
-	expect_eq(next.runs, 1);
-	tw_action_destroy(actions[0]);
-	tw_action_destroy(actions[1]);
-	expect_eq(tw_action_scheduler_destroy(queue), 0);
 }
 
 /* --------------------------------------------------------------------- forks */
