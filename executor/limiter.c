@@ -375,6 +375,11 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	return 0;
 }
 
+static bool all_home(const struct tw_limiter *l)
+{
+	return !l->runners_out && !l->timers_out && !l->telling && !l->unlocking;
+}
+
 /* What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile. */
 static bool await_all_home(struct tw_limiter *l)
 {
@@ -384,13 +389,13 @@ static bool await_all_home(struct tw_limiter *l)
 		l->rate_armed = false;
 		l->timers_out--;
 	}
-	while ((l->runners_out || l->timers_out || l->telling) && waits) {
+	while (!all_home(l) && waits) {
 		pthread_mutex_unlock(&l->lock);
 		sched_yield();
 		pthread_mutex_lock(&l->lock);
 		waits = tw_clock_now(tw_clock_monotonic()) < end_ns;
 	}
-	return !l->runners_out && !l->timers_out && !l->telling;
+	return all_home(l);
 }
 
 int tw_limiter_destroy(tw_limiter *l)

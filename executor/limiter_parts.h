@@ -150,6 +150,7 @@ struct tw_limiter {
 	_Atomic uint32_t quiet_bell, room_bell;
 	uint32_t quiet_waiters, room_waiters;
 	uint64_t timers_out;
+	uint64_t unlocking; /* threads that are doing what there was to do */
 	uint64_t random;
 
 	/* Counters. */

@@ -405,8 +405,11 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
 
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
-	while (tw_unlikely(anything(todo)))
+	while (tw_unlikely(anything(todo))) {
+		l->unlocking++; /* destroy waits: what is sent here may be all that was left, and over before this thread is back */
 		if (!do_next(l, todo))
 			return;
+		l->unlocking--;
+	}
 	pthread_mutex_unlock(&l->lock);
 }
