@@ -103,7 +103,7 @@ $B/test/opened: $B/test/opened.o
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
 $B/test/unit/run: $(test_o) $(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 
 # Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
 bench_peers := libevent libev libuv
