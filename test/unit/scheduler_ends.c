@@ -144,7 +144,8 @@ Test(scheduler_ends, cleared_tasks_fall_out_at_the_head_and_are_swept_when_they_
 	stats = work_rig_stats(&rig);
 	expect_eq(stats.cleared, 0);
 	expect_eq(stats.sweeps, 1);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[1].task), TW_CANCELLED); /* the head: it stays until it is met */
+	expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[1].task),
+		  TW_CANCELLED); /* the head: it stays until it is met */
 	expect_eq(work_rig_stats(&rig).cleared, 1);
 	rig_advance(&rig.rig, 20 * MS);
 	expect_eq(run(), TW_RUN_IDLE);
@@ -267,7 +268,8 @@ Test(scheduler_ends, wrapped_function_runs_with_the_priority_of_its_wrapping)
 
 static int close_from_inside(struct job *job, struct tw_turn *turn)
 {
-	job->answer = tw_scheduler_close(turn->scheduler, 0) == -EDEADLK && tw_scheduler_destroy(turn->scheduler) == -EDEADLK &&
+	job->answer = tw_scheduler_close(turn->scheduler, 0) == -EDEADLK &&
+		      tw_scheduler_destroy(turn->scheduler) == -EDEADLK &&
 		      tw_scheduler_run(turn->scheduler, 1) == -EBUSY;
 	return TW_TURN_DONE;
 }
@@ -357,7 +359,7 @@ Test(scheduler_ends, bad_configs_are_refused)
 	expect_eq(tw_scheduler_create(NULL, rig.rig.service, NULL), -EINVAL);
 	expect_eq(tw_scheduler_create(&none, NULL, NULL), -EINVAL);
 	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host)2}, -EINVAL);
-	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host)-1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host) - 1}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.host = TW_HOST_MANUAL, .executor = tw_executor_inline()}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.executor = &unsound}, -EINVAL);
 	expect_refused((struct tw_scheduler_config){.wanted = see}, -EINVAL);

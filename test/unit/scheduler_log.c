@@ -119,9 +119,9 @@ static json_t *event_of(json_t *root, const char *phase, size_t n)
 {
 	size_t i;
 	json_t *event;
-	json_array_foreach (json_object_get(root, "traceEvents"), i, event)
-		if (!strcmp(json_string_value(json_object_get(event, "ph")), phase) && n-- == 0)
-			return event;
+	json_array_foreach(json_object_get(root, "traceEvents"), i,
+			   event) if (!strcmp(json_string_value(json_object_get(event, "ph")), phase) &&
+				      n-- == 0) return event;
 	return NULL;
 }
 
