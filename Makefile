@@ -128,7 +128,7 @@ $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
 $B/test/unit/run: $(test_o) $(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 
 # Others' event loops: examples/loop_NAME.c is built where the library is found.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
