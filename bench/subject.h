@@ -107,8 +107,11 @@ struct subject {
 	 */
 	int (*post)(void *self, expiry_fn *fn, void *arg);
 
-	/* Instead of post, for W11: a volley is made ready, then handed over as a whole. False: refused. */
-	bool (*load)(void *self, expiry_fn *fn, void *const *args, uint32_t n);
+	/*
+	 * Instead of post, for W11: a volley is made ready, then handed over as a whole. 0. 1: this took too long, some of it is under
+	 * way already, and it must not be timed. Negative: refused.
+	 */
+	int (*load)(void *self, expiry_fn *fn, void *const *args, uint32_t n);
 	void (*go)(void *self);
 };
 

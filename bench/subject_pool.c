@@ -65,17 +65,16 @@ static void *create_service(const struct subject_setup *setup)
 }
 
 /* All filed, and due when this returns. */
-static bool load(void *me, expiry_fn *fn, void *const *args, uint32_t n)
+static int load(void *me, expiry_fn *fn, void *const *args, uint32_t n)
 {
 	struct ours *self = me;
-	uint64_t due_ns = tw_now(self->service) + 3 * TW_MILLISECOND + n * UINT64_C(100);
+	uint64_t due_ns = tw_now(self->service) + 3 * TW_MILLISECOND + n * UINT64_C(1500);
 	for (uint32_t i = 0; i < n; i++)
 		if (tw_schedule_at(self->service, due_ns, fn, args[i], NULL) < 0)
-			return false;
-	if (tw_advance(self->service, TW_NO_LIMIT) != 0)
-		return false;
+			return -1;
+	int early = tw_advance(self->service, TW_NO_LIMIT);
 	sleep_until_ns(due_ns + TICK_NS);
-	return true;
+	return early > 0 ? 1 : early;
 }
 
 static void go(void *me)
