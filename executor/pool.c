@@ -19,6 +19,7 @@
 
 #include "executor/pool_parts.h"
 #include "mpsc/futex.h"
+#include "wheel/context.h"
 #include "wheel/spawn.h"
 #include "wheel/work.h"
 
@@ -78,14 +79,16 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 	if (tw__pool_forked(pool))
 		return -EPERM;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
-	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0};
+	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
 	int r = try_enqueue(pool, &task);
-	if (tw_likely(r == 0) || r == -ESHUTDOWN)
-		return r;
-	if (timeout_ns > 0)
+	if (tw_likely(r == 0))
+		return 0;
+	if (r != -ESHUTDOWN && timeout_ns > 0)
 		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, &task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->rejected, 1);
+	if (r)
+		tw__context_release(task.context);
 	return r;
 }
 
@@ -105,7 +108,7 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	(void)n;
 	tw_fn *fn = tw__batch_is_work(batch) ? run_work : NULL;
-	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){fn, batch, 0});
+	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){fn, batch, 0, NULL});
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
@@ -148,6 +151,7 @@ static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 		tw_add_relaxed(&pool->dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);
+		tw__context_release(task.context);
 	}
 }
 

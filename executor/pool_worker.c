@@ -41,6 +41,7 @@
 
 #include "executor/pool_parts.h"
 #include "mpsc/futex.h"
+#include "wheel/context.h"
 #include "wheel/liveness.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
@@ -248,13 +249,24 @@ static uint64_t clock_now(void)
 	return tw_clock_now(tw_clock_monotonic());
 }
 
+static void run_in_context(const struct tw__worker *self, const struct tw__pool_task *task)
+{
+	struct tw__context_saved saved;
+	tw__context_enter(task->context, &saved);
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never comes here */
+	task->fn(task->arg);
+	tw__context_leave(&saved);
+	if (!tw__pool_forked(self->pool))
+		tw__context_release(task->context);
+}
+
 static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
 	if (more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
-	task->fn(task->arg);
+	run_in_context(self, task);
 	tw_store_relaxed(&self->busy, 0);
 	if (tw_unlikely(task->queued_ns)) {
 		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "wheel/probes.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 #include "wheel/timing.h"
@@ -162,7 +163,9 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return tw__refused_by_gate(service);
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return -ENOENT;
-	return reset_word(service, slot, generation, deadline_ns, false);
+	int r = reset_word(service, slot, generation, deadline_ns, false);
+	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
+	return r;
 }
 
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)

@@ -9,7 +9,7 @@
  *
  * Pairing table
  *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries.
- *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home.
+ *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
  *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
  *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).
  *   R5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
@@ -25,7 +25,8 @@ struct tw__run {
 	struct tw__run *outer;
 	tw_service *service;
 	uint32_t slot, generation;
-	uint64_t tag; /* the group it is a member of (group.h), or 0 */
+	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
+	void *context; /* what it is under, or NULL */
 	uint64_t overruns;
 	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
@@ -182,6 +183,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
 	tw__publish(service, local);
+	TW_PROBE4(arm, service, slot, generation, deadline_ns);
 
 	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);
@@ -192,24 +194,6 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
 		return 0;
 	return after_push(service, local, word, slot, generation, out);
-}
-
-int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
-	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return out_of_range(service, out);
-	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
-}
-
-int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
-	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
-	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return out_of_range(service, out);
-	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
 /* A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. */
@@ -227,6 +211,39 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	else if (arming.option)
 		tw__task_discard(service, local, arming.option);
 	return r;
+}
+
+/* The short calls where contexts are in use: the thread may have one. */
+static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
+						      void *arg, tw_timer *out)
+{
+	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	struct tw__local *local = tw__local_of(service);
+	return local ? arm_task(service, local, &task, NULL, out) : refused(NULL, out, -ENOMEM);
+}
+
+int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, 0, delay_ns, fn, arg, out);
+	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
+}
+
+int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
+	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)

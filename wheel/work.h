@@ -50,6 +50,12 @@ void tw__work_submit(struct tw__work *work);
 /* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
 void tw__work_submit_later(struct tw__work *work);
 
+/*
+ * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
+ * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
+ */
+bool tw__work_recall(struct tw__work *work);
+
 static inline bool tw__batch_is_work(tw_batch *batch)
 {
 	return (uintptr_t)tw__batch_service(batch) & 1;

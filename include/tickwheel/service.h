@@ -270,7 +270,8 @@ struct tw_period {
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_task_flags {
-	TW_TASK_AT = 1 /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_AT = 1,     /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_CONTEXT = 2 /* the context is `context`, instead of the calling thread's (context.h) */
 };
 
 /* What happens to a run that would start more than max_lateness_ns after its deadline. */
@@ -331,6 +332,12 @@ struct tw_task {
 	uint32_t reserved_late;   /* 0 */
 
 	tw_group group; /* it becomes a member; {0}: of none */
+
+	/*
+	 * With TW_TASK_CONTEXT: what callback and release run under, NULL: nothing. Else it must be NULL. Where hooks are set it must be
+	 * what their capture could have returned, and is the timer's once the call has succeeded: till then it is the caller's.
+	 */
+	void *context;
 };
 
 /*
