@@ -116,7 +116,8 @@ $B/test/stress%: $B/test/stress%.o $(lib)
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
-wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
+wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion $(ck_libs) -lm
 
