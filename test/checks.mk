@@ -67,7 +67,8 @@ check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, 
 
 # ------------------------------------------------------------------ in depth
 
-.PHONY: check-full fuzz soak coverage check-arm64 check-analyzer
+
+.PHONY: check-full fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
@@ -102,6 +103,11 @@ coverage: deps-build+coverage ## lines and branches that the unit tests and a sh
 	$(Q)build/cover/plain/run --jobs 2 --patience 10
 	$(again) stress MODE=cover SECONDS=$(SHORT)
 	$(Q)test/coverage.sh build/cover
+
+faults: deps-build ## the list of requests that were refused in turn, and what came of each
+	$(again) build/release/plain/run
+	$(Q)FAULTS_LIST=1 build/release/plain/run --filter 'faults/*'
+	$(Q)build/release/plain/run --filter 'real_faults/*'
 
 check-analyzer: deps-build ## gcc -fanalyzer over the library
 	$(Q)test/analyzer.sh
