@@ -46,6 +46,9 @@ struct tw__local {
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
 
+	/* Written by its thread, read by a driver that is called: entries up to here may be due at once (loop.c). */
+	_Atomic uint64_t hurried;
+
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
@@ -253,13 +256,22 @@ static inline struct tw__local *tw__local_of(tw_service *service)
 	return (struct tw__local *)tw__queue_lane(&service->queue);
 }
 
-/* Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). */
-static inline void tw__publish(tw_service *service, struct tw__local *local)
+/*
+ * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_calm: nothing of it
+ * is due before the next tick.
+ */
+static inline void tw__publish_calm(tw_service *service, struct tw__local *local)
 {
 	if (tw_likely(service->gate.asymmetric))
 		tw__lane_publish(&local->lane);
 	else
 		tw__lane_publish_seq_cst(&local->lane);
+}
+
+static inline void tw__publish(tw_service *service, struct tw__local *local)
+{
+	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, P1) */
+	tw__publish_calm(service, local);
 }
 
 /* This thread has seen that the gate accepts nothing more: all that it has pushed before is visible to whoever sees this. */
