@@ -31,7 +31,8 @@
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
-enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 8 * TW__SEGMENT_ENTRIES };
+/* A block: what is drained at once of a lane. Long, so that most words are superseded within it and not looked at (drain.c). */
+enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
 /* One thread's part of a service; survives the thread, and goes to the next one. */
