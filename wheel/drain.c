@@ -23,7 +23,7 @@
 #include "wheel/core.h"
 #include "wheel/probes.h"
 
-enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 64 };
+enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)

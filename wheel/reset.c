@@ -183,5 +183,8 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return tw__forked(service) ? -EPERM : -ERANGE;
+	uint32_t slot, generation;
+	if (tw_likely(tw__handle_split(&service->slots, timer, &slot, &generation)))
+		__builtin_prefetch((const void *)&service->slots.words[slot], 1); /* comes in while the clock is read */
 	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
 }
