@@ -87,6 +87,7 @@
 #include "tickwheel/pool.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
+#include "tickwheel/strand.h"
 #include "tickwheel/version.h"
 
 /* Handy factors for nanoseconds. */
