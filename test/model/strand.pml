@@ -32,7 +32,7 @@
 #define THINGS 4
 
 /* The word. */
-bool active, due, disposed, mail;
+bool is_active, due, disposed, mail;
 
 bool locked;
 bool queued[THINGS];
@@ -62,7 +62,7 @@ proctype submitter(byte thing)
 {
 	bool wakes;
 #ifdef SUBMIT_UNLOCKED
-	wakes = !active;
+	wakes = !is_active;
 #endif
 	lock();
 	if
@@ -70,9 +70,9 @@ proctype submitter(byte thing)
 	:: !disposed ->
 		queued[thing] = true;
 #ifdef SUBMIT_UNLOCKED
-		active = true
+		is_active = true
 #else
-		atomic { wakes = !active; active = true }
+		atomic { wakes = !is_active; is_active = true }
 #endif
 	fi;
 	unlock();
@@ -96,7 +96,7 @@ proctype driver()
 	gone = disposed;
 	atomic {
 		if
-		:: !gone -> mail = true; wakes = !active; active = true
+		:: !gone -> mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -104,7 +104,7 @@ proctype driver()
 	atomic {
 		gone = disposed;
 		if
-		:: !gone -> mail = true; wakes = !active; active = true
+		:: !gone -> mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -123,7 +123,7 @@ proctype driver()
 proctype timer()
 {
 	bool wakes;
-	atomic { wakes = !active; active = true; due = true };
+	atomic { wakes = !is_active; is_active = true; due = true };
 	if
 	:: wakes -> submit_work()
 	:: !wakes
@@ -201,12 +201,12 @@ loop:	do
 		if
 		:: idle ->
 #ifdef IDLE_BY_STORE
-			active = false
+			is_active = false
 #else
 			atomic {
 				idle = !mail && !due;
 				if
-				:: idle -> active = false
+				:: idle -> is_active = false
 				:: else
 				fi
 			}
@@ -267,7 +267,7 @@ init {
 	};
 	/* Left to itself the executor brings all to its end. */
 	atomic {
-		over == BRINGERS && out == 0 && runners == 0 && !active ->
+		over == BRINGERS && out == 0 && runners == 0 && !is_active ->
 		assert(!mail && !due);
 		assert(ran[0] + cancelled[0] + refused[0] == 1);
 		assert(ran[1] + cancelled[1] + refused[1] == 1);
