@@ -94,6 +94,7 @@
 #include "tickwheel/service.h"
 #include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
+#include "tickwheel/strand.h"
 #include "tickwheel/version.h"
 
 /* Handy factors for nanoseconds. */

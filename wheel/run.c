@@ -405,12 +405,33 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
+/* No run: the timer ends here. A group to be settled is no timer. */
+static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (slot)
+		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
+	else if (local)
+		tw__group_settle_entry(service, local, high);
+	else
+		tw__group_offer_again(service, high);
+}
+
+void tw__batch_end_all(tw_batch *batch)
+{
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
+}
+
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
 	if (index + PREFETCH_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
+	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
+		end_entry(service, local, chunk->entries[index]);
+		return false;
+	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, now_ns);
 }
@@ -488,6 +509,18 @@ int tw_run_one(tw_batch *batch)
 	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
+}
+
+void tw__batch_end_one(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0)
+		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
+	if (!tw__forked(service))
+		tw__batch_finish(batch, 1);
 }
 
 /*
