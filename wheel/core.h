@@ -132,7 +132,7 @@ struct tw_service {
 	_Atomic(struct tw__work *) works; /* a stack: for the driver to offer, or to run */
 	struct tw__work *works_kept;      /* the driver's: refused, to be offered again in the next tick; in order */
 	_Atomic(struct tw__strands *) strands; /* made with the first of them; ended by the composition root */
-	_Atomic uint32_t holders;         /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
+	_Atomic uint32_t holders;              /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
 
 	/* Closing; see close.c. */
 	_Atomic uint32_t close_lock;
