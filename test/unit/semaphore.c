@@ -601,3 +601,29 @@ Test(semaphore, a_forked_child_is_refused_and_the_parent_untouched)
 	expect_eq(gauges().available, 1);
 	close_all();
 }
+
+/* ------------------------------------------------------------------- context */
+
+static void *seen_context;
+
+static void see_context(void *arg)
+{
+	(void)arg;
+	seen_context = tw_context_get();
+}
+
+Test(semaphore, context_of_the_call_goes_with_the_function)
+{
+	int mine = 1;
+	open_with(1);
+	acquire(1);
+	tw_context_set(&mine);
+	expect_eq(tw_semaphore_acquire_async(permits, see_context, NULL, NULL), 0);
+	tw_context_set(NULL);
+	release(1);
+	queue_executor_run_all(&queue);
+	cr_assert_eq(seen_context, &mine);
+	cr_assert_null(tw_context_get());
+	release(1);
+	close_all();
+}
