@@ -1,6 +1,8 @@
 /*
- * Fetches many pages from a server that dies in the middle: at most eight requests at a time, a time limit for each attempt, and retries whose
- * delays grow and are spread by jitter. The server is examples/server, found beside this program; it is killed, and started again on its port a moment
+ * Fetches many pages from a server that dies in the middle: at most eight requests at a time, a time limit for each attempt, and
+ * retries whose
+ * delays grow and are spread by jitter. The server is examples/server, found beside this program; it is killed, and started again
+ * on its port a moment
  * later. Every page must have been fetched at the end: the exit status tells.
  */
 #include <arpa/inet.h>

@@ -20,7 +20,8 @@
  * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held >= cap; both whenever the lock is free. 3. A permit that
  * comes back is given to one waiter, or makes held smaller: the two are different branches of one function (pass_on).
  *
- * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses functions, the
+ * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses
+ * functions, the
  * oldest thread is found at once.
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on its work is with the executor,
@@ -28,8 +29,10 @@
  * gives the node back to WAITING, first in line, if a thread waits that takes the permit instead.
  *
  * Pairing table
- *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then P2 or the executor.
- *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the store;
+ *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
+ *   P2 or the executor.
+ *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
+ *   store;
  *       the wake-up goes to its address only, which may be another's by then: a wake-up too many.
  */
 #include "tickwheel/semaphore.h"
@@ -101,7 +104,10 @@ static inline uint64_t capacity_of(uint64_t word)
 
 /* -------------------------------------------------------------------- line */
 
-/* In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near the front. */
+/*
+ * In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near
+ * the front.
+ */
 static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
 {
 	struct waiter *next = comes_back ? line->first : NULL;
@@ -192,7 +198,8 @@ static struct waiter *choose(tw_semaphore *s, struct waiter *waiter)
 }
 
 /*
- * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer. False: none was
+ * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer.
+ * False: none was
  * held. Under the lock.
  */
 static bool pass_on(tw_semaphore *s, struct waiter **chosen)
@@ -222,7 +229,8 @@ static void grant_thread(struct waiter *waiter)
 }
 
 /*
- * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again; NULL: there is no such thread, or
+ * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again;
+ * NULL: there is no such thread, or
  * it was cancelled, and its work has to make its way all the same.
  */
 static struct waiter *instead_of(tw_semaphore *s, struct function *function)

@@ -1,5 +1,6 @@
 /*
- * Random programs of submit, complete, fail, cancel, time out, resize, pause and stop, against what must hold after each step. The seed is printed, and
+ * Random programs of submit, complete, fail, cancel, time out, resize, pause and stop, against what must hold after each step.
+ * The seed is printed, and
  * LIMITER_SEED replays it.
  */
 #include <errno.h>
