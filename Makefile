@@ -138,7 +138,7 @@ libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
 flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
-loop_lacks = $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l))
+loop_lacks = $(strip $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l)))
 
 # Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
 bench_peers := libevent libev libuv
