@@ -81,9 +81,10 @@ check-full: check models-mutants check-analyzer check-arm64 ## make check, the m
 	@echo "check-full: ok"
 
 fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-fuzz_support := $(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c))
+fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c)))
 
-build/fuzz/test/fuzz/%: $B/plain/test/fuzz/%.o $$(patsubst %.c,$B/plain/%.o,$$(fuzz_support)) $$(lib)
+build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(lib)
+	@mkdir -p $(@D)
 	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
 
 fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found
