@@ -38,7 +38,7 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
-links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
+links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
 ifeq ($(opt_$(MODE)),)
 $(error MODE=$(MODE) is not known: release, debug, asan or tsan)

@@ -21,7 +21,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
 
-check: check-cheap check-compilers models test check-asan check-tsan check-memcheck ## all that checks, in short; ten minutes
+check: check-cheap check-compilers models test check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited
@@ -73,7 +73,7 @@ check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
 
-check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz; an hour
+check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)

@@ -68,9 +68,8 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
-	bool asked =
-	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, K5; work.h, X2 */
-	if (tw__driver_any_unread(service) || asked) {                          /* P2, P4 */
+	bool asked = tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, K5; work.h, X2 */
+	if (tw__driver_any_unread(service) || asked) {                                   /* P2, P4 */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
 	}
