@@ -18,14 +18,14 @@
 
 struct heap_bare {
 	uint64_t loop_ns;
-	struct heap heap;
+	struct tw__heap heap;
 	struct heap_timer *timers;
 };
 
 static void destroy(void *me)
 {
 	struct heap_bare *self = me;
-	heap_free(&self->heap);
+	tw__heap_free(&self->heap);
 	free(self->timers);
 	free(self);
 }
@@ -42,7 +42,7 @@ static void *create(const struct subject_setup *setup)
 		return NULL;
 	}
 	for (uint32_t slot = 0; slot < setup->slots; slot++)
-		self->timers[slot].index = NOT_IN_HEAP;
+		self->timers[slot].entry.place = TW__HEAP_NOWHERE;
 	return self;
 }
 
@@ -60,7 +60,7 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
 {
 	struct heap_bare *self = me;
-	self->timers[slot].period_ms = (uint32_t)(period_ns / TICK_NS);
+	self->timers[slot].entry.spare = (uint32_t)(period_ns / TICK_NS);
 	return schedule(me, 0, slot, period_ns, fn, arg);
 }
 
@@ -68,7 +68,7 @@ static bool cancel(void *me, uint32_t slot)
 {
 	struct heap_bare *self = me;
 	struct heap_timer *timer = &self->timers[slot];
-	if (timer->index == NOT_IN_HEAP)
+	if (!heap_has(timer))
 		return false;
 	heap_remove(&self->heap, timer, HEAP_ARITY);
 	return true;
@@ -79,7 +79,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	(void)thread;
 	struct heap_bare *self = me;
 	struct heap_timer *timer = &self->timers[slot];
-	if (timer->index == NOT_IN_HEAP)
+	if (!heap_has(timer))
 		return false;
 	heap_retime(&self->heap, timer, self->loop_ns + delay_ns, HEAP_ARITY);
 	return true;

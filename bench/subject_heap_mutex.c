@@ -25,7 +25,7 @@ enum { BATCH = 64 };
 struct heap_mutex {
 	pthread_mutex_t lock; /* of all below but the callbacks' fn and arg once they are copied out */
 	pthread_cond_t earlier;
-	struct heap heap;
+	struct tw__heap heap;
 	struct heap_timer *timers;
 	uint64_t sleeps_until_ns; /* 0: the thread is awake and will look by itself */
 	uint64_t wakeups;
@@ -94,7 +94,7 @@ static bool start(struct heap_mutex *self)
 
 static void release(struct heap_mutex *self)
 {
-	heap_free(&self->heap);
+	tw__heap_free(&self->heap);
 	free(self->timers);
 	free(self);
 }
@@ -107,7 +107,7 @@ static void *create(const struct subject_setup *setup)
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
 	bool ok = heap_init(&self->heap, setup->slots, HEAP_ARITY) && self->timers;
 	for (uint32_t slot = 0; ok && slot < setup->slots; slot++)
-		self->timers[slot].index = NOT_IN_HEAP;
+		self->timers[slot].entry.place = TW__HEAP_NOWHERE;
 	if (ok && start(self))
 		return self;
 	release(self);
@@ -147,7 +147,7 @@ static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns,
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
 {
 	struct heap_mutex *self = me;
-	self->timers[slot].period_ms = (uint32_t)(period_ns / TICK_NS);
+	self->timers[slot].entry.spare = (uint32_t)(period_ns / TICK_NS);
 	return schedule(me, 0, slot, period_ns, fn, arg);
 }
 
@@ -156,7 +156,7 @@ static bool cancel(void *me, uint32_t slot)
 	struct heap_mutex *self = me;
 	struct heap_timer *timer = &self->timers[slot];
 	pthread_mutex_lock(&self->lock);
-	bool pending = timer->index != NOT_IN_HEAP;
+	bool pending = heap_has(timer);
 	if (pending)
 		heap_remove(&self->heap, timer, HEAP_ARITY);
 	pthread_mutex_unlock(&self->lock);
@@ -170,7 +170,7 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	struct heap_timer *timer = &self->timers[slot];
 	uint64_t deadline_ns = now_ns() + delay_ns;
 	pthread_mutex_lock(&self->lock);
-	bool pending = timer->index != NOT_IN_HEAP;
+	bool pending = heap_has(timer);
 	if (pending)
 		heap_retime(&self->heap, timer, deadline_ns, HEAP_ARITY);
 	bool oversleeps = pending && deadline_ns < self->sleeps_until_ns;

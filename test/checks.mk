@@ -21,7 +21,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
 
-check: check-cheap check-compilers models test check-asan check-tsan check-memcheck ## all that checks, in short
+check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited

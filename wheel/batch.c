@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/schedule.h"
 
 enum { POLL_NS = 1000000 };
@@ -34,6 +35,7 @@ struct batch_call {
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
+	bool plain; /* no timer gets a context but by its task: this thread has none */
 };
 
 static const struct tw_task *task_at(const struct batch_call *call, size_t i)
@@ -103,7 +105,7 @@ static inline bool is_simple(const struct batch_call *call, const struct tw_task
 {
 	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
 	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags && !task->reserved &&
-	       !task->executor && !task->jitter_ns && !task->late && !task->reserved_late &&
+	       !task->executor && !task->jitter_ns && !task->late && !task->reserved_late && !task->context &&
 	       task->when_ns <= TW_MAX_DELAY_NS;
 }
 
@@ -146,7 +148,7 @@ static int put_all(struct batch_call *call)
 	if (!r)
 		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
 	for (size_t i = 0; !r && i < call->n;) {
-		size_t done = put_stretch(call, i);
+		size_t done = tw_likely(call->plain) ? put_stretch(call, i) : 0;
 		if (done == 0)
 			r = put_any(call, task_at(call, i)); /* makes room, and takes what is not simple */
 		i += done ? done : 1;
@@ -283,6 +285,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		return r;
 	call->stamp_before = call->local->stamp;
 	call->random = call->local->random;
+	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
 	r = put_all(call);
 	if (r) {
@@ -292,6 +295,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->local->random = call->random;
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
+	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(!tw__gate_is_open(word))) {
 		bool fell_asleep =

@@ -4,8 +4,10 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "wheel/context.h"
 #include "wheel/liveness.h"
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/timing.h"
 #include "wheel/work.h"
 
@@ -65,12 +67,25 @@ static void set_free(tw_service *service, struct tw__local *local, uint32_t slot
 		tw__ring_finish(service);
 }
 
+/* The timer's release under its context, then the context's own. */
+static void call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
+{
+	struct tw__context_saved saved;
+	if (option->release) {
+		tw__context_enter(option->context, &saved);
+		option->release(arg, fate);
+		tw__context_leave(&saved);
+	}
+	if (!tw__forked(service))
+		tw__context_release(option->context);
+}
+
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
 	struct tw__option *option = &service->slots.options[index];
-	if (option->release) {
+	if (option->release || option->context) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
 				      .slot = slot,
@@ -78,7 +93,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		option->release(tw_load_relaxed(&record->arg), fate);
+		call_release(service, option, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 		if (tw__forked(service))
 			return; /* it has forked: the locks are not ours to take */
@@ -260,6 +275,7 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint6
 {
 	struct tw__option *option = tw__option_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&option->tag);
+	run->context = option->context;
 	if (run->tag)
 		tw__group_run_begins(&service->groups, run->tag);
 	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
@@ -294,13 +310,18 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	struct tw__running before = tw__running_begin(local, entry, begun_ns);
+	struct tw__context_saved saved;
+	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
+	tw__context_enter(run.context, &saved);
 	fn(arg);
+	tw__context_leave(&saved);
 	tw__current_run = run.outer;
 	if (tw__forked(service))
 		return true;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
+	TW_PROBE4(done, service, run.slot, run.generation, *now_ns - begun_ns);
 	finish(service, local, &run, marks, *now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
@@ -384,12 +405,33 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
+/* No run: the timer ends here. A group to be settled is no timer. */
+static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (slot)
+		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
+	else if (local)
+		tw__group_settle_entry(service, local, high);
+	else
+		tw__group_offer_again(service, high);
+}
+
+void tw__batch_end_all(tw_batch *batch)
+{
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
+}
+
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
 	if (index + PREFETCH_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
+	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
+		end_entry(service, local, chunk->entries[index]);
+		return false;
+	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, now_ns);
 }
@@ -467,6 +509,18 @@ int tw_run_one(tw_batch *batch)
 	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
+}
+
+void tw__batch_end_one(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0)
+		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
+	if (!tw__forked(service))
+		tw__batch_finish(batch, 1);
 }
 
 /*

@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
@@ -132,6 +133,12 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 	return 0;
 }
 
+/* Due in a tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+static inline bool comes_later(const tw_service *service, uint64_t deadline_ns)
+{
+	return tw__tick_of(service, deadline_ns) > tw_load_relaxed(&service->gate.cursor);
+}
+
 /* Inlined into each of the short calls, where `kind` and `option` are constants. */
 static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint32_t option, tw_timer *out)
@@ -181,7 +188,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (option)
 		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
-	tw__publish(service, local);
+	if (tw_likely(service->published || comes_later(service, deadline_ns)))
+		tw__publish_calm(service, local);
+	else
+		tw__publish(service, local);
+	TW_PROBE4(arm, service, slot, generation, deadline_ns);
 
 	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);
@@ -192,24 +203,6 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
 		return 0;
 	return after_push(service, local, word, slot, generation, out);
-}
-
-int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
-	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
-	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return out_of_range(service, out);
-	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
-}
-
-int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
-{
-	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
-	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return out_of_range(service, out);
-	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
 /* A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. */
@@ -227,6 +220,39 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	else if (arming.option)
 		tw__task_discard(service, local, arming.option);
 	return r;
+}
+
+/* The short calls where contexts are in use: the thread may have one. */
+static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
+						      void *arg, tw_timer *out)
+{
+	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	struct tw__local *local = tw__local_of(service);
+	return local ? arm_task(service, local, &task, NULL, out) : refused(NULL, out, -ENOMEM);
+}
+
+int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, 0, delay_ns, fn, arg, out);
+	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
+}
+
+int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
+	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)

@@ -2,6 +2,7 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
+#include "wheel/context.h"
 #include "wheel/core.h"
 
 /*
@@ -50,7 +51,7 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 
 /*
  * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading
- * of the clock taken within this call, or 0; read if needed. 0, -ENOMEM, -ENOENT.
+ * of the clock taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
  */
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming);

@@ -43,7 +43,7 @@ struct tw__note {
 
 /* What a side record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	TW__TRAIT_RELEASE = 1, /* there is a release: the timer passes through SETTLING */
+	TW__TRAIT_RELEASE = 1, /* there is a release, or a context that has one: the timer passes through SETTLING */
 	TW__TRAIT_MOVES = 2 /* a reset writes to the side record too (a series, slack, lateness): see tw__option_lock */
 };
 
@@ -65,6 +65,7 @@ struct tw__option {
 	uint64_t member; /* entry of the timer; 0: in no list. From here on zeroed for each timer */
 
 	tw_release_fn *release;
+	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
 	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
 	uint64_t period_ns;       /* 0: no series */
 	uint64_t runs_left;       /* 0: no end */
@@ -72,9 +73,10 @@ struct tw__option {
 	uint64_t max_lateness_ns; /* 0: no limit */
 	uint64_t slack_ns;
 	uint8_t fixed_delay;
-	uint8_t missed;    /* enum tw_missed_policy */
-	uint8_t late_drop; /* beyond max_lateness_ns it does not run */
-	uint8_t condemned; /* option lock: refused, to be dropped by who claims it, unless it is moved first */
+	uint8_t missed;             /* enum tw_missed_policy */
+	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */
+	uint8_t context_is_callers; /* as long as the call that schedules it can fail */
+	uint8_t condemned;          /* option lock: refused, to be dropped by who claims it, unless it is moved first */
 	uint32_t next_free;
 };
 

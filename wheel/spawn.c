@@ -19,8 +19,10 @@ static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *
 	int r = 0;
 	if (config->stack_size)
 		r = pthread_attr_setstacksize(attr, config->stack_size);
+#ifdef __GLIBC__
 	if (!r && config->affinity)
 		r = pthread_attr_setaffinity_np(attr, config->affinity_size, config->affinity);
+#endif
 	if (!r && is_tick_thread && config->sched_policy != SCHED_OTHER) {
 		struct sched_param param = {.sched_priority = config->sched_priority};
 		r = pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
@@ -28,6 +30,29 @@ static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *
 		r = r ? r : pthread_attr_setschedparam(attr, &param);
 	}
 	return r;
+}
+
+/*
+ * A C library without that attribute (musl): the new thread inherits the processors of its maker, who takes them on for so long.
+ * Positive errno, as the pthread calls.
+ */
+static int create(pthread_t *thread, const pthread_attr_t *attr, const struct tw_service_config *config,
+		  void *(*main)(void *), void *arg)
+{
+#ifndef __GLIBC__
+	cpu_set_t own;
+	if (config->affinity) {
+		if (sched_getaffinity(0, sizeof own, &own) ||
+		    sched_setaffinity(0, config->affinity_size, config->affinity))
+			return errno;
+		int r = pthread_create(thread, attr, main, arg);
+		sched_setaffinity(0, sizeof own, &own);
+		return r;
+	}
+#else
+	(void)config; /* the attribute says it */
+#endif
+	return pthread_create(thread, attr, main, arg);
 }
 
 int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
@@ -41,7 +66,7 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	if (!r) {
 		faults_only(&mask);
 		pthread_sigmask(SIG_SETMASK, &mask, &before); /* inherited by the new thread */
-		r = pthread_create(thread, &attr, main, arg);
+		r = create(thread, &attr, config, main, arg);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	pthread_attr_destroy(&attr);

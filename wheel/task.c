@@ -47,9 +47,12 @@ static int check_range(const tw_service *service, const struct tw_task *task, co
 static int check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
 	bool at = task->flags & TW_TASK_AT;
-	if (!task->fn || task->flags & ~(uint32_t)TW_TASK_AT || task->reserved || task->reserved_late)
+	if (!task->fn || task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT) || task->reserved ||
+	    task->reserved_late)
 		return -EINVAL;
 	if (period && (at ? period->first_ns : task->when_ns))
+		return -EINVAL;
+	if (task->context && !(task->flags & TW_TASK_CONTEXT))
 		return -EINVAL;
 	if ((unsigned)task->late > TW_LATE_DROP || (task->late && !task->max_lateness_ns))
 		return -EINVAL;
@@ -80,11 +83,11 @@ static bool wants_instant(const struct tw_task *task)
 }
 
 /* A reset also takes the mark from a condemned timer (route.c). */
-static uint32_t traits_of(const tw_service *service, const struct tw_task *task)
+static uint32_t traits_of(const tw_service *service, const struct tw_task *task, const void *context)
 {
-	bool may_be_condemned = task->release && service->on_refused == TW_REFUSED_DROP;
-	return (task->release ? TW__TRAIT_RELEASE : 0u) |
-	       (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u);
+	bool releases = task->release || tw__context_has_release(context);
+	bool may_be_condemned = releases && service->on_refused == TW_REFUSED_DROP;
+	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u);
 }
 
 static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
@@ -95,11 +98,13 @@ static void name_executor(tw_service *service, struct tw__option *option, tw_exe
 }
 
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
-			const struct tw_period *period)
+			const struct tw_period *period, void *context)
 {
-	tw_store_relaxed(&option->tag, task->group.id);              /* until it has entered */
-	tw_store_release(&option->traits, traits_of(service, task)); /* W5 */
+	tw_store_relaxed(&option->tag, task->group.id);                       /* until it has entered */
+	tw_store_release(&option->traits, traits_of(service, task, context)); /* W5 */
 	option->release = task->release;
+	option->context = context;
+	option->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
 	option->max_lateness_ns = task->max_lateness_ns;
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
@@ -118,8 +123,11 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 {
 	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
 		tw__option_await_all_resets(&service->slots);
-	if (service->slots.options[index].member)
+	struct tw__option *option = &service->slots.options[index];
+	if (option->member)
 		tw__group_leave(service, index);
+	if (!option->context_is_callers)
+		tw__context_release(option->context);
 	tw__option_put(&service->slots, &local->options, index);
 }
 
@@ -141,6 +149,23 @@ static void set_instants(tw_service *service, struct tw__option *option, const s
 	arming->value = tw__within_slack(service, option->nominal_ns, task->slack_ns);
 }
 
+/* The context it names, or else the thread's. */
+static void *context_of(const struct tw_task *task)
+{
+	if (tw_likely(!(task->flags & TW_TASK_CONTEXT)))
+		return tw__context_capture();
+	if (task->context)
+		tw__context_turn_on();
+	return task->context;
+}
+
+static int refused(const struct tw_task *task, void *context, int error)
+{
+	if (!(task->flags & TW_TASK_CONTEXT))
+		tw__context_release(context);
+	return error;
+}
+
 int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
 		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming)
 {
@@ -149,15 +174,16 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	arming->value = first_of(task, period) + jitter_ns;
 	arming->option = 0;
-	if (!tw__task_needs_option(service, task))
+	void *context = context_of(task);
+	if (!context && !tw__task_needs_option(service, task))
 		return 0;
 	if (task->group.id && !tw__group_of(&service->groups, task->group.id))
-		return -ENOENT; /* before it becomes a tag, which others index by */
+		return refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
 	arming->option = tw__option_get(&service->slots, &local->options);
 	if (!arming->option)
-		return -ENOMEM;
+		return refused(task, context, -ENOMEM);
 	struct tw__option *option = &service->slots.options[arming->option];
-	fill_option(service, option, task, period);
+	fill_option(service, option, task, period, context);
 	set_instants(service, option, task, now_ns, arming);
 	return 0;
 }

@@ -63,6 +63,25 @@ static struct tw__work *take_all(tw_service *service)
 	return first;
 }
 
+bool tw__work_recall(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work);
+	struct tw__work *next, *others = take_all(service);
+	bool found = false, pushed = false;
+	for (; others; others = next) {
+		next = others->next;
+		if (others == work) {
+			found = true;
+			continue;
+		}
+		push(service, others);
+		pushed = true;
+	}
+	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
+		tw__gate_ring(&service->gate);
+	return found;
+}
+
 /* True: it was run here. Else it has been taken over, or is the end of what is kept, whose last link is *end. */
 static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
 {

@@ -50,6 +50,12 @@ void tw__work_submit(struct tw__work *work);
 /* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
 void tw__work_submit_later(struct tw__work *work);
 
+/*
+ * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
+ * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
+ */
+bool tw__work_recall(struct tw__work *work);
+
 static inline bool tw__batch_is_work(tw_batch *batch)
 {
 	return (uintptr_t)tw__batch_service(batch) & 1;
@@ -84,6 +90,12 @@ static inline bool tw__works_waiting(tw_service *service)
  */
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
+
+/* A hint: layers may come and go. */
+static inline bool tw__service_is_held(tw_service *service)
+{
+	return tw_load_relaxed(&service->holders) & ~(uint32_t)TW__HOLDERS_CLOSED;
+}
 
 /* Close: there will be no more. False: there are some, and nothing has changed. */
 bool tw__service_forbid_holds(tw_service *service);

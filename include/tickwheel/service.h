@@ -270,7 +270,8 @@ struct tw_period {
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_task_flags {
-	TW_TASK_AT = 1 /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_AT = 1,     /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_CONTEXT = 2 /* the context is `context`, instead of the calling thread's (context.h) */
 };
 
 /* What happens to a run that would start more than max_lateness_ns after its deadline. */
@@ -331,6 +332,12 @@ struct tw_task {
 	uint32_t reserved_late;   /* 0 */
 
 	tw_group group; /* it becomes a member; {0}: of none */
+
+	/*
+	 * With TW_TASK_CONTEXT: what callback and release run under, NULL: nothing. Else it must be NULL. Where hooks are set it must be
+	 * what their capture could have returned, and is the timer's once the call has succeeded: till then it is the caller's.
+	 */
+	void *context;
 };
 
 /*
@@ -423,7 +430,8 @@ TW_API bool tw_closing(void);
 /*
  * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
  * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
- * each call returns. The number of callbacks run or handed over.
+ * each call returns. The number of callbacks run or handed over. Without tw_fd, a call in a tick that was dealt with already, with nothing
+ * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
  * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
  */

@@ -23,6 +23,17 @@ extern "C" {
 /* TW_VERSION of the library that is linked at run time, to compare with the one compiled against. Any thread. */
 TW_API int tw_version(void);
 
+/*
+ * Whether the library linked at run time fits the header compiled against: the same minor version (until 1.0.0), and not older. For the
+ * first lines of a program, so that an old library that lies about is named at once, not met as an error of some later call:
+ *
+ *     if (!TW_VERSION_CHECK()) {
+ *             fprintf(stderr, "compiled for tickwheel %d, but %d is installed\n", TW_VERSION, tw_version());
+ *             return 1;
+ *     }
+ */
+#define TW_VERSION_CHECK() (tw_version() / 100 == TW_VERSION / 100 && tw_version() >= TW_VERSION)
+
 #ifdef __cplusplus
 }
 #endif

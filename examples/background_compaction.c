@@ -1,0 +1,139 @@
+/*
+ * Compaction in the background that gives way to requests. Requests come every 2 ms and take 50 us; compaction is 300 ms of work. All
+ * run on one thread. Three times the same second: without compaction, with one that holds on to the thread, and with one that asks
+ * tw_should_yield after each page. With a file's name as its argument it writes the third as a Chrome trace.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "tickwheel.h"
+
+enum { REQUESTS = 300, PAGES = 1000 };
+
+#define BETWEEN_NS (2 * TW_MILLISECOND)
+#define REQUEST_NS (50 * TW_MICROSECOND)
+#define PAGE_NS (300 * TW_MICROSECOND)
+
+struct request {
+	uint64_t sent_ns, answered_ns;
+};
+
+struct table {
+	unsigned dirty_pages;
+	bool yields;
+	unsigned turns;
+};
+
+static uint64_t now_ns(void)
+{
+	return tw_clock_now(tw_clock_monotonic());
+}
+
+static void work(uint64_t span_ns)
+{
+	for (uint64_t end_ns = now_ns() + span_ns; now_ns() < end_ns;) {
+	}
+}
+
+static int answer(struct tw_turn *turn, void *arg)
+{
+	struct request *request = arg;
+	(void)turn;
+	work(REQUEST_NS);
+	request->answered_ns = now_ns();
+	return TW_TURN_DONE;
+}
+
+static int compact(struct tw_turn *turn, void *arg)
+{
+	struct table *table = arg;
+	table->turns++;
+	while (table->dirty_pages) {
+		if (table->yields && !turn->did_timeout && tw_should_yield(turn->scheduler))
+			return TW_TURN_AGAIN;
+		work(PAGE_NS);
+		table->dirty_pages--;
+	}
+	return TW_TURN_DONE;
+}
+
+static void sleep_until(uint64_t at_ns)
+{
+	struct timespec at = {.tv_sec = (time_t)(at_ns / TW_SECOND), .tv_nsec = (long)(at_ns % TW_SECOND)};
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+}
+
+static int earlier(const void *a, const void *b)
+{
+	const struct request *x = a, *y = b;
+	uint64_t mine = x->answered_ns - x->sent_ns, other = y->answered_ns - y->sent_ns;
+	return (mine > other) - (mine < other);
+}
+
+static void print_line(const char *what, struct request *requests, const struct table *table)
+{
+	qsort(requests, REQUESTS, sizeof *requests, earlier);
+	const struct request *half = &requests[REQUESTS / 2], *most = &requests[REQUESTS * 99 / 100],
+			     *all = &requests[REQUESTS - 1];
+	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what, (double)(half->answered_ns - half->sent_ns) / 1e6,
+	       (double)(most->answered_ns - most->sent_ns) / 1e6, (double)(all->answered_ns - all->sent_ns) / 1e6,
+	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
+}
+
+/* Not before `count` have been answered: they use the caller's memory. */
+static void await_quiet(tw_scheduler *scheduler)
+{
+	struct tw_scheduler_stats stats = {.size = sizeof stats};
+	do {
+		sleep_until(now_ns() + TW_MILLISECOND);
+		tw_scheduler_stats_get(scheduler, &stats);
+	} while (stats.ready + stats.delayed);
+}
+
+static void write_trace(tw_scheduler *scheduler, const char *file)
+{
+	FILE *out = fopen(file, "w");
+	if (!out || tw_scheduler_trace(scheduler, out) || fclose(out))
+		fprintf(stderr, "%s could not be written\n", file);
+}
+
+static int show(const char *what, struct table table, const char *trace)
+{
+	static struct request requests[REQUESTS];
+	tw_service *service;
+	tw_scheduler *scheduler;
+	struct tw_service_config one_thread = {.size = sizeof one_thread, .workers = 1};
+	struct tw_scheduler_config logged = {.size = sizeof logged, .log_events = 4096};
+	if (tw_service_create(&service, &one_thread) || tw_scheduler_create(&scheduler, service, &logged))
+		return 1;
+	struct tw_scheduler_post job = {
+	    .size = sizeof job, .fn = compact, .arg = &table, .priority = TW_PRIORITY_IDLE, .name = "compaction"};
+	struct tw_scheduler_post request = {
+	    .size = sizeof request, .fn = answer, .priority = TW_PRIORITY_USER_BLOCKING, .name = "request"};
+	uint64_t next_ns = now_ns();
+	int r = table.dirty_pages ? tw_scheduler_post_task(scheduler, &job, NULL) : 0;
+	for (int i = 0; i < REQUESTS; i++) {
+		sleep_until(next_ns += BETWEEN_NS);
+		requests[i].sent_ns = next_ns;
+		request.arg = &requests[i];
+		r |= tw_scheduler_post_task(scheduler, &request, NULL);
+	}
+	await_quiet(scheduler);
+	print_line(what, requests, &table);
+	if (trace)
+		write_trace(scheduler, trace);
+	r |= tw_scheduler_destroy(scheduler);
+	r |= tw_service_destroy(service);
+	return r != 0;
+}
+
+int main(int argc, char **argv)
+{
+	printf("requests' latency, ms              half        99 %%        all  pages done      turns\n");
+	int r = show("no compaction", (struct table){0}, NULL);
+	r |= show("compaction holds the thread", (struct table){.dirty_pages = PAGES}, NULL);
+	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true},
+		  argc > 1 ? argv[1] : NULL);
+	return r;
+}

@@ -1,0 +1,234 @@
+/*
+ * The heap: the one binary min-heap of the tree, for the tasks of schedulers and strands, and for the heap timers of the bench.
+ *
+ * Ordered by key (signed), then by id, so equals leave in the order of their ids. An entry lives with its owner and knows its place, so any
+ * entry is removed, or moved to another key, in O(log n). The key stands in the heap's own array, so that sifting compares neighbours and follows a
+ * pointer only where two keys are equal. Sifts move a hole instead of swapping: one write of a node and of a place per level
+ * (J. W. J. Williams: Algorithm 232, Heapsort, 1964).
+ *
+ * Inline, so that users pay for no call. The shape is a constant where it is used: the children of a node, and whether ids
+ * count. Without ids equals leave in any order, and entries need not have one: the classic timer heap. The children of
+ * a node begin at a multiple of their number, so that four of them fill one cache line.
+ *
+ * Memory: pushing grows the array and may fail (-ENOMEM, nothing changed); after tw__heap_reserve it does not. It never shrinks by itself.
+ * No lock: its user's.
+ */
+#ifndef TW_EXECUTOR_HEAP_H
+#define TW_EXECUTOR_HEAP_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TW__HEAP_NOWHERE = 0xffffffff, TW__HEAP_MAX = 1 << 30 };
+
+/* Lives with its owner, who sets place to NOWHERE before the first use. In no heap: NOWHERE. */
+struct tw__heap_entry {
+	uint32_t place;
+	uint32_t spare; /* its owner's */
+};
+
+/* An entry of a heap in which ids count: id is the owner's, constant while it is in the heap. */
+struct tw__heap_item {
+	struct tw__heap_entry entry;
+	uint64_t id;
+};
+
+struct tw__heap_node {
+	int64_t key;
+	struct tw__heap_entry *entry;
+};
+
+/* All zero: empty. */
+struct tw__heap {
+	struct tw__heap_node *nodes; /* nodes[1] begins a cache line */
+	struct tw__heap_node *memory;
+	uint32_t count, capacity;
+};
+
+/* One number, which compilers carry as a constant through calls: the arity, and 256 where ids count and entries are items. */
+#define TW__HEAP_SHAPE(arity, by_id) ((unsigned)(arity) | ((by_id) ? 256u : 0u))
+#define TW__HEAP_ARITY(shape) ((shape)&255u)
+#define TW__HEAP_BY_ID(shape) ((shape)&256u)
+#define TW__HEAP_USUAL TW__HEAP_SHAPE(2, true)
+
+/* Room for `capacity` entries in all: until then no push fails. 0, or -ENOMEM. */
+int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape);
+
+/* The entries are not told. Empty and usable afterwards. */
+void tw__heap_free(struct tw__heap *heap);
+
+/* --------------------------------------------------------------------- sifts */
+
+static inline uint64_t tw__heap_id(const struct tw__heap_entry *entry)
+{
+	return ((const struct tw__heap_item *)(const void *)entry)->id;
+}
+
+static inline bool tw__heap_before(struct tw__heap_node a, struct tw__heap_node b, unsigned shape)
+{
+	return TW__HEAP_BY_ID(shape) && a.key == b.key ? tw__heap_id(a.entry) < tw__heap_id(b.entry) : a.key < b.key;
+}
+
+static inline void tw__heap_put(struct tw__heap *heap, uint32_t place, struct tw__heap_node node)
+{
+	heap->nodes[place] = node;
+	node.entry->place = place;
+}
+
+static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+{
+	while (hole > 0) {
+		uint32_t parent = (hole - 1) / TW__HEAP_ARITY(shape);
+		if (!tw__heap_before(node, heap->nodes[parent], shape))
+			break;
+		tw__heap_put(heap, hole, heap->nodes[parent]);
+		hole = parent;
+	}
+	tw__heap_put(heap, hole, node);
+}
+
+/*
+ * Of the children that begin at `first`, the one to leave first. Two functions, not one that asks in its loop: compilers then choose
+ * without a branch, whose guess would be wrong half the time.
+ */
+static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_t first, unsigned shape)
+{
+	uint32_t best = first,
+		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	int64_t key = heap->nodes[first].key;
+	for (uint32_t child = first + 1; child < end; child++) {
+		bool before = heap->nodes[child].key < key;
+		key = before ? heap->nodes[child].key : key;
+		best = before ? child : best;
+	}
+	return best;
+}
+
+static inline uint32_t tw__heap_least_child_by_id(const struct tw__heap *heap, uint32_t first, unsigned shape)
+{
+	uint32_t best = first,
+		 end = heap->count - first < TW__HEAP_ARITY(shape) ? heap->count : first + TW__HEAP_ARITY(shape);
+	for (uint32_t child = first + 1; child < end; child++) {
+		bool before = tw__heap_before(heap->nodes[child], heap->nodes[best], shape);
+		best ^= (best ^ child) & -(uint32_t)before;
+	}
+	return best;
+}
+
+static inline void tw__heap_sift_down(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+{
+	for (uint32_t first; (first = TW__HEAP_ARITY(shape) * hole + 1) < heap->count;) {
+		uint32_t child = TW__HEAP_BY_ID(shape) ? tw__heap_least_child_by_id(heap, first, shape)
+						       : tw__heap_least_child(heap, first, shape);
+		if (!tw__heap_before(heap->nodes[child], node, shape))
+			break;
+		tw__heap_put(heap, hole, heap->nodes[child]);
+		hole = child;
+	}
+	tw__heap_put(heap, hole, node);
+}
+
+static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
+{
+	if (hole > 0 && tw__heap_before(node, heap->nodes[(hole - 1) / TW__HEAP_ARITY(shape)], shape))
+		tw__heap_sift_up(heap, hole, node, shape);
+	else
+		tw__heap_sift_down(heap, hole, node, shape);
+}
+
+/* ------------------------------------------------------------- of any shape */
+
+/* There is room: reserved, and not used up. */
+static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key,
+					     unsigned shape)
+{
+	struct tw__heap_node node = {.key = key, .entry = entry};
+	tw__heap_sift_up(heap, heap->count++, node, shape);
+}
+
+/* It is in the heap. */
+static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry, unsigned shape)
+{
+	uint32_t hole = entry->place;
+	entry->place = TW__HEAP_NOWHERE;
+	struct tw__heap_node last = heap->nodes[--heap->count];
+	if (hole != heap->count)
+		tw__heap_settle(heap, hole, last, shape);
+}
+
+/* It is in the heap, and leaves by another key from now on. */
+static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key, unsigned shape)
+{
+	struct tw__heap_node node = {.key = key, .entry = entry};
+	tw__heap_settle(heap, entry->place, node, shape);
+}
+
+/* -------------------------------------------------------- by key, then by id */
+
+static inline void tw__heap_item_init(struct tw__heap_item *item, uint64_t id)
+{
+	item->entry.place = TW__HEAP_NOWHERE;
+	item->id = id;
+}
+
+static inline bool tw__heap_has(const struct tw__heap_item *item)
+{
+	return item->entry.place != TW__HEAP_NOWHERE;
+}
+
+/* The key of an item that is in the heap. */
+static inline int64_t tw__heap_key(const struct tw__heap *heap, const struct tw__heap_item *item)
+{
+	return heap->nodes[item->entry.place].key;
+}
+
+/* The first to leave, which stays; NULL: empty. */
+static inline struct tw__heap_item *tw__heap_peek(const struct tw__heap *heap)
+{
+	return heap->count ? (struct tw__heap_item *)(void *)heap->nodes[0].entry : NULL;
+}
+
+static inline int tw__heap_reserve(struct tw__heap *heap, uint32_t capacity)
+{
+	return capacity <= heap->capacity ? 0 : tw__heap_reserve_as(heap, capacity, TW__HEAP_USUAL);
+}
+
+static inline void tw__heap_push_reserved(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
+{
+	tw__heap_push_reserved_as(heap, &item->entry, key, TW__HEAP_USUAL);
+}
+
+/* 0, or -ENOMEM. */
+static inline int tw__heap_push(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
+{
+	int r = tw__heap_reserve(heap, heap->count + 1);
+	if (!r)
+		tw__heap_push_reserved(heap, item, key);
+	return r;
+}
+
+static inline void tw__heap_remove(struct tw__heap *heap, struct tw__heap_item *item)
+{
+	tw__heap_remove_as(heap, &item->entry, TW__HEAP_USUAL);
+}
+
+static inline void tw__heap_rekey(struct tw__heap *heap, struct tw__heap_item *item, int64_t key)
+{
+	tw__heap_rekey_as(heap, &item->entry, key, TW__HEAP_USUAL);
+}
+
+/* NULL: empty. */
+static inline struct tw__heap_item *tw__heap_pop(struct tw__heap *heap)
+{
+	struct tw__heap_item *first = tw__heap_peek(heap);
+	if (first)
+		tw__heap_remove(heap, first);
+	return first;
+}
+
+/* Takes out all that keep(item, arg) refuses, in O(n); it is asked once about each, in any order, about those refused as NOWHERE. */
+void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg);
+
+#endif

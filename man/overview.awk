@@ -1,0 +1,33 @@
+# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its thread table on, and
+# @VERSION@ for the version, @PAGES@ for the lines of the file `list`.
+
+FNR == NR { template[++lines] = $0; next }
+
+in_opening || (FNR == 1 && /^\/\*/) {
+	in_opening = $0 !~ /\*\//
+	text = bare($0)
+	if (text ~ /^Threads\. /)
+		telling = 1
+	if (telling && in_opening)
+		rules = rules (rules == "" ? "" : "\n") text
+}
+
+END {
+	if (rules == "") {
+		print "overview: tickwheel.h does not open as expected" >"/dev/stderr"
+		exit 1
+	}
+	for (i = 1; i <= lines; i++) {
+		if (template[i] == "@RULES@") {
+			printf "%s", roff(rules)
+			continue
+		}
+		if (template[i] == "@PAGES@") {
+			while ((getline line <list) > 0)
+				print line
+			continue
+		}
+		gsub(/@VERSION@/, version, template[i])
+		print template[i]
+	}
+}

@@ -1,0 +1,60 @@
+#!/bin/sh
+# install.sh [--check]: copies what was built to its places; with --check only asks whether it could. Called by `make install`,
+# which says by the environment what goes where.
+set -eu
+cd "$(dirname "$0")/.."
+. packaging/places.sh
+
+# The nearest folder above $1 that exists decides.
+writable() {
+	dir=$1
+	while [ ! -e "$dir" ]; do dir=$(dirname "$dir"); done
+	[ -d "$dir" ] || fail "cannot install to $1: $dir is not a folder"
+	probe=$(mktemp -d "$dir/.tickwheel.XXXXXX" 2>/dev/null) ||
+		fail "cannot write to $dir: install as root, or to a place of your own: make install PREFIX=\$HOME/.local"
+	rmdir "$probe"
+}
+for dir in "$to_lib" "$to_include" "$to_man" "$to_doc"; do writable "$dir"; done
+[ "${1:-}" != --check ] || exit 0
+
+# $1: template; $2: target. No place may hold a '|'.
+fill() {
+	sed -e "s|@PREFIX@|$PREFIX|g; s|@libdir@|$libdir|g; s|@includedir@|$includedir|g; s|@VERSION@|$VERSION|g" \
+		-e "s|@SOVERSION@|$SOVERSION|g; s|@CK_LIBS@|$CK_LIBS|g; s|@CK_LIST@|$(echo "$CK_LIBS" | tr -s ' ' ';')|g" "$1" >"$2"
+	chmod 644 "$2"
+}
+
+# Each file is put beside its target and moved over it: a program that uses the old library goes on with it.
+put() {
+	install -m "$1" "$2" "$3.new$$"
+	mv -f "$3.new$$" "$3"
+}
+
+install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel" "$to_man/man3" "$to_man/man7" "$to_doc"
+put 644 "$LIBRARY/libtickwheel.a" "$to_lib/libtickwheel.a"
+put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
+ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
+ln -sfn "libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so"
+
+rm -f "$to_include/tickwheel"/*.h # a header that the new version no longer has
+for header in include/*.h include/*.hpp; do
+	[ ! -e "$header" ] || put 644 "$header" "$to_include/$(basename "$header")"
+done
+for header in include/tickwheel/*; do put 644 "$header" "$to_include/tickwheel/$(basename "$header")"; done
+
+fill packaging/tickwheel.pc.in "$to_lib/pkgconfig/tickwheel.pc"
+fill packaging/tickwheelConfig.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfig.cmake"
+fill packaging/tickwheelConfigVersion.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfigVersion.cmake"
+
+for section in 3 7; do
+	for page in "$MANUAL/man$section"/*; do put 644 "$page" "$to_man/man$section/$(basename "$page")"; done
+done
+for text in README.md CHANGELOG.md LICENSE; do put 644 "$text" "$to_doc/$text"; done
+
+echo "installed tickwheel $VERSION: $to_lib, $to_include, $to_man"
+# What the dynamic linker knows already, and who is not root, needs no word.
+if [ -z "${DESTDIR:-}" ] && ldconfig -p >/dev/null 2>&1; then
+	if [ "$(id -u)" -eq 0 ]; then ldconfig; fi
+	ldconfig -p | grep -q "$libdir/libtickwheel.so" ||
+		echo "the dynamic linker does not look in $libdir: link with -Wl,-rpath,$libdir, or set LD_LIBRARY_PATH"
+fi

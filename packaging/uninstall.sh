@@ -1,0 +1,22 @@
+#!/bin/sh
+# uninstall.sh: removes what install.sh has put there, of whatever version. Called by `make uninstall`, with the same knobs.
+set -eu
+cd "$(dirname "$0")/.."
+. packaging/places.sh
+
+if [ ! -e "$to_include/tickwheel.h" ] && [ ! -e "$to_lib/libtickwheel.a" ]; then
+	fail "is not installed in $to_include and $to_lib (knobs: PREFIX, libdir, includedir, DESTDIR as with install)"
+fi
+
+# Pages are ours by what they say, whatever the version was that brought them.
+for page in "$to_man"/man3/tw_* "$to_man"/man3/tickwheel* "$to_man"/man7/tickwheel.7*; do
+	[ ! -e "$page" ] || ! grep -q tickwheel "$page" || rm -f "$page"
+done
+rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* "$to_lib/pkgconfig/tickwheel.pc"
+rm -f "$to_include/tickwheel.h" "$to_include/tickwheel.hpp"
+rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
+for text in README.md CHANGELOG.md LICENSE; do rm -f "$to_doc/$text"; done
+for dir in "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man/man3" "$to_man/man7"; do
+	rmdir "$dir" 2>/dev/null || true # others' files keep it
+done
+echo "removed tickwheel from $to_lib, $to_include, $to_man"

@@ -1,0 +1,585 @@
+/* How tasks end: failing, cancelling, closing; pause; priorities of threads; refusals. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "test/support/child.h"
+#include "test/support/faults.h"
+#include "test/support/work_rig.h"
+
+static struct work_rig rig;
+
+static void open_rig(void)
+{
+	work_rig_open(&rig, NULL);
+}
+
+static void close_rig(void)
+{
+	work_rig_close(&rig);
+}
+
+TestSuite(scheduler_ends, .init = open_rig, .fini = close_rig, .timeout = 30);
+
+static int run(void)
+{
+	return tw_scheduler_run(rig.scheduler, TW_NO_LIMIT);
+}
+
+/* --------------------------------------------------------------------- failing */
+
+static int fail(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	job->answer = tw_priority_current();
+	return -EBADMSG;
+}
+
+Test(scheduler_ends, failing_task_is_told_and_not_retried_and_the_others_go_on)
+{
+	struct job bad = JOB(&rig, 1), good = JOB(&rig, 2);
+	bad.act = fail;
+	job_post(&bad, TW_PRIORITY_USER_BLOCKING);
+	job_post(&good, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1, 2);
+	expect_told(&bad, TW_FATE_FIRED, -EBADMSG);
+	expect_told(&good, TW_FATE_FIRED, 0);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.failed, 1);
+	expect_eq(stats.completed, 1);
+	expect_eq(stats.last_failure, -EBADMSG);
+	expect_eq(stats.last_failure_task, bad.task.id);
+}
+
+Test(scheduler_ends, priority_and_state_are_restored_after_a_failing_task)
+{
+	struct job bad = JOB(&rig, 1), next = JOB(&rig, 2);
+	bad.act = fail;
+	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
+	job_post(&bad, TW_PRIORITY_USER_BLOCKING);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(bad.answer, TW_PRIORITY_USER_BLOCKING);
+	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
+	expect_eq(tw_should_yield(rig.scheduler), 0);
+	job_post(&next, TW_PRIORITY_IDLE);
+	expect_eq(rig.wanted, 2); /* the host is asked anew: nothing runs */
+	expect_eq(run(), TW_RUN_IDLE);
+}
+
+/* ------------------------------------------------------------------ cancelling */
+
+Test(scheduler_ends, cancel_of_waiting_finished_and_unknown_tasks)
+{
+	struct job one = JOB(&rig, 1), two = JOB(&rig, 2);
+	job_post(&one, TW_PRIORITY_NORMAL);
+	job_post(&two, TW_PRIORITY_NORMAL);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, one.task), TW_CANCELLED);
+	expect_told(&one, TW_FATE_CANCELLED, -ECANCELED);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, one.task), TW_GONE);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 2);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, two.task), TW_GONE);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task){0}), TW_GONE);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task){UINT64_MAX}), TW_GONE);
+	expect_eq(tw_scheduler_cancel(NULL, two.task), -EINVAL);
+	expect_told(&one, TW_FATE_CANCELLED, -ECANCELED);
+}
+
+static int cancel_itself(struct job *job, struct tw_turn *turn)
+{
+	job->answer = tw_scheduler_cancel(turn->scheduler, turn->task);
+	return job->result;
+}
+
+Test(scheduler_ends, cancel_of_a_running_task_ends_it_if_it_wants_to_go_on)
+{
+	struct job on = JOB(&rig, 1), done = JOB(&rig, 2);
+	on.act = done.act = cancel_itself;
+	on.result = TW_TURN_AGAIN;
+	job_post(&on, TW_PRIORITY_NORMAL);
+	job_post(&done, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1, 2);
+	expect_eq(on.answer, TW_RUNNING);
+	expect_told(&on, TW_FATE_CANCELLED, -ECANCELED);
+	expect_told(&done, TW_FATE_FIRED, 0);
+	expect_eq(work_rig_stats(&rig).cancelled, 1);
+}
+
+static int again(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	work_rig_spend(job->rig, 10 * MS);
+	return TW_TURN_AGAIN;
+}
+
+Test(scheduler_ends, cancel_between_two_turns_wins)
+{
+	struct job job = JOB(&rig, 1);
+	job.act = again;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
+	expect_told(&job, TW_FATE_CANCELLED, -ECANCELED);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(job.turns, 1);
+}
+
+Test(scheduler_ends, cleared_tasks_fall_out_at_the_head_and_are_swept_when_they_outnumber_the_live)
+{
+	enum { MANY = 10 };
+	struct job jobs[MANY];
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		job_post_delayed(&jobs[i], TW_PRIORITY_NORMAL, i % 2 ? 0 : (uint64_t)(i + 1) * MS);
+	}
+	for (int i = 0; i < 5; i++)
+		expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[9 - i].task), TW_CANCELLED);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.cleared, 5);
+	expect_eq(stats.sweeps, 0);
+	expect_eq(stats.ready, 2);
+	expect_eq(stats.delayed, 3);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[0].task), TW_CANCELLED);
+	stats = work_rig_stats(&rig);
+	expect_eq(stats.cleared, 0);
+	expect_eq(stats.sweeps, 1);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[1].task),
+		  TW_CANCELLED); /* the head: it stays until it is met */
+	expect_eq(work_rig_stats(&rig).cleared, 1);
+	rig_advance(&rig.rig, 20 * MS);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 3, 2, 4);
+	expect_eq(work_rig_stats(&rig).cleared, 0);
+}
+
+/* ----------------------------------------------------------------------- pause */
+
+Test(scheduler_ends, paused_scheduler_begins_nothing_and_asks_for_nothing)
+{
+	struct job expired = JOB(&rig, 1), delayed = JOB(&rig, 2);
+	expect_eq(tw_scheduler_pause(rig.scheduler), 0);
+	job_post(&expired, TW_PRIORITY_IMMEDIATE);
+	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, MS);
+	rig_advance(&rig.rig, 2 * MS);
+	expect_eq(rig.wanted, 0);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(rig.ran, 0);
+	expect_eq(work_rig_stats(&rig).paused, 1);
+	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
+	expect_eq(rig.wanted, 1);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1, 2);
+}
+
+static int pause_and_ask(struct job *job, struct tw_turn *turn)
+{
+	tw_scheduler_pause(turn->scheduler);
+	job->answer = tw_should_yield(turn->scheduler);
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_ends, pause_in_a_turn_makes_it_the_last)
+{
+	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
+	first.act = pause_and_ask;
+	job_post(&first, TW_PRIORITY_IMMEDIATE);
+	job_post(&second, TW_PRIORITY_IMMEDIATE);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1);
+	expect_eq(first.answer, 1);
+	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1, 2);
+}
+
+Test(scheduler_ends, delayed_tasks_come_due_in_a_pause_and_after_it)
+{
+	struct job early = JOB(&rig, 1), late = JOB(&rig, 2);
+	job_post_delayed(&early, TW_PRIORITY_NORMAL, 5 * MS);
+	job_post_delayed(&late, TW_PRIORITY_NORMAL, 10 * MS);
+	expect_eq(tw_scheduler_pause(rig.scheduler), 0);
+	rig_advance(&rig.rig, 5 * MS);
+	expect_eq(work_rig_stats(&rig).ready, 1);
+	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
+	expect_eq(rig.wanted, 1);
+	expect_eq(run(), TW_RUN_IDLE);
+	rig_advance(&rig.rig, 5 * MS);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1, 2);
+}
+
+/* ------------------------------------------------------------------ priorities */
+
+static enum tw_priority seen;
+
+static void see(void *arg)
+{
+	(void)arg;
+	seen = tw_priority_current();
+}
+
+static void see_next(void *arg)
+{
+	tw_priority_next(see, arg);
+}
+
+Test(scheduler_ends, function_runs_with_a_priority_and_the_former_is_back)
+{
+	for (int priority = TW_PRIORITY_IMMEDIATE; priority <= TW_PRIORITY_IDLE; priority++) {
+		tw_priority_run((enum tw_priority)priority, see, NULL);
+		expect_eq(seen, priority);
+		expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
+	}
+	tw_priority_run((enum tw_priority)77, see, NULL);
+	expect_eq(seen, TW_PRIORITY_NORMAL);
+	tw_priority_run(TW_PRIORITY_LOW, NULL, NULL);
+}
+
+Test(scheduler_ends, next_is_normal_at_most)
+{
+	const enum tw_priority wanted[] = {[TW_PRIORITY_IMMEDIATE] = TW_PRIORITY_NORMAL,
+					   [TW_PRIORITY_USER_BLOCKING] = TW_PRIORITY_NORMAL,
+					   [TW_PRIORITY_NORMAL] = TW_PRIORITY_NORMAL,
+					   [TW_PRIORITY_LOW] = TW_PRIORITY_LOW,
+					   [TW_PRIORITY_IDLE] = TW_PRIORITY_IDLE};
+	for (int priority = TW_PRIORITY_IMMEDIATE; priority <= TW_PRIORITY_IDLE; priority++) {
+		tw_priority_run((enum tw_priority)priority, see_next, NULL);
+		expect_eq(seen, wanted[priority]);
+	}
+}
+
+static void wrap(void *arg)
+{
+	*(struct tw_priority_wrapped *)arg = tw_priority_wrap(see, NULL);
+}
+
+Test(scheduler_ends, wrapped_function_runs_with_the_priority_of_its_wrapping)
+{
+	struct tw_priority_wrapped wrapped;
+	tw_priority_run(TW_PRIORITY_IDLE, wrap, &wrapped);
+	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
+	tw_priority_call(&wrapped);
+	expect_eq(seen, TW_PRIORITY_IDLE);
+	tw_priority_call(NULL);
+}
+
+/* --------------------------------------------------------------------- closing */
+
+static int close_from_inside(struct job *job, struct tw_turn *turn)
+{
+	job->answer = tw_scheduler_close(turn->scheduler, 0) == -EDEADLK &&
+		      tw_scheduler_destroy(turn->scheduler) == -EDEADLK &&
+		      tw_scheduler_run(turn->scheduler, 1) == -EBUSY;
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_ends, turn_may_neither_close_nor_run)
+{
+	struct job job = JOB(&rig, 1);
+	job.act = close_from_inside;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(job.answer, 1);
+}
+
+static int close_answer;
+
+static void close_in_done(void *arg, enum tw_fate fate, int result)
+{
+	(void)fate, (void)result;
+	close_answer = tw_scheduler_destroy(((struct job *)arg)->rig->scheduler);
+}
+
+Test(scheduler_ends, done_function_may_not_close)
+{
+	struct job job = JOB(&rig, 1);
+	const struct tw_scheduler_post post = {.size = sizeof post, .fn = job_turn, .arg = &job, .done = close_in_done};
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &job.task), 0);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
+	expect_eq(close_answer, -EDEADLK);
+}
+
+Test(scheduler_ends, close_tells_each_remaining_task_and_refuses_new_ones)
+{
+	struct job ready = JOB(&rig, 1), delayed = JOB(&rig, 2), cancelled = JOB(&rig, 3), late = JOB(&rig, 4);
+	job_post(&ready, TW_PRIORITY_NORMAL);
+	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, MS);
+	job_post(&cancelled, TW_PRIORITY_NORMAL);
+	tw_scheduler_cancel(rig.scheduler, cancelled.task);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+	expect_told(&ready, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_told(&delayed, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_told(&cancelled, TW_FATE_CANCELLED, -ECANCELED);
+	expect_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, &late, NULL), -ESHUTDOWN);
+	expect_eq(run(), -ESHUTDOWN);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, ready.task), TW_GONE);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.dropped, 2);
+	expect_eq(stats.rejected, 1);
+	expect_eq(stats.ready + stats.delayed + stats.cleared, 0);
+	rig_advance(&rig.rig, 10 * MS);
+	expect_eq(rig.ran, 0);
+}
+
+Test(scheduler_ends, service_cannot_be_closed_under_a_scheduler)
+{
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), -EBUSY);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
+}
+
+Test(scheduler_ends, closed_service_refuses_a_scheduler)
+{
+	tw_service *service;
+	tw_scheduler *none = NULL;
+	struct tw_service_config config = rig_config();
+	expect_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_scheduler_create(&none, service, NULL), -ESHUTDOWN);
+	expect_eq(none == NULL, 1);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* -------------------------------------------------------------------- refusals */
+
+static void expect_refused(struct tw_scheduler_config config, int error)
+{
+	tw_scheduler *none = NULL;
+	config.size = sizeof config;
+	expect_eq(tw_scheduler_create(&none, rig.rig.service, &config), error);
+	expect_eq(none == NULL, 1);
+}
+
+Test(scheduler_ends, bad_configs_are_refused)
+{
+	tw_scheduler *none = NULL;
+	tw_executor unsound = {NULL};
+	expect_eq(tw_scheduler_create(NULL, rig.rig.service, NULL), -EINVAL);
+	expect_eq(tw_scheduler_create(&none, NULL, NULL), -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host)2}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = (enum tw_scheduler_host) - 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.host = TW_HOST_MANUAL, .executor = tw_executor_inline()}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.executor = &unsound}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.wanted = see}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.max_tasks = (1u << 28) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.slice_ns = (UINT64_C(1) << 62) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_NONE] = 1}}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MAX}}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.timeout_ns = {[TW_PRIORITY_LOW] = INT64_MIN}}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.log_events = (1u << 24) + 1}, -EINVAL);
+	expect_refused((struct tw_scheduler_config){.reserved = 1}, -EINVAL);
+	struct {
+		struct tw_scheduler_config config;
+		uint64_t more;
+	} newer = {.config = {.size = sizeof newer}, .more = 1};
+	expect_eq(tw_scheduler_create(&none, rig.rig.service, &newer.config), -E2BIG);
+	expect_eq(tw_scheduler_destroy(NULL), 0);
+}
+
+Test(scheduler_ends, bad_posts_are_refused_and_change_nothing)
+{
+	tw_scheduler_task task = {7};
+	struct tw_scheduler_post post = {.size = sizeof post};
+	expect_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_post(NULL, TW_PRIORITY_NORMAL, job_turn, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_post_task(rig.scheduler, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	post.fn = job_turn;
+	expect_eq(tw_scheduler_post_task(NULL, &post, &task), -EINVAL);
+	post.flags = 2;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	post.flags = 0, post.timeout_ns = 1;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	post.flags = TW_POST_TIMEOUT, post.timeout_ns = INT64_MAX;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	post.timeout_ns = INT64_MIN;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	post.timeout_ns = 0, post.delay_ns = TW_MAX_DELAY_NS + 1;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	post.delay_ns = 0, post.size = 8;
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	struct {
+		struct tw_scheduler_post post;
+		uint64_t more;
+	} newer = {.post = {.size = sizeof newer, .fn = job_turn}, .more = 1};
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &newer.post, &task), -E2BIG);
+	expect_eq(task.id, 7);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.posted + stats.rejected + stats.host_requests, 0);
+	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
+	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
+	expect_eq(tw_scheduler_interrupt(NULL), -EINVAL);
+	expect_eq(tw_scheduler_force_frame_rate(NULL, 1), -EINVAL);
+	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
+	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
+	expect_eq(tw_scheduler_stats_get(NULL, &stats), -EINVAL);
+	expect_eq(tw_scheduler_stats_get(rig.scheduler, NULL), -EINVAL);
+	stats.size = sizeof stats.size;
+	expect_eq(tw_scheduler_stats_get(rig.scheduler, &stats), -EINVAL);
+}
+
+Test(scheduler_ends, farthest_delay_is_accepted)
+{
+	static struct job job; /* told of its end when the rig is closed */
+	job = JOB(&rig, 1);
+	job_post_delayed(&job, TW_PRIORITY_IDLE, TW_MAX_DELAY_NS);
+	expect_eq(work_rig_stats(&rig).host_timer, 1);
+}
+
+Test(scheduler_ends, max_tasks_bounds_what_has_not_ended)
+{
+	tw_scheduler *small;
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	tw_scheduler_task task;
+	config.max_tasks = 2;
+	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
+	struct job job = JOB(&rig, 1);
+	job.act = fail;
+	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
+	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
+	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), -EAGAIN);
+	expect_eq(tw_scheduler_run(small, 1), TW_RUN_MORE);
+	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), 0);
+	expect_eq(tw_scheduler_destroy(small), 0);
+}
+
+static int post_one(uint64_t delay_ns, struct job *job)
+{
+	const struct tw_scheduler_post post = {
+	    .size = sizeof post, .fn = job_turn, .arg = job, .done = job_done, .delay_ns = delay_ns};
+	return tw_scheduler_post_task(rig.scheduler, &post, &job->task);
+}
+
+Test(scheduler_ends, post_without_memory_changes_nothing_and_can_be_repeated)
+{
+	enum { MANY = 200 };
+	static struct job jobs[MANY];
+	unsigned refused = 0;
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		for (long nth = 0;; nth++) {
+			faults_arm(nth, false);
+			int r = post_one(i % 2 ? MS : 0, &jobs[i]);
+			bool hit = faults_disarm();
+			if (r == 0)
+				break;
+			expect_eq(hit, 1);
+			expect_eq(r, -ENOMEM);
+			refused++;
+		}
+	}
+	expect_ge(refused, 4);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.posted, (int)MANY);
+	expect_eq(stats.rejected, refused);
+	rig_advance(&rig.rig, 5 * MS);
+	while (run() == TW_RUN_MORE)
+		;
+	expect_eq(rig.ran, (int)MANY);
+}
+
+Test(scheduler_ends, creation_without_memory_leaves_nothing_behind)
+{
+	long before = faults_outstanding();
+	struct tw_scheduler_config config = {.size = sizeof config, .log_events = 100};
+	for (long nth = 0; nth < 2; nth++) {
+		tw_scheduler *none = NULL;
+		faults_arm(nth, true);
+		expect_eq(tw_scheduler_create(&none, rig.rig.service, &config), -ENOMEM);
+		faults_disarm();
+		expect_eq(none == NULL, 1);
+		expect_eq(faults_outstanding(), before);
+	}
+}
+
+/* The service has no room for the host timer: the driver's next ticks try again. */
+Test(scheduler_ends, delayed_task_runs_though_no_timer_could_be_had)
+{
+	struct job job = JOB(&rig, 1);
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	work_rig_close(&rig);
+	struct tw_service_config small = rig_config();
+	small.max_timers = 1;
+	rig = (struct work_rig){0};
+	rig_open(&rig.rig, &small);
+	tw_timer timers[300];
+	int taken = 0;
+	while (taken < 300 && tw_schedule(rig.rig.service, HOUR, see, NULL, &timers[taken]) == 0)
+		taken++;
+	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, &config), 0);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS);
+	expect_eq(work_rig_stats(&rig).host_timer, 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(rig.wanted, 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(rig.wanted, 1);
+	expect_eq(run(), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS); /* closed while it is being tried */
+}
+
+/* ------------------------------------------------------------------------ fork */
+
+static void check_in_child(void *arg)
+{
+	struct job *job = arg;
+	struct tw_scheduler_stats stats = {.size = sizeof stats};
+	struct tw_scheduler_event event;
+	const struct tw_scheduler_post post = {.size = sizeof post, .fn = job_turn, .arg = job};
+	tw_scheduler *none;
+	child_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -EPERM);
+	child_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL), -EPERM);
+	child_eq(tw_scheduler_post_task(rig.scheduler, &post, NULL), -EPERM);
+	child_eq(tw_scheduler_cancel(rig.scheduler, job->task), -EPERM);
+	child_eq(tw_scheduler_run(rig.scheduler, 1), -EPERM);
+	child_eq(tw_scheduler_pause(rig.scheduler), -EPERM);
+	child_eq(tw_scheduler_resume(rig.scheduler), -EPERM);
+	child_eq(tw_scheduler_interrupt(rig.scheduler), -EPERM);
+	child_eq(tw_scheduler_force_frame_rate(rig.scheduler, 60), -EPERM);
+	child_eq(tw_scheduler_stats_get(rig.scheduler, &stats), -EPERM);
+	child_eq(tw_scheduler_events(rig.scheduler, &event, 1), -EPERM);
+	child_eq(tw_scheduler_trace(rig.scheduler, stderr), -EPERM);
+	child_eq(tw_should_yield(rig.scheduler), false);
+	child_eq(tw_scheduler_close(rig.scheduler, 0), -EPERM);
+	child_eq(tw_scheduler_destroy(rig.scheduler), 0);
+}
+
+Test(scheduler_ends, child_is_refused_and_the_parent_untouched)
+{
+	struct job job = JOB(&rig, 1);
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_in_child(check_in_child, &job);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_told(&job, TW_FATE_FIRED, 0);
+}
+
+static bool is_child;
+
+static int fork_here(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	job->answer = child_fork();
+	is_child = job->answer == 0;
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_ends, task_that_forks_comes_back_in_both)
+{
+	struct job job = JOB(&rig, 1), second = JOB(&rig, 2);
+	job.act = fork_here;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	job_post(&second, TW_PRIORITY_NORMAL);
+	int r = run();
+	if (is_child) {
+		child_eq(r, -EPERM);
+		child_eq(job.told, 0);
+		child_eq(second.turns, 0);
+		child_eq(tw_scheduler_destroy(rig.scheduler), 0);
+		_exit(0);
+	}
+	expect_eq(r, TW_RUN_IDLE);
+	expect_child_well(job.answer);
+	EXPECT_ORDER(&rig, 1, 2);
+}

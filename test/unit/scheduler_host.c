@@ -1,0 +1,285 @@
+/* Schedulers whose host is an executor. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/work_rig.h"
+
+static struct work_rig rig;
+static struct queue_executor queue;
+
+TestSuite(scheduler_host, .timeout = 60);
+
+static void open_on(tw_executor *executor)
+{
+	struct tw_scheduler_config config = {.size = sizeof config, .executor = executor};
+	queue_executor_open(&queue);
+	work_rig_open(&rig, &config);
+}
+
+static void close_all(void)
+{
+	work_rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+Test(scheduler_host, executor_gets_one_piece_of_work_and_another_for_each_slice)
+{
+	struct job jobs[2];
+	open_on(&queue.base);
+	for (int i = 0; i < 2; i++) {
+		jobs[i] = JOB(&rig, i);
+		jobs[i].units = 4, jobs[i].unit_ns = 2 * MS;
+		job_post(&jobs[i], TW_PRIORITY_NORMAL);
+		expect_eq(queue_executor_waiting(&queue), 1);
+	}
+	expect_eq(work_rig_stats(&rig).host_requested, 1);
+	unsigned slices = 0;
+	while (queue_executor_run_next(&queue) == 1) {
+		slices++;
+		expect_le(queue_executor_waiting(&queue), 1);
+	}
+	expect_eq(slices, 3); /* 6 ms of the first; its last unit and two of the second; two of the second */
+	EXPECT_ORDER(&rig, 0, 0, 1, 1);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.host_requests, slices);
+	expect_eq(stats.slices, slices);
+	expect_eq(stats.host_requested, 0);
+	close_all();
+}
+
+static int post_from_inside(struct job *job, struct tw_turn *turn)
+{
+	(void)turn;
+	job_post(job->other, TW_PRIORITY_NORMAL);
+	job->answer = (int)queue_executor_waiting(&queue);
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_host, nothing_is_requested_while_the_loop_runs)
+{
+	struct job first = JOB(&rig, 1), second = JOB(&rig, 2);
+	open_on(&queue.base);
+	first = JOB(&rig, 1), first.act = post_from_inside, first.other = &second, first.answer = -1;
+	job_post(&first, TW_PRIORITY_NORMAL);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(first.answer, 0);
+	EXPECT_ORDER(&rig, 1, 2);
+	expect_eq(work_rig_stats(&rig).host_requests, 1);
+	close_all();
+}
+
+Test(scheduler_host, host_timer_requests_the_host)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
+	expect_eq(queue_executor_waiting(&queue), 0);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	EXPECT_ORDER(&rig, 1);
+	close_all();
+}
+
+Test(scheduler_host, refused_work_is_offered_again)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	queue.refuse = 3;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	for (int i = 0; i < 3; i++) {
+		expect_eq(queue_executor_waiting(&queue), 0);
+		tw_advance(rig.rig.service, TW_NO_LIMIT);
+	}
+	expect_eq(queue_executor_run_all(&queue), 1);
+	EXPECT_ORDER(&rig, 1);
+	close_all();
+}
+
+Test(scheduler_host, manual_run_is_for_manual_hosts)
+{
+	open_on(&queue.base);
+	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), -EINVAL);
+	close_all();
+}
+
+Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(tw_executor_inline());
+	job = JOB(&rig, 1), job.units = 6, job.unit_ns = 2 * MS;
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(job.turns, 0);
+	for (unsigned turn = 1; turn <= 2; turn++) {
+		tw_advance(rig.rig.service, TW_NO_LIMIT);
+		expect_ge(job.turns, turn);
+	}
+	tw_advance(rig.rig.service, TW_NO_LIMIT);
+	expect_told(&job, TW_FATE_FIRED, 0);
+	close_all();
+}
+
+Test(scheduler_host, scheduler_with_an_inline_host_ends_on_the_drivers_own_thread)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(tw_executor_inline());
+	job_post(&job, TW_PRIORITY_NORMAL); /* its work waits for a turn of the driver that does not come */
+	close_all();
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
+}
+
+Test(scheduler_host, close_waits_for_work_that_its_executor_holds)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), -ETIMEDOUT);
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(job.turns, 0);
+	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
+	close_all();
+}
+
+/* Runs tickets within submit. */
+static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	while (n--)
+		tw_run_one(batch);
+	return 0;
+}
+
+static const struct tw_executor_ops at_once_ops = {.size = sizeof at_once_ops, .submit = run_at_once};
+static tw_executor at_once = {&at_once_ops};
+static char *lowest;
+
+static int many_slices(struct job *job, struct tw_turn *turn)
+{
+	char here;
+	(void)turn;
+	lowest = !lowest || &here < lowest ? &here : lowest;
+	job->answer = job->answer > (int)(&here - lowest) ? job->answer : (int)(&here - lowest);
+	work_rig_spend(job->rig, 6 * MS);
+	return job->turns < 2000 ? TW_TURN_AGAIN : TW_TURN_DONE;
+}
+
+Test(scheduler_host, executor_that_runs_in_submit_does_not_pile_up_stack)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&at_once);
+	job = JOB(&rig, 1), job.act = many_slices;
+	job_post(&job, TW_PRIORITY_NORMAL); /* low: its expiration comes meanwhile */
+	expect_told(&job, TW_FATE_FIRED, 0);
+	expect_eq(job.turns, 2000);
+	expect_lt(job.answer, 1000);
+	expect_gt(work_rig_stats(&rig).slices, 500);
+	close_all();
+}
+
+Test(scheduler_host, worker_is_not_made_to_wait_for_itself)
+{
+	tw_pool *pool;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	open_on(tw_pool_executor(pool));
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	work_rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+	queue_executor_close(&queue);
+}
+
+struct closing {
+	tw_scheduler *scheduler;
+	struct job *job;
+	atomic_int answer, over;
+};
+
+static int nothing(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	return TW_TURN_DONE;
+}
+
+static void post_and_close(void *arg)
+{
+	struct closing *closing = arg;
+	tw_scheduler_post(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, TW_FOREVER));
+	atomic_store(&closing->over, 1);
+}
+
+Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused)
+{
+	tw_pool *pool;
+	struct closing closing = {0};
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	open_on(tw_pool_executor(pool));
+	closing.scheduler = rig.scheduler;
+	expect_eq(tw_pool_submit(pool, post_and_close, &closing, 0), 0);
+	while (!atomic_load(&closing.over))
+		sched_yield();
+	expect_eq(atomic_load(&closing.answer), -EDEADLK);
+	work_rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+	queue_executor_close(&queue);
+}
+
+/* ------------------------------------------------------------------ refused timer */
+
+Test(scheduler_host, delayed_task_survives_an_executor_that_drops_its_timer)
+{
+	struct job job = JOB(&rig, 1);
+	queue_executor_open(&queue);
+	struct tw_service_config dropping = rig_config();
+	struct tw_scheduler_config manual = work_rig_config(&rig);
+	dropping.executor = &queue.base;
+	dropping.on_refused = TW_REFUSED_DROP;
+	rig = (struct work_rig){0};
+	rig_open(&rig.rig, &dropping);
+	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, &manual), 0);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
+	queue.refuse = 1;
+	rig_advance(&rig.rig, 3 * MS);
+	for (int i = 0; i < 10; i++) {
+		queue_executor_run_all(&queue);
+		rig_advance(&rig.rig, MS);
+	}
+	queue_executor_run_all(&queue);
+	expect_eq(rig.wanted, 1);
+	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	EXPECT_ORDER(&rig, 1);
+	close_all();
+}
+
+/* ---------------------------------------------------------------- on real threads */
+
+static atomic_uint ran;
+
+static int count(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	atomic_fetch_add(&ran, 1);
+	return TW_TURN_DONE;
+}
+
+Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
+{
+	enum { MANY = 1000 };
+	tw_service *service;
+	tw_scheduler *scheduler;
+	struct tw_scheduler_post post = {.size = sizeof post, .fn = count};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
+	for (int i = 0; i < MANY; i++) {
+		post.delay_ns = (uint64_t)(i % 5) * MS;
+		expect_eq(tw_scheduler_post_task(scheduler, &post, NULL), 0);
+	}
+	while (atomic_load(&ran) < MANY)
+		sched_yield();
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}

@@ -1,0 +1,603 @@
+/* The semaphore, on one thread: permits, functions that wait, capacity, what is refused. */
+#include <errno.h>
+
+#include "test/support/child.h"
+#include "test/support/faults.h"
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+static struct rig rig;
+static struct queue_executor queue;
+static tw_semaphore *permits;
+
+static void open_with(int32_t capacity)
+{
+	rig_open(&rig, NULL);
+	queue_executor_open(&queue);
+	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
+}
+
+static void close_all(void)
+{
+	expect_eq(tw_semaphore_destroy(permits), 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+static struct tw_semaphore_stats gauges(void)
+{
+	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_semaphore_stats_get(permits, &stats), 0);
+	expect_eq(stats.capacity + stats.debt, stats.available + stats.held);
+	return stats;
+}
+
+static void acquire(unsigned n)
+{
+	while (n--)
+		expect_eq(tw_semaphore_try_acquire(permits), 0);
+}
+
+static void release(unsigned n)
+{
+	while (n--)
+		expect_eq(tw_semaphore_release(permits), 0);
+}
+
+/* Functions that wait: the order in which they were called. */
+static int order[64];
+static unsigned called;
+static int numbers[64] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+			  16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+
+static void note(void *arg)
+{
+	order[called++] = *(int *)arg;
+}
+
+static tw_waiter wait_as(int number)
+{
+	tw_waiter waiter = {7};
+	expect_eq(tw_semaphore_acquire_async(permits, note, &numbers[number], &waiter), 0);
+	expect_ne(waiter.id, 0);
+	return waiter;
+}
+
+static void expect_order(unsigned n, const int *wanted)
+{
+	expect_eq(called, n);
+	for (unsigned i = 0; i < n; i++)
+		expect_eq(order[i], wanted[i]);
+}
+
+/* ------------------------------------------------------------------ permits */
+
+Test(semaphore, gives_out_as_many_permits_as_its_capacity)
+{
+	open_with(3);
+	acquire(3);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(gauges().available, 0);
+	expect_eq(gauges().held, 3);
+	release(1);
+	expect_eq(gauges().available, 1);
+	acquire(1);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	close_all();
+}
+
+Test(semaphore, of_capacity_one_is_binary)
+{
+	open_with(1);
+	acquire(1);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	release(1);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	acquire(1);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	close_all();
+}
+
+Test(semaphore, of_capacity_none_gives_out_nothing_and_takes_nothing)
+{
+	open_with(0);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	tw_waiter waiter = wait_as(1);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW); /* with a waiter too */
+	expect_eq(called, 0);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	close_all();
+}
+
+Test(semaphore, largest_capacity)
+{
+	open_with(INT32_MAX);
+	acquire(2);
+	expect_eq(gauges().capacity, INT32_MAX);
+	expect_eq(gauges().available, INT32_MAX - 2);
+	expect_eq(tw_semaphore_set_capacity(permits, 0), 0);
+	expect_eq(gauges().debt, 2);
+	expect_eq(tw_semaphore_set_capacity(permits, INT32_MAX), 0);
+	release(2);
+	expect_eq(gauges().available, INT32_MAX);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	close_all();
+}
+
+Test(semaphore, release_above_capacity_is_refused_and_counted)
+{
+	open_with(2);
+	acquire(1);
+	release(1);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	expect_eq(gauges().over_releases, 2);
+	expect_eq(gauges().capacity, 2);
+	expect_eq(gauges().available, 2);
+	acquire(2);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	close_all();
+}
+
+Test(semaphore, does_not_wait_with_timeout_none_or_past)
+{
+	open_with(1);
+	expect_eq(tw_semaphore_acquire(permits, 0), 0);
+	expect_eq(tw_semaphore_acquire(permits, 0), -EAGAIN);
+	expect_eq(tw_semaphore_acquire_until(permits, 1), -ETIMEDOUT);
+	expect_eq(gauges().waiters, 0);
+	release(1);
+	expect_eq(tw_semaphore_acquire_until(permits, 1), 0); /* there is one */
+	release(1);
+	close_all();
+}
+
+/* ---------------------------------------------------------------- functions */
+
+Test(semaphore, function_gets_an_available_permit_on_the_executor)
+{
+	open_with(1);
+	wait_as(1);
+	expect_eq(called, 0);
+	expect_eq(gauges().available, 0);
+	expect_eq(gauges().handed, 1);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_order(1, (int[]){1});
+	expect_eq(gauges().handed, 0);
+	expect_eq(gauges().held, 1); /* until it is given back */
+	release(1);
+	close_all();
+}
+
+Test(semaphore, release_hands_to_the_oldest_or_adds_one_never_both)
+{
+	open_with(1);
+	acquire(1);
+	wait_as(1);
+	wait_as(2);
+	expect_eq(gauges().waiters, 2);
+	release(1);
+	expect_eq(called, 0); /* not inside release */
+	expect_eq(gauges().available, 0);
+	expect_eq(gauges().waiters, 1);
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_order(1, (int[]){1});
+	release(1);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_order(2, (int[]){1, 2});
+	expect_eq(gauges().available, 0);
+	release(1);
+	expect_eq(gauges().available, 1);
+	expect_eq(queue_executor_run_all(&queue), 0);
+	close_all();
+}
+
+Test(semaphore, functions_are_served_in_the_order_they_came)
+{
+	open_with(1);
+	acquire(1);
+	for (int i = 0; i < 20; i++)
+		wait_as(i);
+	for (int i = 0; i < 20; i++) {
+		release(1);
+		expect_eq(queue_executor_run_all(&queue), 1);
+		expect_eq(order[i], i);
+	}
+	release(1);
+	close_all();
+}
+
+Test(semaphore, inline_functions_run_in_the_next_turn)
+{
+	open_with(0);
+	expect_eq(tw_semaphore_destroy(permits), 0);
+	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 1), 0); /* the service's executor */
+	wait_as(1);
+	expect_eq(called, 0);
+	rig_advance(&rig, 0);
+	expect_order(1, (int[]){1});
+	release(1);
+	close_all();
+}
+
+static void release_inside(void *arg)
+{
+	note(arg);
+	tw_semaphore_release(permits);
+}
+
+Test(semaphore, function_may_release_and_wait_again)
+{
+	open_with(1);
+	for (int i = 0; i < 5; i++)
+		expect_eq(tw_semaphore_acquire_async(permits, release_inside, &numbers[i], NULL), 0);
+	expect_eq(queue_executor_run_all(&queue), 5);
+	expect_order(5, (int[]){0, 1, 2, 3, 4});
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------- cancel */
+
+Test(semaphore, cancelled_while_waiting_leaves_the_line)
+{
+	open_with(1);
+	acquire(1);
+	wait_as(1);
+	tw_waiter second = wait_as(2);
+	wait_as(3);
+	expect_eq(tw_semaphore_cancel(permits, second), TW_CANCELLED);
+	expect_eq(tw_semaphore_cancel(permits, second), TW_GONE);
+	expect_eq(gauges().waiters, 2);
+	release(1);
+	queue_executor_run_all(&queue);
+	release(1);
+	queue_executor_run_all(&queue);
+	expect_order(2, (int[]){1, 3});
+	release(1);
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+Test(semaphore, last_one_cancelled_lets_permits_come_back_again)
+{
+	open_with(1);
+	acquire(1);
+	expect_eq(tw_semaphore_cancel(permits, wait_as(1)), TW_CANCELLED);
+	release(1);
+	expect_eq(gauges().available, 1);
+	acquire(1);
+	release(1);
+	close_all();
+}
+
+Test(semaphore, cancelled_hand_over_goes_to_the_next_waiter)
+{
+	open_with(1);
+	acquire(1);
+	tw_waiter first = wait_as(1);
+	wait_as(2);
+	release(1);
+	expect_eq(tw_semaphore_cancel(permits, first), TW_CANCELLED);
+	expect_eq(tw_semaphore_cancel(permits, first), TW_GONE);
+	queue_executor_run_all(&queue);
+	expect_order(1, (int[]){2});
+	expect_eq(gauges().held, 1);
+	release(1);
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+Test(semaphore, cancelled_hand_over_with_nobody_in_line_comes_back)
+{
+	open_with(1);
+	tw_waiter waiter = wait_as(1);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	expect_eq(gauges().available, 1);
+	expect_eq(gauges().handed, 1); /* the executor has its ticket still */
+	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
+	queue_executor_run_all(&queue);
+	expect_eq(called, 0);
+	close_all();
+}
+
+static tw_waiter own;
+static int own_answer;
+
+static void cancel_self(void *arg)
+{
+	(void)arg;
+	own_answer = tw_semaphore_cancel(permits, own);
+}
+
+Test(semaphore, running_function_is_told_so_and_keeps_its_permit)
+{
+	open_with(1);
+	expect_eq(tw_semaphore_acquire_async(permits, cancel_self, NULL, &own), 0);
+	queue_executor_run_all(&queue);
+	expect_eq(own_answer, TW_RUNNING);
+	expect_eq(gauges().held, 1);
+	expect_eq(tw_semaphore_cancel(permits, own), TW_GONE);
+	expect_eq(gauges().held, 1);
+	release(1);
+	close_all();
+}
+
+Test(semaphore, stale_and_random_handles_are_harmless)
+{
+	open_with(1);
+	tw_waiter old = wait_as(1);
+	queue_executor_run_all(&queue);
+	wait_as(2); /* in the same node */
+	expect_eq(tw_semaphore_cancel(permits, old), TW_GONE);
+	expect_eq(tw_semaphore_cancel(permits, (tw_waiter){0}), TW_GONE);
+	uint64_t seed = 42;
+	for (int i = 0; i < 1000; i++)
+		expect_eq(tw_semaphore_cancel(permits, (tw_waiter){random_next(&seed)}), TW_GONE);
+	release(1);
+	queue_executor_run_all(&queue);
+	expect_order(2, (int[]){1, 2});
+	release(1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+Test(semaphore, refused_function_is_offered_again_each_tick)
+{
+	open_with(1);
+	queue.refuse = SIZE_MAX;
+	wait_as(1);
+	expect_eq(gauges().refused, 1);
+	rig_advance(&rig, 3 * MS);
+	expect_eq(queue_executor_waiting(&queue), 0);
+	expect_eq(gauges().held, 1);
+	queue.refuse = 0;
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_order(1, (int[]){1});
+	release(1);
+	close_all();
+}
+
+Test(semaphore, function_given_back_by_the_executor_is_offered_again)
+{
+	open_with(1);
+	wait_as(1);
+	expect_eq(queue_executor_drop_next(&queue), 0);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_order(1, (int[]){1});
+	release(1);
+	close_all();
+}
+
+Test(semaphore, refused_function_can_be_cancelled)
+{
+	open_with(1);
+	queue.refuse = 1;
+	tw_waiter waiter = wait_as(1);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	expect_eq(gauges().available, 1);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_eq(called, 0);
+	close_all();
+}
+
+/* ----------------------------------------------------------------- capacity */
+
+Test(semaphore, growth_starts_as_many_waiters_as_there_are_new_permits)
+{
+	open_with(1);
+	acquire(1);
+	for (int i = 0; i < 5; i++)
+		wait_as(i);
+	expect_eq(tw_semaphore_set_capacity(permits, 4), 0);
+	expect_eq(called, 0);
+	queue_executor_run_all(&queue);
+	expect_order(3, (int[]){0, 1, 2});
+	expect_eq(gauges().waiters, 2);
+	expect_eq(gauges().held, 4);
+	expect_eq(tw_semaphore_set_capacity(permits, 8), 0);
+	queue_executor_run_all(&queue);
+	expect_order(5, (int[]){0, 1, 2, 3, 4});
+	expect_eq(gauges().available, 2);
+	release(6);
+	expect_eq(gauges().available, 8);
+	close_all();
+}
+
+Test(semaphore, shrinking_below_what_is_held_is_a_debt_that_releases_pay)
+{
+	open_with(5);
+	acquire(4);
+	expect_eq(tw_semaphore_set_capacity(permits, 2), 0);
+	expect_eq(gauges().debt, 2);
+	expect_eq(gauges().available, 0);
+	wait_as(1);
+	release(1);
+	expect_eq(gauges().debt, 1);
+	release(1);
+	expect_eq(gauges().debt, 0);
+	expect_eq(queue_executor_run_all(&queue), 0); /* both went to the debt */
+	expect_eq(gauges().waiters, 1);
+	release(1);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	release(2);
+	expect_eq(gauges().available, 2);
+	expect_eq(tw_semaphore_release(permits), -EOVERFLOW);
+	close_all();
+}
+
+Test(semaphore, growth_pays_a_debt_first)
+{
+	open_with(4);
+	acquire(4);
+	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
+	wait_as(1);
+	expect_eq(tw_semaphore_set_capacity(permits, 3), 0);
+	expect_eq(gauges().debt, 1);
+	expect_eq(queue_executor_run_all(&queue), 0);
+	expect_eq(tw_semaphore_set_capacity(permits, 5), 0);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(gauges().held, 5);
+	release(5);
+	close_all();
+}
+
+Test(semaphore, cancelled_hand_over_pays_a_debt)
+{
+	open_with(2);
+	acquire(1);
+	tw_waiter waiter = wait_as(1);
+	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
+	expect_eq(gauges().debt, 1);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	expect_eq(gauges().debt, 0);
+	expect_eq(gauges().available, 0);
+	queue_executor_run_all(&queue);
+	release(1);
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+/* ----------------------------------------------------------------- bad input */
+
+Test(semaphore, bad_input_is_refused_and_changes_nothing)
+{
+	open_with(1);
+	tw_semaphore *other = NULL;
+	tw_executor hollow = {NULL};
+	static const struct tw_executor_ops no_submit = {.size = sizeof(no_submit)};
+	tw_executor idle = {&no_submit};
+	expect_eq(tw_semaphore_create(NULL, rig.service, NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_create(&other, NULL, NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_create(&other, rig.service, NULL, -1), -EINVAL);
+	expect_eq(tw_semaphore_create(&other, rig.service, NULL, INT32_MIN), -EINVAL);
+	expect_eq(tw_semaphore_create(&other, rig.service, &hollow, 1), -EINVAL);
+	expect_eq(tw_semaphore_create(&other, rig.service, &idle, 1), -EINVAL);
+	cr_assert_null(other);
+	expect_eq(tw_semaphore_try_acquire(NULL), -EINVAL);
+	expect_eq(tw_semaphore_acquire(NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_until(NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_release(NULL), -EINVAL);
+	expect_eq(tw_semaphore_cancel(NULL, (tw_waiter){1}), -EINVAL);
+	expect_eq(tw_semaphore_set_capacity(NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_set_capacity(permits, -1), -EINVAL);
+	tw_waiter waiter = {7};
+	expect_eq(tw_semaphore_acquire_async(NULL, note, NULL, &waiter), -EINVAL);
+	expect_eq(tw_semaphore_acquire_async(permits, NULL, NULL, &waiter), -EINVAL);
+	expect_eq(waiter.id, 7);
+	expect_eq(tw_semaphore_stats_get(NULL, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
+	expect_eq(tw_semaphore_stats_get(permits, NULL), -EINVAL);
+	expect_eq(tw_semaphore_stats_get(permits, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
+	expect_eq(gauges().available, 1);
+	expect_eq(gauges().capacity, 1);
+	expect_eq(tw_semaphore_destroy(NULL), 0);
+	close_all();
+}
+
+Test(semaphore, stats_of_an_older_and_of_a_newer_program)
+{
+	open_with(3);
+	struct {
+		struct tw_semaphore_stats stats;
+		uint64_t beyond;
+	} newer = {.stats = {.size = sizeof(newer)}, .beyond = 7};
+	expect_eq(tw_semaphore_stats_get(permits, &newer.stats), 0);
+	expect_eq(newer.stats.available, 3);
+	expect_eq(newer.beyond, 0);
+	struct tw_semaphore_stats older = {.size = offsetof(struct tw_semaphore_stats, available), .available = 77};
+	expect_eq(tw_semaphore_stats_get(permits, &older), 0);
+	expect_eq(older.capacity, 3);
+	expect_eq(older.available, 77);
+	close_all();
+}
+
+/* ---------------------------------------------------------------------- life */
+
+Test(semaphore, destroy_is_refused_while_somebody_waits)
+{
+	open_with(1);
+	acquire(1);
+	tw_waiter waiter = wait_as(1);
+	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	close_all(); /* with a permit out */
+}
+
+Test(semaphore, service_and_pool_stay_open_while_it_lives)
+{
+	tw_pool *pool;
+	open_with(1);
+	expect_eq(tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}),
+		  0);
+	tw_semaphore *other;
+	expect_eq(tw_semaphore_create(&other, rig.service, tw_pool_executor(pool), 1), 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -EBUSY);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_semaphore_destroy(other), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_semaphore_create(&other, rig.service, tw_pool_executor(pool), 1), -ESHUTDOWN);
+	expect_eq(tw_pool_destroy(pool), 0);
+	close_all();
+}
+
+Test(semaphore, of_a_closed_service_is_refused)
+{
+	rig_open(&rig, NULL);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_semaphore_create(&permits, rig.service, NULL, 1), -ESHUTDOWN);
+	rig_close(&rig);
+}
+
+Test(semaphore, without_memory_nothing_is_made_and_nothing_left)
+{
+	open_with(1);
+	tw_semaphore *other = NULL;
+	long before = faults_outstanding();
+	faults_arm(0, true);
+	int create = tw_semaphore_create(&other, rig.service, NULL, 1);
+	tw_waiter waiter = {7};
+	int async = tw_semaphore_acquire_async(permits, note, NULL, &waiter); /* the first: nodes are to be made */
+	faults_disarm();
+	expect_eq(create, -ENOMEM);
+	expect_eq(async, -ENOMEM);
+	expect_eq(waiter.id, 7);
+	expect_eq(faults_outstanding(), before);
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+static void check_in_child(void *arg)
+{
+	(void)arg;
+	tw_waiter waiter = {1};
+	tw_semaphore *other;
+	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
+	child_eq(tw_semaphore_create(&other, rig.service, NULL, 1), -EPERM);
+	child_eq(tw_semaphore_try_acquire(permits), -EPERM);
+	child_eq(tw_semaphore_acquire(permits, TW_FOREVER), -EPERM);
+	child_eq(tw_semaphore_acquire_until(permits, TW_FOREVER), -EPERM);
+	child_eq(tw_semaphore_acquire_async(permits, note, NULL, &waiter), -EPERM);
+	child_eq(tw_semaphore_cancel(permits, waiter), -EPERM);
+	child_eq(tw_semaphore_release(permits), -EPERM);
+	child_eq(tw_semaphore_set_capacity(permits, 3), -EPERM);
+	child_eq(tw_semaphore_stats_get(permits, &stats), -EPERM);
+	child_eq(tw_semaphore_destroy(permits), 0);
+}
+
+Test(semaphore, a_forked_child_is_refused_and_the_parent_untouched)
+{
+	open_with(1);
+	acquire(1);
+	tw_waiter waiter = wait_as(1);
+	expect_in_child(check_in_child, NULL);
+	expect_eq(tw_semaphore_cancel(permits, waiter), TW_CANCELLED);
+	release(1);
+	expect_eq(gauges().available, 1);
+	close_all();
+}

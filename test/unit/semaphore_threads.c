@@ -1,0 +1,236 @@
+/* The semaphore with threads that wait. No test waits for time to pass, but the last, which is content with any. */
+#include <errno.h>
+#include <sched.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(semaphore_threads, .timeout = 60);
+
+static struct rig rig;
+static struct queue_executor queue;
+static tw_semaphore *permits;
+static _Atomic unsigned served;
+static int order[16]; /* who was served, in turn: only one permit goes round */
+
+static void open_with(int32_t capacity)
+{
+	rig_open(&rig, NULL);
+	queue_executor_open(&queue);
+	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
+}
+
+static void close_all(void)
+{
+	expect_eq(tw_semaphore_destroy(permits), 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+static struct tw_semaphore_stats gauges(void)
+{
+	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_semaphore_stats_get(permits, &stats), 0);
+	return stats;
+}
+
+struct thread {
+	int number;
+	pthread_t thread;
+	uint64_t timeout_ns;
+	int answer;
+};
+
+static void note(int number)
+{
+	unsigned at = atomic_load(&served);
+	order[at] = number;
+	atomic_store(&served, at + 1);
+}
+
+static void *wait_for_permit(void *arg)
+{
+	struct thread *self = arg;
+	self->answer = tw_semaphore_acquire(permits, self->timeout_ns);
+	if (self->answer == 0)
+		note(self->number);
+	return NULL;
+}
+
+/* Returns when the thread is in line. */
+static void start(struct thread *thread, int number)
+{
+	uint64_t before = gauges().waiters;
+	*thread = (struct thread){.number = number, .timeout_ns = 50 * SECOND};
+	expect_eq(pthread_create(&thread->thread, NULL, wait_for_permit, thread), 0);
+	while (gauges().waiters == before)
+		sched_yield();
+}
+
+static void note_function(void *arg)
+{
+	note(*(int *)arg);
+}
+
+static void release(void)
+{
+	expect_eq(tw_semaphore_release(permits), 0);
+}
+
+static void await_served(unsigned n)
+{
+	while (atomic_load(&served) < n)
+		sched_yield();
+	expect_eq(atomic_load(&served), n);
+}
+
+Test(semaphore_threads, both_kinds_are_served_in_the_order_they_came)
+{
+	struct thread threads[3];
+	int numbers[] = {0, 1, 2, 3, 4, 5};
+	open_with(1);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	start(&threads[0], 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	start(&threads[1], 3);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[4], NULL), 0);
+	start(&threads[2], 5);
+	expect_eq(gauges().waiters, 6);
+	expect_eq(gauges().waiting_threads, 3);
+	for (unsigned n = 1; n <= 6; n++) {
+		release();
+		expect_eq(gauges().waiters, 6 - n); /* one for each release */
+		queue_executor_run_all(&queue);
+		await_served(n);
+		expect_eq(order[n - 1], (int)n - 1);
+		expect_eq(gauges().available, 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i].thread, NULL);
+	release();
+	close_all();
+}
+
+Test(semaphore_threads, nobody_overtakes_a_thread_that_waits)
+{
+	struct thread thread;
+	open_with(1);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	start(&thread, 1);
+	release();
+	expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN); /* whether it has woken up or not */
+	pthread_join(thread.thread, NULL);
+	expect_eq(thread.answer, 0);
+	release();
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	close_all();
+}
+
+Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_itself)
+{
+	struct thread threads[2];
+	int numbers[] = {0, 1, 2, 3, 4};
+	open_with(1);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	start(&threads[0], 3);
+	start(&threads[1], 4);
+	queue.refuse = 1;
+	release();
+	await_served(1);
+	expect_eq(order[0], 3);
+	expect_eq(gauges().refused, 1);
+	expect_eq(gauges().waiters, 3);
+	for (unsigned n = 2; n <= 4; n++) {
+		release();
+		queue_executor_run_all(&queue);
+		await_served(n);
+	}
+	expect_eq(order[1], 1);
+	expect_eq(order[2], 2);
+	expect_eq(order[3], 4);
+	pthread_join(threads[0].thread, NULL);
+	pthread_join(threads[1].thread, NULL);
+	release();
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+Test(semaphore_threads, functions_refused_together_keep_their_order)
+{
+	struct thread threads[2];
+	int numbers[] = {0, 1, 2};
+	open_with(2);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[1], NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &numbers[2], NULL), 0);
+	start(&threads[0], 3);
+	start(&threads[1], 4);
+	queue.refuse = 2;
+	expect_eq(tw_semaphore_set_capacity(permits, 4), 0); /* both are chosen, then both refused */
+	pthread_join(threads[0].thread, NULL);
+	pthread_join(threads[1].thread, NULL);
+	expect_eq(gauges().waiters, 2);
+	unsigned before = atomic_load(&served);
+	release();
+	queue_executor_run_all(&queue);
+	release();
+	queue_executor_run_all(&queue);
+	expect_eq(order[before], 1);
+	expect_eq(order[before + 1], 2);
+	release();
+	release();
+	expect_eq(gauges().held, 2);
+	close_all();
+}
+
+Test(semaphore_threads, growth_starts_threads)
+{
+	struct thread threads[3];
+	open_with(0);
+	for (int i = 0; i < 3; i++)
+		start(&threads[i], i);
+	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
+	await_served(1);
+	expect_eq(order[0], 0);
+	expect_eq(gauges().waiters, 2);
+	expect_eq(tw_semaphore_set_capacity(permits, 2), 0);
+	await_served(2);
+	expect_eq(order[1], 1);
+	release();
+	await_served(3);
+	for (int i = 0; i < 3; i++)
+		pthread_join(threads[i].thread, NULL);
+	close_all();
+}
+
+Test(semaphore_threads, destroy_is_refused_while_a_thread_waits)
+{
+	struct thread thread;
+	open_with(0);
+	start(&thread, 1);
+	expect_eq(tw_semaphore_destroy(permits), -EBUSY);
+	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
+	pthread_join(thread.thread, NULL);
+	close_all();
+}
+
+/* Real time, bounded from below. */
+Test(semaphore_threads, too_late_is_told_not_before_the_timeout_and_leaves_the_line)
+{
+	open_with(1);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	tw_clock *clock = tw_clock_monotonic();
+	uint64_t start_ns = tw_clock_now(clock);
+	expect_eq(tw_semaphore_acquire(permits, 2 * MS), -ETIMEDOUT);
+	expect_ge(tw_clock_now(clock) - start_ns, 2 * MS);
+	expect_eq(tw_semaphore_acquire_until(permits, tw_clock_now(clock) + MS), -ETIMEDOUT);
+	expect_ge(tw_clock_now(clock) - start_ns, 3 * MS);
+	expect_eq(gauges().waiters, 0);
+	release();
+	expect_eq(gauges().available, 1);
+	close_all();
+}
