@@ -42,7 +42,7 @@ hash := \#
 # Static probes for tracers, where their header is found (wheel/probes.h).
 common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
-links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
+links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
 ifeq ($(opt_$(MODE)),)
 $(error MODE=$(MODE) is not known: release, debug, asan or tsan)
