@@ -74,7 +74,8 @@ static int earlier(const void *a, const void *b)
 static void print_line(const char *what, struct request *requests, const struct table *table)
 {
 	qsort(requests, REQUESTS, sizeof *requests, earlier);
-	const struct request *half = &requests[REQUESTS / 2], *most = &requests[REQUESTS * 99 / 100], *all = &requests[REQUESTS - 1];
+	const struct request *half = &requests[REQUESTS / 2], *most = &requests[REQUESTS * 99 / 100],
+			     *all = &requests[REQUESTS - 1];
 	printf("%-28s %10.2f %10.2f %10.2f %12u %10u\n", what, (double)(half->answered_ns - half->sent_ns) / 1e6,
 	       (double)(most->answered_ns - most->sent_ns) / 1e6, (double)(all->answered_ns - all->sent_ns) / 1e6,
 	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
@@ -132,6 +133,7 @@ int main(int argc, char **argv)
 	printf("requests' latency, ms              half        99 %%        all  pages done      turns\n");
 	int r = show("no compaction", (struct table){0}, NULL);
 	r |= show("compaction holds the thread", (struct table){.dirty_pages = PAGES}, NULL);
-	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true}, argc > 1 ? argv[1] : NULL);
+	r |= show("compaction gives way", (struct table){.dirty_pages = PAGES, .yields = true},
+		  argc > 1 ? argv[1] : NULL);
 	return r;
 }

@@ -38,7 +38,8 @@ static uint64_t first_seed;
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&rounds), what, value);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&rounds), what,
+		value);
 	_exit(1);
 }
 
@@ -300,7 +301,7 @@ int main(int argc, char **argv)
 	uint64_t seed = first_seed;
 	while (tw_clock_now(clock) - start_ns < span_ns)
 		round_of(&seed);
-	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&rounds), atomic_load(&tasks), atomic_load(&turns),
-	       atomic_load(&cancels));
+	printf("ok: %lu rounds, %lu tasks, %lu turns, %lu cancels\n", atomic_load(&rounds), atomic_load(&tasks),
+	       atomic_load(&turns), atomic_load(&cancels));
 	return 0;
 }

@@ -582,3 +582,33 @@ Test(scheduler_ends, task_that_forks_comes_back_in_both)
 	expect_child_well(job.answer);
 	EXPECT_ORDER(&rig, 1, 2);
 }
+
+/* --------------------------------------------------------------------- context */
+
+static void *context_seen, *context_told;
+
+static int see_context(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	context_seen = tw_context_get();
+	return TW_TURN_DONE;
+}
+
+static void see_context_told(void *arg, enum tw_fate fate, int result)
+{
+	(void)arg, (void)fate, (void)result;
+	context_told = tw_context_get();
+}
+
+Test(scheduler_ends, task_and_its_done_function_have_the_posters_context)
+{
+	int mine, other;
+	const struct tw_scheduler_post post = {.size = sizeof post, .fn = see_context, .done = see_context_told};
+	tw_context_set(&mine);
+	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, NULL), 0);
+	tw_context_set(&other);
+	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(context_seen == &mine && context_told == &mine, 1);
+	expect_eq(tw_context_get() == &other, 1);
+	tw_context_set(NULL);
+}
