@@ -1,12 +1,14 @@
 # tickwheel: `make help` lists the targets.
 #
-# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands.
+# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands, PROBES=0 for none.
+# What proves it (make check and the like) stands in test/checks.mk.
 
 MODE    ?= release
 SECONDS ?= 20
 BENCH   ?=
 CFLAGS  ?=
 V       ?= 0
+PROBES  ?= 1
 
 version = $(shell sed -n 's/^\#define TW_VERSION_$(1) \([0-9]*\)$$/\1/p' include/tickwheel/version.h)
 VERSION := $(call version,MAJOR).$(call version,MINOR).$(call version,PATCH)
@@ -20,8 +22,25 @@ opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
 opt_asan    += -DCK_USE_CC_BUILTINS=1
 opt_tsan    += -DCK_USE_CC_BUILTINS=1
 
+# Hardening of what others load: test/hardened.sh looks whether it has arrived in the library.
+machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
+hard_x86_64  := -fcf-protection
+hard_aarch64 := -mbranch-protection=standard
+hard := -fstack-protector-strong -fstack-clash-protection $(hard_$(machine))
+opt_release += $(hard) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+opt_debug   += $(hard)
+# Modes for the checks' own builds; each stands beside the others in build/.
+opt_clang    := -O2 -DNDEBUG
+opt_gcc      := -O2 -DNDEBUG -Werror
+opt_fuzz     := -O1 -g -DTW_DEBUG -DCK_USE_CC_BUILTINS=1 -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCK_USE_CC_BUILTINS=1
+opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
+
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
+hash := \#
+# Static probes for tracers, where their header is found (wheel/probes.h).
+common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
 
@@ -41,9 +60,10 @@ lib     := $B/libtickwheel.a
 shared  := $B/libtickwheel.so.$(SOVERSION)
 
 # An example or bench is a file, or a folder whose files make one program.
-example_bins := $(patsubst examples/%.c,$B/bin/%,$(wildcard examples/*.c)) \
-                $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
+example_bins = $(patsubst examples/%.c,$B/bin/%,$(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))) \
+               $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
+cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check check-includes check-format format clean
@@ -83,7 +103,7 @@ $B/libtickwheel.so: $(shared)
 
 $(shared): $(lib_o) tickwheel.map
 	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=tickwheel.map -Wl,-z,nodelete \
-		-Wl,-z,relro,-z,now $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
+		-Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
 
 # ------------------------------------------------------------------ programs
 
@@ -92,7 +112,7 @@ program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 
 $B/bin/%: $$(call program_o,examples/%) $(lib)
 	@mkdir -p $(@D)
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
 
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
@@ -101,15 +121,27 @@ $B/test/stress%: $B/test/stress%.o $(lib)
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
-wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall
+$B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic -Iinclude -pthread -MMD -MP \
+		-o $@ $< $(lib) $(ck_libs)
+
+wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 
+# Others' event loops: examples/loop_NAME.c is built where the library is found.
+libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
+libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
+libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
+libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
+libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
+flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
+loop_lacks = $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l))
+
 # Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
 bench_peers := libevent libev libuv
-libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
-libs_libev    = $(shell printf '\#include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
-libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 upper = $(shell echo $(1) | tr a-z A-Z)
 ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
 bench_has   := $(foreach p,$(bench_peers),$(if $(libs_$p),$p))
@@ -136,11 +168,16 @@ demo: deps-build+demo ## a real server under load, its timeouts made with this l
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
+	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
+	$(Q)test/metrics.sh $B/bin/server
+	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
+	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
@@ -170,17 +207,17 @@ check-bench: deps-build+bench ## the bench's options, files, comparison and page
 	$(again) $B/bench/bench
 	$(Q)test/bench.sh $B/bench/bench
 
-check: check-includes check-format test check-install check-man check-musl ## the cheap checks, and the tests
+include test/checks.mk
 
 check-includes: deps-build ## arrows between folders point one way
 	$(again) $(lib_o)
 	$(Q)test/includes.sh $B
 
 check-format: deps-check ## the code is formatted
-	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h') && echo "format: ok"
+	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"
 
 format: deps-check ## formats the code
-	$(Q)clang-format -i $$(git ls-files '*.c' '*.h')
+	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
 clean: ## removes build/
 	$(Q)rm -rf build

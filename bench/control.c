@@ -6,16 +6,39 @@
 #include "bench/control.h"
 #include "bench/measure.h"
 
+/* Some microseconds, and no memory that others would miss. */
+enum { SUM_STEPS = 4096 };
+
+static uint64_t sum_up(uint64_t sum)
+{
+	for (int i = 0; i < SUM_STEPS; i++)
+		sum = sum * UINT64_C(6364136223846793005) + 1;
+	return sum;
+}
+
+static void work_a_tick(struct control *control, volatile uint64_t *sum)
+{
+	uint64_t before = thread_cpu_ns();
+	*sum = sum_up(*sum);
+	uint64_t took = thread_cpu_ns() - before;
+	control->sums++;
+	control->sum_cpu_ns += took;
+	if (took > control->longest_sum_ns)
+		control->longest_sum_ns = took;
+}
+
 /* A tick that was slept through was late too: each is recorded. */
 static void *sleep_from_tick_to_tick(void *me)
 {
 	struct control *control = me;
+	volatile uint64_t sum = 1;
 	uint64_t cpu = thread_cpu_ns();
 	for (uint64_t next = control->first_ns; next < control->end_ns;) {
 		sleep_until_ns(next);
 		uint64_t now = now_ns();
 		for (; next <= now; next += TICK_NS)
 			lateness_add(&control->lateness, now - next);
+		work_a_tick(control, &sum);
 	}
 	control->cpu_ns = thread_cpu_ns() - cpu;
 	return NULL;
@@ -64,6 +87,14 @@ void set_lateness(struct outcome *outcome, const struct lateness *lateness, cons
 		set_figure(outcome, "excess", p->name,
 			   (double)lateness_percentile_ns(lateness, p->share) -
 			       (double)lateness_percentile_ns(control, p->share));
+}
+
+void set_control_ticks(struct outcome *outcome, const struct control *control)
+{
+	if (!control->sums)
+		return;
+	outcome_set(outcome, "control_tick_cpu_mean_ns", (double)control->sum_cpu_ns / (double)control->sums);
+	outcome_set(outcome, "control_tick_cpu_max_ns", (double)control->longest_sum_ns);
 }
 
 void set_ticks(struct outcome *outcome, const struct subject_view *before, const struct subject_view *after)

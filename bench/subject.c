@@ -30,6 +30,13 @@ const struct subject *const all_subjects[] = {&subject_tickwheel,
 					      &subject_timerfd,
 					      &subject_posix,
 					      &subject_limit,
+					      &subject_batch,
+					      &subject_pool,
+					      &subject_scheduler,
+					      &subject_limiter,
+					      &subject_semaphore,
+					      &subject_ring,
+					      &subject_pool_mutex,
 					      NULL};
 
 const struct subject *subject_find(const char *name)

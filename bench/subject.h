@@ -28,7 +28,9 @@ enum workload_bit {
 	ON_STORM = 1 << 8,
 	ON_SERVER = 1 << 9,
 	ON_PERIODIC = 1 << 10,
-	/* 11 and 12: the pool, and the layers above timers */
+	ON_POOL = 1 << 11,
+	ON_LAYERS = 1 << 12,
+	/* All that timers do; pools and layers are subjects of their own. */
 	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION | ON_STORM |
 		 ON_SERVER | ON_PERIODIC
 };
@@ -98,11 +100,28 @@ struct subject {
 	uint64_t (*drive)(void *self, uint64_t end_ns);
 
 	void (*view)(void *self, struct subject_view *out);
+
+	/*
+	 * Pools and layers (W11, W12), whose `threads` are their workers: has fn(arg) run once by one of them, what is posted
+	 * in turn begun in turn. 0; else it is full, try again. Called by one thread.
+	 */
+	int (*post)(void *self, expiry_fn *fn, void *arg);
+
+	/*
+	 * Instead of post, for W11: a volley is made ready, then handed over as a whole. 0. 1: this took too long, some of it is under
+	 * way already, and it must not be timed. Negative: refused.
+	 */
+	int (*load)(void *self, expiry_fn *fn, void *const *args, uint32_t n);
+	void (*go)(void *self);
 };
 
 extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_tickwheel_manual,
     subject_tickwheel_manual_at, subject_heap_mutex, subject_heap_bare, subject_heap4_mutex, subject_heap4_bare,
     subject_wheel_bare, subject_timerfd, subject_posix, subject_limit;
+
+/* Of W11 and W12. */
+extern const struct subject subject_batch, subject_pool, subject_scheduler, subject_limiter, subject_semaphore,
+    subject_ring, subject_pool_mutex;
 
 /* Each only where its library was found when this was compiled. */
 extern const struct subject subject_libevent, subject_libevent_mt, subject_libev, subject_libev_mt, subject_libuv,

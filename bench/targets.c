@@ -34,6 +34,8 @@ static const struct target {
     {"W4", NULL, 1000000, ANY, "100"},
     {"W6", NULL, ANY, ANY, "48"},
     {"W7", NULL, ANY, ANY, "RSS 64 MB"},
+    {"W11", NULL, 1, ANY, "1.5 x ring"},
+    {"W12", "tickwheel-pool", ANY, ANY, "1.5 x ring"},
 };
 
 const char *target_text(const char *workload, const char *subject, uint32_t n, unsigned threads)

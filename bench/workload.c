@@ -6,7 +6,6 @@
 #include "bench/hammer.h"
 #include "bench/workload.h"
 
-/* W11, the pool, and W12, the layers, join here. */
 const struct workload *const all_workloads[] = {&workload_churn,
 						&workload_request,
 						&workload_touch,
@@ -17,6 +16,8 @@ const struct workload *const all_workloads[] = {&workload_churn,
 						&workload_storm,
 						&workload_server,
 						&workload_periodic,
+						&workload_pool,
+						&workload_layers,
 						NULL};
 
 const struct workload *workload_find(const char *name)

@@ -45,7 +45,8 @@ struct workload {
 #define NO_MORE_SIZES UINT32_MAX
 
 extern const struct workload workload_churn, workload_request, workload_touch, workload_fire, workload_idle,
-    workload_memory, workload_retention, workload_storm, workload_server, workload_periodic;
+    workload_memory, workload_retention, workload_storm, workload_server, workload_periodic, workload_pool,
+    workload_layers;
 
 /* No measurement: see trial.c. */
 extern const struct workload workload_trial;

@@ -155,6 +155,7 @@ static void run(const struct order *order, struct outcome *outcome)
 	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / wanted);
 	set_lateness(outcome, &all.lateness, &control.lateness);
 	set_ticks(outcome, &before, &after);
+	set_control_ticks(outcome, &control);
 	check(&all, wanted, outcome);
 }
 

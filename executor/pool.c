@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,21 +98,49 @@ bool tw_pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-/* What a layer above wants run (work.h), as a plain task. */
-static void run_work(void *work)
+/* Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. */
+static void submit_work(tw_pool *pool, tw_batch *work)
 {
-	tw__work_run(work);
+	tw__work_queue_push(&pool->works, (struct tw__work *)(void *)work); /* E2 */
+	tw__pool_call_for_help(pool);
 }
 
 /* Batches for the public face: from services whose own executor is another. */
 static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
+	tw_pool *pool = (tw_pool *)self;
 	(void)n;
-	tw_fn *fn = tw__batch_is_work(batch) ? run_work : NULL;
-	return try_enqueue((tw_pool *)self, &(struct tw__pool_task){fn, batch, 0, NULL});
+	if (!tw__batch_is_work(batch))
+		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
+	submit_work(pool, batch);
+	return 0;
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
+
+static struct tw__worker *pinned_worker(tw_executor *self)
+{
+	return (struct tw__worker *)(void *)((char *)self - offsetof(struct tw__worker, pinned));
+}
+
+static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	struct tw__worker *worker = pinned_worker(self);
+	(void)n;
+	if (!tw__batch_is_work(batch))
+		return -EINVAL;                                              /* only layers above get this executor */
+	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* E6 */
+	tw__pool_call(worker->pool, worker->index);
+	return 0;
+}
+
+static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_submit};
+
+tw_executor *tw__pool_pin(tw_pool *pool)
+{
+	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->worker_count];
+	return &worker->pinned;
+}
 
 tw_executor *tw_pool_executor(tw_pool *pool)
 {
@@ -120,6 +149,8 @@ tw_executor *tw_pool_executor(tw_pool *pool)
 
 tw_pool *tw__pool_of(tw_executor *executor)
 {
+	if (executor && executor->ops == &pinned_ops)
+		return pinned_worker(executor)->pool;
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
 
@@ -233,7 +264,7 @@ int tw_pool_destroy(tw_pool *pool)
 static int start(tw_pool *pool, const struct tw_service_config *config)
 {
 	for (unsigned i = 0; i < pool->worker_count; i++)
-		tw__worker_init(&pool->workers[i], pool, i);
+		tw__worker_init(&pool->workers[i], pool, i, &pinned_ops);
 	for (unsigned i = 0; i < pool->worker_count; i++) {
 		char suffix[16];
 		snprintf(suffix, sizeof suffix, "-%u", i);

@@ -32,6 +32,9 @@ void tw__pool_let_go(tw_pool *pool);
 /* Which of the pool's faces takes submits from any thread: for a service's own face that of its pool; any other executor is its own. */
 tw_executor *tw__shared_executor(tw_executor *executor);
 
+/* A face of the pool whose work runs on one of its threads, always the same; in turn another one. For work alone (wheel/work.h). */
+tw_executor *tw__pool_pin(tw_pool *pool);
+
 /* In a forked child, where no worker is: frees the pool if it was the service's own. NULL does nothing. */
 void tw__pool_leave_forked(struct tw__source *source);
 

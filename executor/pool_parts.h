@@ -12,6 +12,7 @@
 #include <stdalign.h>
 
 #include "executor/task_ring.h"
+#include "executor/work_queue.h"
 #include "mpsc/atomics.h"
 #include "mpsc/fork.h"
 #include "tickwheel/pool.h"
@@ -40,7 +41,9 @@ struct tw__worker {
 	struct ck_ec32 wakes;
 	tw_pool *pool;
 	unsigned index;
-	unsigned turn; /* whether sources or plain tasks are looked at first */
+	unsigned turn;             /* which of sources, plain tasks and work is looked at first */
+	tw_executor pinned;        /* its face to work that is to run on it alone */
+	struct tw__work_queue own; /* that work */
 	pthread_t thread;
 	struct tw__histogram wait, run;
 };
@@ -52,6 +55,7 @@ struct tw_pool {
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
 	struct tw__task_ring tasks;
+	struct tw__work_queue works;                   /* of layers above, for any worker */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t door; /* 2 for each submit under way; 1: closed (pool.c) */
 	_Atomic uint32_t waiting_for_room;             /* submitters */
 	_Atomic uint32_t room;                         /* moves on when a task leaves the ring and somebody waits */
@@ -62,6 +66,7 @@ struct tw_pool {
 	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
 
 	_Atomic uint64_t rejected, dropped;
+	_Atomic uint32_t pins;    /* pinned executors given out */
 	_Atomic uint32_t ended;   /* the threads are gone */
 	uint32_t fork_generation; /* of the process that made it */
 	pthread_mutex_t lock;     /* sources, users, closing */
@@ -76,10 +81,13 @@ extern _Thread_local struct tw__worker *tw__this_worker;
 
 /* pool_worker.c */
 void *tw__worker_main(void *worker);
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index);
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
 
 /* Work has been put where workers find it (E2's first half): wakes one if that is needed. */
 void tw__pool_call_for_help(tw_pool *pool);
+
+/* The same, for the one worker that may run it. */
+void tw__pool_call(tw_pool *pool, unsigned worker);
 
 /* Lets all workers go on and end. */
 void tw__pool_wake_all(tw_pool *pool, unsigned started);

@@ -1,5 +1,6 @@
 /*
- * The workers: threads that take batches from services' rings and plain tasks from the pool's, and claim runs one at a time.
+ * The workers: threads that take batches from services' rings, plain tasks from the pool's, and work of the layers above from its queues
+ * (work_queue.h); they claim runs one at a time.
  *
  * A worker that has taken a batch shows it as **open**: others that find nothing else join it, so a slow callback holds up
  * nothing but itself (G8). The claim is the batch's cursor (run.h); a batch goes home when all who joined have left.
@@ -19,7 +20,7 @@
  *   E2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
  *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
  *       one comes. What stands between the two, on either side: for a source a full fence (CK); for an open batch its seq_cst store
- *       and load; for a task an addition to the door, which orders the two by who came first.
+ *       and load; for a task an addition to the door, which orders the two by who came first; for work its seq_cst push (work_queue.h, Q2).
  *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
  *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
  *       else it would be woken by it later, with nobody counting it as searching.
@@ -30,6 +31,8 @@
  *   S2  joiners: sub seq_cst -> load seq_cst (hide): all looks at the batch came before.
  *   E5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both seq_cst):
  *       of a submitter that found the ring full, and a worker that has made room, one sees the other.
+ *   E6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the bit set (seq_cst), then its look at
+ *       its own queue: one of the two sees the other. Whoever calls it raises `searching` first, as for any other call.
  *
  * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
  */
@@ -43,6 +46,7 @@
 #include "mpsc/futex.h"
 #include "wheel/context.h"
 #include "wheel/liveness.h"
+#include "wheel/work.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
 
@@ -73,9 +77,9 @@ static const struct ck_ec_ops ec_ops = {
     .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
 static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
 
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index)
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned)
 {
-	*worker = (struct tw__worker){.pool = pool, .index = index};
+	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {pinned}};
 	ck_ec32_init(&worker->wakes, 0);
 }
 
@@ -134,6 +138,23 @@ void tw__pool_call_for_help(tw_pool *pool)
 		wake_one(pool);
 }
 
+/*
+ * Work that one worker alone may run. If it sleeps it is called as any searcher is, so `searching` is raised in its name first; and if it
+ * has woken by itself meanwhile, whoever trusted in the raised `searching` is looked after, as in wake_one.
+ */
+void tw__pool_call(tw_pool *pool, unsigned worker)
+{
+	if (!(tw_load_seq_cst(&pool->idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* E6 */
+		return;
+	tw_add_seq_cst(&pool->searching, 1);
+	if (take_idle(pool, worker)) {
+		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* E3 */
+		return;
+	}
+	tw_sub_seq_cst(&pool->searching, 1);
+	tw__pool_call_for_help(pool);
+}
+
 void tw__pool_wake_all(tw_pool *pool, unsigned started)
 {
 	for (unsigned i = 0; i < started; i++)
@@ -143,7 +164,8 @@ void tw__pool_wake_all(tw_pool *pool, unsigned started)
 /* -------------------------------------------------------------------- finding */
 
 struct find {
-	tw_batch *batch; /* NULL: a plain task */
+	struct tw__work *work; /* NULL: one of the others */
+	tw_batch *batch;       /* NULL: a plain task */
 	uint64_t sequence;
 	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
 	struct tw__pool_task task;
@@ -177,8 +199,20 @@ static bool take_task(struct tw__worker *self, struct find *find)
 	tell_of_room(pool);
 	if (!find->task.fn)
 		return taken(find, find->task.arg);
+	find->work = NULL;
 	find->batch = NULL;
 	return true;
+}
+
+/* What may run here only, and what may run anywhere, in turn. */
+static bool take_work(struct tw__worker *self, struct find *find)
+{
+	struct tw__work_queue *own = &self->own, *works = &self->pool->works;
+	bool own_first = self->turn & 1;
+	find->work = tw__work_queue_pop(own_first ? own : works); /* E2, E6 */
+	if (!find->work)
+		find->work = tw__work_queue_pop(own_first ? works : own);
+	return find->work != NULL;
 }
 
 /* Room for what must not fail; none can be had for the moment: the driver frees some as it drains. */
@@ -203,6 +237,7 @@ static struct tw__local *attach(const struct tw__worker *worker, tw_service *ser
 /* Claims a run of the batch that another worker shows; counted in its joiners, which keeps the batch from going home. */
 static bool claim_shown(struct tw__worker *other, struct find *find)
 {
+	find->work = NULL;
 	find->batch = tw_load_seq_cst(&other->open); /* S1, E2, E4 */
 	find->sequence = tw_load_seq_cst(&other->open_sequence);
 	if (!find->batch || !tw__batch_left(find->batch, find->sequence))
@@ -228,18 +263,29 @@ static bool join(struct tw__worker *self, struct find *find)
 	return joined;
 }
 
-/* Timers and plain tasks take turns at being looked at first. */
+/* Timers, plain tasks and work take turns at being looked at first. */
 static bool find_work(struct tw__worker *self, struct find *find)
 {
-	bool tasks_first = self->turn++ & 1;
-	if (tasks_first && take_task(self, find))
-		return true;
-	return take_batch(self, find) || (!tasks_first && take_task(self, find)) || join(self, find);
+	switch (self->turn++ % 3) {
+	case 0:
+		if (take_batch(self, find) || take_task(self, find) || take_work(self, find))
+			return true;
+		break;
+	case 1:
+		if (take_task(self, find) || take_work(self, find) || take_batch(self, find))
+			return true;
+		break;
+	default:
+		if (take_work(self, find) || take_batch(self, find) || take_task(self, find))
+			return true;
+	}
+	return join(self, find);
 }
 
+/* For others: what waits for this worker alone is no reason to wake one. */
 static bool more_waits(tw_pool *pool)
 {
-	return tw__task_ring_count(&pool->tasks) > 0 || !tw__sources_empty(pool);
+	return tw__task_ring_count(&pool->tasks) > 0 || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works);
 }
 
 /* -------------------------------------------------------------------- working */
@@ -253,6 +299,7 @@ static void run_in_context(const struct tw__worker *self, const struct tw__pool_
 {
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
+	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never comes here */
 	task->fn(task->arg);
 	tw__context_leave(&saved);
 	if (!tw__pool_forked(self->pool))
@@ -272,6 +319,15 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 		tw__histogram_add(&self->run, clock_now() - begun_ns, 1);
 	}
 	tw_bump(&self->completed, 1);
+}
+
+static void run_work(struct tw__worker *self, struct tw__work *work)
+{
+	if (more_waits(self->pool))
+		tw__pool_call_for_help(self->pool);
+	tw_store_relaxed(&self->busy, 1); /* a gauge */
+	tw__work_run(work);
+	tw_store_relaxed(&self->busy, 0);
 }
 
 static int claim_next(tw_service *service, struct tw__local *local, const struct find *find)
@@ -333,9 +389,12 @@ static bool run_batch(struct tw__worker *self, const struct find *find)
 /* False: in a forked child, where nothing is left to work on. */
 static bool work_on(struct tw__worker *self, const struct find *find)
 {
-	if (find->batch)
+	if (find->work)
+		run_work(self, find->work);
+	else if (find->batch)
 		return run_batch(self, find);
-	run_task(self, &find->task);
+	else
+		run_task(self, &find->task);
 	return !tw__pool_forked(self->pool);
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "executor/pool.h"
+#include "executor/strand.h"
 #include "wheel/core.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
@@ -111,8 +112,10 @@ static int destroy_forked(tw_service *service)
 {
 	if (tw__inside(service))
 		return -EDEADLK; /* the callback may yet return */
+	struct tw__strands *strands = tw_load_relaxed(&service->strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->pool));
 	tw__core_free_forked(service);
+	tw__strands_free(strands);
 	return 0;
 }
 
@@ -126,6 +129,8 @@ int tw_service_destroy(tw_service *service)
 	int r = tw__core_close(service, &drop, end_pool, true);
 	if (r)
 		return r;
+	struct tw__strands *strands = tw_load_acquire(&service->strands);
 	tw__core_free(service);
+	tw__strands_free(strands);
 	return 0;
 }

@@ -81,15 +81,20 @@
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H
 
+#include "tickwheel/action.h"
 #include "tickwheel/clock.h"
 #include "tickwheel/context.h"
 #include "tickwheel/executor.h"
 #include "tickwheel/group.h"
+#include "tickwheel/limiter.h"
+#include "tickwheel/manual.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/scheduler.h"
 #include "tickwheel/semaphore.h"
 #include "tickwheel/service.h"
+#include "tickwheel/sim.h"
 #include "tickwheel/stats.h"
+#include "tickwheel/strand.h"
 #include "tickwheel/version.h"
 
 /* Handy factors for nanoseconds. */

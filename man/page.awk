@@ -29,7 +29,7 @@ function write_page(    name, file, i, n, list) {
 	if (names == "")
 		names = name
 	printf ".\\\" made from include/tickwheel/%s.h\n.TH %s 3 \"\" \"tickwheel %s\" \"tickwheel\"\n", base, toupper(name), version >file
-	printf ".SH NAME\n%s \\- %s\n", names, escaped(page_title != "" ? "tickwheel: " page_title : summary) >file
+	printf ".SH NAME\n%s \\- %s\n", names, escaped(page_title != "" ? "tickwheel, " base ": " page_title : summary) >file
 	printf ".SH SYNOPSIS\n.nf\n.B #include <tickwheel.h>\n%s.fi\n", synopsis >file
 	if (page_title == "")
 		body = roff(opening) body

@@ -34,7 +34,7 @@
  *       raised" in PARKED's place. A push that compared itself with the lower plan and did not ring has looked before
  *       the barrier, so that look sees it. Without it a push between the two plans sleeps until the later.
  *   P5  owners (queue.h, P2): with one owner, which is the driver's own thread, the barrier of P4 is left out: that thread's pushes are
- *       in its own program order. A thread that attaches after the driver has counted has the word behind it.
+ *       in its own program order. A thread that attaches after the driver has counted has the word behind it. (one site: the rest is P2 of the queue)
  *   P6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
  *       lane.pinned (whoever closes): the Dekker pair with "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
  *       open is seen pinned, and waited for by the closer (never by the driver): all that it publishes comes before its pin falls

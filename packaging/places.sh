@@ -9,6 +9,7 @@ fail() {
 for place in PREFIX libdir includedir mandir docdir; do
 	eval "path=\${$place:-}"
 	case $path in
+	*[!A-Za-z0-9/._+~@:,=-]*) fail "$place='$path' holds a character that pkg-config files and the like cannot" ;;
 	/*) ;;
 	*) fail "$place='$path' is not an absolute path" ;;
 	esac

@@ -14,8 +14,9 @@ for page in "$to_man"/man3/tw_* "$to_man"/man3/tickwheel* "$to_man"/man7/tickwhe
 done
 rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* "$to_lib/pkgconfig/tickwheel.pc"
 rm -f "$to_include/tickwheel.h" "$to_include/tickwheel.hpp"
-rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel" "$to_doc"
-for dir in "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man/man3" "$to_man/man7"; do
+rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
+for text in README.md CHANGELOG.md LICENSE; do rm -f "$to_doc/$text"; done
+for dir in "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man/man3" "$to_man/man7"; do
 	rmdir "$dir" 2>/dev/null || true # others' files keep it
 done
 echo "removed tickwheel from $to_lib, $to_include, $to_man"

@@ -68,6 +68,12 @@ quietly $CC -o "$work/static" "$work/program.c" $(pkg-config --cflags tickwheel)
 	$(pkg-config --libs --static tickwheel | sed 's/-ltickwheel//') || fail "does not link statically"
 runs "$work/static"
 
+if command -v "${CXX:-c++}" >/dev/null 2>&1; then
+	echo '#include <tickwheel.hpp>' >"$work/program.cpp"
+	# shellcheck disable=SC2046
+	quietly "${CXX:-c++}" -std=c++17 -Werror -fsyntax-only $(pkg-config --cflags tickwheel) "$work/program.cpp" || fail "C++"
+fi
+
 by_cmake=
 if command -v cmake >/dev/null 2>&1; then
 	mkdir "$work/project"
@@ -109,9 +115,27 @@ for file in opt/tw/lib64/libtickwheel.a opt/tw/lib64/pkgconfig/tickwheel.pc opt/
 done
 ! grep -rq "$work" "$work/stage/opt/tw/lib64/pkgconfig" "$work/stage/opt/tw/lib64/cmake" || fail "DESTDIR has got into a file"
 grep -qx 'libdir=/opt/tw/lib64' "$work/stage/opt/tw/lib64/pkgconfig/tickwheel.pc" || fail "tickwheel.pc knows no libdir"
+mkdir -p "$work/stage/opt/docs"
+: >"$work/stage/opt/docs/others"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
+installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man docdir=/opt/docs || fail "knobs"
+[ -e "$work/stage/opt/docs/others" ] || fail "uninstall has removed the documentation of others"
+rm -r "$work/stage/opt/docs"
+installing install DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
 installing uninstall DESTDIR="$work/stage" PREFIX=/opt/tw libdir=/opt/tw/lib64 includedir=/opt/inc mandir=/opt/man || fail "knobs"
 find "$work/stage" ! -type d >"$work/out"
 [ ! -s "$work/out" ] || fail "uninstall with knobs has left files"
+
+# ---- a tar file of the last commit, the same each time, with all that is committed and nothing else
+
+if git rev-parse --verify -q HEAD >/dev/null 2>&1; then
+	version=$(sed -n 's/^#define TW_VERSION_[MP][AIT][A-Z]* \([0-9]*\)$/\1/p' include/tickwheel/version.h | paste -sd.)
+	packaging/dist.sh "$work/dist" "$version" >"$work/out" 2>&1 || fail "dist"
+	packaging/dist.sh "$work/again" "$version" >"$work/out" 2>&1 || fail "dist"
+	cmp -s "$work/dist/tickwheel-$version.tar.gz" "$work/again/tickwheel-$version.tar.gz" || fail "dist differs from time to time"
+	tar tf "$work/dist/tickwheel-$version.tar.gz" | sed -n "s|^tickwheel-$version/\(.*[^/]\)$|\1|p" | sort >"$work/packed"
+	git ls-tree -r --name-only HEAD | sort | diff - "$work/packed" >"$work/out" || fail "dist has (>) not what is committed (<)"
+fi
 
 # ---- bad input: $1: what must be said; the rest: how make is called
 
@@ -125,6 +149,7 @@ refused() {
 refused 'is not a folder' install PREFIX="$work/file/prefix"
 refused 'is not an absolute path' install PREFIX=relative
 refused 'is not an absolute path' install DESTDIR=relative
+refused 'holds a character' install PREFIX="$work/a place"
 refused 'is not installed in' uninstall PREFIX="$work/never"
 refused "compiler 'no-such-compiler' was not found" install PREFIX="$prefix" CC=no-such-compiler
 mkdir "$work/locked"

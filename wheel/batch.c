@@ -17,6 +17,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/schedule.h"
 
 enum { POLL_NS = 1000000 };
@@ -34,7 +35,7 @@ struct batch_call {
 	uint64_t stamp_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
-	bool plain; /* no timer gets a context but by its task: contexts are not in use */
+	bool plain; /* no timer gets a context but by its task: this thread has none */
 };
 
 static const struct tw_task *task_at(const struct batch_call *call, size_t i)
@@ -284,7 +285,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 		return r;
 	call->stamp_before = call->local->stamp;
 	call->random = call->local->random;
-	call->plain = !tw__context_is_on();
+	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
 	r = put_all(call);
 	if (r) {
@@ -294,6 +295,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->local->random = call->random;
 	uint64_t earliest_ns = arm_all(call, out);
 	tw__publish(service, call->local);
+	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
 	uint64_t word = tw__gate_look_after_push(&service->gate);
 	if (tw_unlikely(!tw__gate_is_open(word))) {
 		bool fell_asleep =

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "wheel/probes.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
@@ -31,6 +32,13 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
 	return true;
 }
 
+/* The probe stands at each end, where its arguments are at hand: at one place for all it would keep them alive past the end. */
+static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
+{
+	TW_PROBE4(cancel, service, slot, generation, outcome);
+	return outcome;
+}
+
 /*
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
  * already.
@@ -41,25 +49,26 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw__word_generation(word) != generation)
-			return TW_GONE;
+			return told(service, slot, generation, TW_GONE);
 		if (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED)) {
 			if (tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word,
 						     tw__word_next_free(word)))) { /* W2, W3 */
+				TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
 				cancelled(service, slot, word);
 				return TW_CANCELLED;
 			}
 			continue;
 		}
 		if (tw__word_state(word) == TW__FREE)
-			return TW_GONE;
+			return told(service, slot, generation, TW_GONE);
 		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
 			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
 			if (outcome >= 0)
-				return outcome;
+				return told(service, slot, generation, outcome);
 			continue;
 		}
 		if (mark(service, slot, &word, marks))
-			return TW_RUNNING;
+			return told(service, slot, generation, TW_RUNNING);
 	}
 }
 

@@ -187,6 +187,11 @@ static struct tw__clock_listener *first_listener(struct manual *manual)
 	return first;
 }
 
+struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
+{
+	return first_listener(as_manual(clock));
+}
+
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 {
 	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next) {

@@ -42,6 +42,9 @@ struct tw_clock {
 /* Moved by hand, by the parent of this forked process: its locks may be held for ever. */
 bool tw__clock_inherited(tw_clock *clock);
 
+/* Who listens to a manual clock, for a simulation, which sets the clock and tells them itself. NULL: nobody. */
+struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock);
+
 /* The clock of services that name none. */
 tw_clock *tw__clock_default(void);
 

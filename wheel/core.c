@@ -215,7 +215,10 @@ static void *reserve(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
+/*
+ * Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. Beside it a chunk for each
+ * entry of a block, which is drained only while so many are left.
+ */
 static uint64_t entries_for(uint32_t max_timers)
 {
 	return 3 * (uint64_t)max_timers + (1u << 20);
@@ -224,7 +227,7 @@ static uint64_t entries_for(uint32_t max_timers)
 static int make_wheel(tw_service *service)
 {
 	uint32_t buckets = service->config.buckets;
-	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers));
+	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers)) + TW__BLOCK_ENTRIES;
 	service->table_bytes = tw__wheel_table_bytes(buckets);
 	service->arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->table = reserve(service->table_bytes);

@@ -31,7 +31,8 @@
 #include "wheel/slots.h"
 #include "wheel/wheel.h"
 
-enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 8 * TW__SEGMENT_ENTRIES };
+/* A block: what is drained at once of a lane. Long, so that most words are superseded within it and not looked at (drain.c). */
+enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
 /* One thread's part of a service; survives the thread, and goes to the next one. */
@@ -45,6 +46,9 @@ struct tw__local {
 	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
+
+	/* Written by its thread, read by a driver that is called: entries up to here may be due at once (loop.c). */
+	_Atomic uint64_t hurried;
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
@@ -127,7 +131,8 @@ struct tw_service {
 	/* The layers above; see work.h. */
 	_Atomic(struct tw__work *) works; /* a stack: for the driver to offer, or to run */
 	struct tw__work *works_kept;      /* the driver's: refused, to be offered again in the next tick; in order */
-	_Atomic uint32_t holders;         /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
+	_Atomic(struct tw__strands *) strands; /* made with the first of them; ended by the composition root */
+	_Atomic uint32_t holders;              /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
 
 	/* Closing; see close.c. */
 	_Atomic uint32_t close_lock;
@@ -253,13 +258,22 @@ static inline struct tw__local *tw__local_of(tw_service *service)
 	return (struct tw__local *)tw__queue_lane(&service->queue);
 }
 
-/* Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). */
-static inline void tw__publish(tw_service *service, struct tw__local *local)
+/*
+ * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_calm: nothing of it
+ * is due before the next tick.
+ */
+static inline void tw__publish_calm(tw_service *service, struct tw__local *local)
 {
 	if (tw_likely(service->gate.asymmetric))
 		tw__lane_publish(&local->lane);
 	else
 		tw__lane_publish_seq_cst(&local->lane);
+}
+
+static inline void tw__publish(tw_service *service, struct tw__local *local)
+{
+	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, P1) */
+	tw__publish_calm(service, local);
 }
 
 /* This thread has seen that the gate accepts nothing more: all that it has pushed before is visible to whoever sees this. */

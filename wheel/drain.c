@@ -21,8 +21,9 @@
  * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  */
 #include "wheel/core.h"
+#include "wheel/probes.h"
 
-enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 64 };
+enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
 /* Of the last numbers, it is known what they stood for. */
 static bool remembered(const tw_service *service, uint64_t sequence)
@@ -165,6 +166,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
 		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
 	tw__wheel_add(&service->wheel, tick, tw__what_entry(entry->what));
+	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
 	return true;
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "wheel/liveness.h"
+#include "wheel/probes.h"
 #include "wheel/run.h"
 #include "wheel/spawn.h"
 #include "wheel/trim.h"
@@ -160,6 +161,7 @@ static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 	struct tw__chunk *next = chunk->next;
 	bool was_last = service->ready.last == chunk;
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
+	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	int r = service->executor->ops->submit(service->executor, batch, chunk->count);
 	if (r >= 0) {
 		service->ready.first = next;

@@ -124,7 +124,7 @@ static uint64_t shift(struct tw__group *group, uint64_t handle, uint64_t flags)
 /* A group without members need not wake anyone. If its lock is taken just now, nobody waits for it: settling finds out. */
 static bool seen_empty(struct tw__group *group)
 {
-	if (!tw__group_try_lock(group))
+	if (!tw__tiny_try_lock(&group->lock))
 		return false;
 	bool empty = !group->first;
 	tw__group_unlock(group);

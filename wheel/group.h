@@ -61,6 +61,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "mpsc/tiny_lock.h"
 #include "tickwheel/group.h"
 #include "wheel/slots.h"
 
@@ -120,28 +121,15 @@ static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t
 
 /* ------------------------------------------------------------------- the lock */
 
-/*
- * A spin lock, since it is held for a few stores and taken twice for each member: one read-modify-write to take it, none to give it up.
- * Whoever has spun for long sleeps: the holder may be waiting for this processor, perhaps at a lower priority.
- */
-enum { TW__GROUP_SPINS = 100, TW__GROUP_NAP_NS = 50000 };
-
-static inline bool tw__group_try_lock(struct tw__group *group)
-{
-	return tw_exchange_acquire(&group->lock, 1) == 0;
-}
-
-void tw__group_lock_slowly(struct tw__group *group);
-
+/* Held for a few stores, and taken twice for each member. */
 static inline void tw__group_lock(struct tw__group *group)
 {
-	if (tw_unlikely(!tw__group_try_lock(group)))
-		tw__group_lock_slowly(group);
+	tw__tiny_lock(&group->lock);
 }
 
 static inline void tw__group_unlock(struct tw__group *group)
 {
-	tw_store_release(&group->lock, 0);
+	tw__tiny_unlock(&group->lock);
 }
 
 /* ------------------------------------------------------------------- members: member.h */

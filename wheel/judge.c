@@ -22,6 +22,7 @@
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
 #include "wheel/core.h"
+#include "wheel/probes.h"
 
 static uint64_t at_least(uint64_t tick, uint64_t low)
 {
@@ -208,4 +209,5 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 		tw_store_relaxed(&service->slots.noted, true);
 	}
 	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
+	TW_PROBE4(file, service, slot, tw__word_generation(word), tick);
 }

@@ -3,7 +3,10 @@
 #include "wheel/driver.h"
 #include "wheel/work.h"
 
-enum { PLAN_BUDGET = 8192 /* entries looked at for a plan before it is put off until the next tick */ };
+enum {
+	PLAN_BUDGET = 8192, /* entries looked at for a plan before it is put off until the next tick */
+	MOST_UNREAD = 2048  /* entries that a lane may hold until the next tick */
+};
 
 void tw__loop_init(struct tw__loop *loop)
 {
@@ -68,9 +71,8 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
-	bool asked =
-	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* K5 of group.h, X2 of work.h */
-	if (tw__driver_any_unread(service) || asked) {                          /* P2, P4 */
+	bool asked = tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, K5; work.h, X2 */
+	if (tw__driver_any_unread(service) || asked) {                                   /* P2, P4 */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
 	}
@@ -89,9 +91,40 @@ static void settle(tw_service *service)
 	tw__alarm_set(&service->loop.alarm, wake_ns);
 }
 
+/* A lane holds what may be due at once, or much. */
+static bool lanes_want_draining(tw_service *service)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, P1 */
+		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
+		if ((int64_t)(hurried - head) > 0 || tail - head > MOST_UNREAD)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether all that is due has been dealt with: the tick that it is has been turned through, and nothing that was left, or came since, may
+ * be due before the next. A loop turns many times a tick, and most of those calls then cost a reading of the clock. What stays in the
+ * lanes until the next tick is mostly dead by then, if timers are cancelled soon.
+ */
+static bool all_is_done(tw_service *service)
+{
+	const struct tw__loop *loop = &service->loop;
+	if (!service->clock->ops->runs || service->steps || service->config.on_stuck || loop->at_once || loop->soon)
+		return false;
+	uint64_t now_ns = tw__driver_now(service);
+	return tw__ticks_down(service, now_ns - service->start_ns) < service->wheel.next &&
+	       service->wheel.late.count == 0 && !tw_load_relaxed(&service->returned) &&
+	       !tw_load_relaxed(&loop->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
+	       !tw__groups_waiting(&service->groups) && !lanes_want_draining(service);
+}
+
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
 {
 	bool open = tw_load_relaxed(&service->loop.open); /* written under `driving` */
+	if (!open && all_is_done(service))
+		return 0;
 	if (open)
 		service->woken |= tw__gate_arm_bell(&service->gate); /* P3: before the lanes are looked at */
 	struct tw__turn turn = tw__turn(service, local, budget);

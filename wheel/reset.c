@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "wheel/probes.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 #include "wheel/timing.h"
@@ -162,7 +163,9 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 		return tw__refused_by_gate(service);
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return -ENOENT;
-	return reset_word(service, slot, generation, deadline_ns, false);
+	int r = reset_word(service, slot, generation, deadline_ns, false);
+	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
+	return r;
 }
 
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
@@ -180,5 +183,8 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return tw__forked(service) ? -EPERM : -ERANGE;
+	uint32_t slot, generation;
+	if (tw_likely(tw__handle_split(&service->slots, timer, &slot, &generation)))
+		__builtin_prefetch((const void *)&service->slots.words[slot], 1); /* comes in while the clock is read */
 	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
 }

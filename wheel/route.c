@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "wheel/driver.h"
+#include "wheel/probes.h"
 #include "wheel/run.h"
 
 /* What a routed chunk's holder words hold. HOLDER_SERVICE and HOLDER_CURSOR are not ours: a late joiner may look at them. */
@@ -245,6 +246,7 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 	struct tw__chunk **tail = tail_of(service, executor), *newest = *tail;
 	forget(service, chunk);
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
+	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
 		return true;
 	tw__batch_unlend(service, batch);

@@ -7,6 +7,7 @@
 #include "wheel/context.h"
 #include "wheel/liveness.h"
 #include "wheel/member.h"
+#include "wheel/probes.h"
 #include "wheel/timing.h"
 #include "wheel/work.h"
 
@@ -310,6 +311,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
 	struct tw__running before = tw__running_begin(local, entry, begun_ns);
 	struct tw__context_saved saved;
+	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
 	tw__current_run = &run;
 	tw__context_enter(run.context, &saved);
 	fn(arg);
@@ -319,6 +321,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		return true;
 	*now_ns = tw__clock_read(service);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
+	TW_PROBE4(done, service, run.slot, run.generation, *now_ns - begun_ns);
 	finish(service, local, &run, marks, *now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
@@ -402,12 +405,33 @@ static void prefetch_entry(tw_service *service, uint64_t entry)
 	__builtin_prefetch(&service->slots.records[slot]);
 }
 
+/* No run: the timer ends here. A group to be settled is no timer. */
+static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (slot)
+		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
+	else if (local)
+		tw__group_settle_entry(service, local, high);
+	else
+		tw__group_offer_again(service, high);
+}
+
+void tw__batch_end_all(tw_batch *batch)
+{
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
+}
+
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
 	if (index + PREFETCH_AHEAD < chunk->count)
 		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
+	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
+		end_entry(service, local, chunk->entries[index]);
+		return false;
+	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, now_ns);
 }
@@ -485,6 +509,18 @@ int tw_run_one(tw_batch *batch)
 	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
+}
+
+void tw__batch_end_one(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0)
+		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
+	if (!tw__forked(service))
+		tw__batch_finish(batch, 1);
 }
 
 /*

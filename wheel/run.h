@@ -9,7 +9,7 @@
  *
  * Pairing table
  *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries.
- *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home.
+ *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
  *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
  *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).
  *   R5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
@@ -39,7 +39,10 @@ extern _Thread_local struct tw__run *tw__current_run;
 /* Whether this thread is inside a callback or release of the service. */
 bool tw__inside(const tw_service *service);
 
-enum tw__batch_flags { TW__BATCH_FORCED = 1 /* close runs all: no look at deadlines */ };
+enum tw__batch_flags {
+	TW__BATCH_FORCED = 1, /* close runs all: no look at deadlines */
+	TW__BATCH_ENDED = 2   /* nothing of it is to run: its executor is no more */
+};
 
 /* What a chunk's `holder` words hold while it is a batch. */
 enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_LENT_NS, HOLDER_GIVEN_BACK };
@@ -96,6 +99,12 @@ static inline uint64_t tw__batch_sequence(tw_batch *batch)
  * callback had returned, so that runs in a row cost one reading each.
  */
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns);
+
+/* As tw_run_one and tw_run_drop, but ends the timer as cancelled, release included: its executor runs nothing any more. */
+void tw__batch_end_one(tw_batch *batch);
+
+/* The same for all that will be claimed of it from now on, by whoever runs it. Nothing of it was claimed yet. */
+void tw__batch_end_all(tw_batch *batch);
 
 /* n claimed entries are finished with; the batch may be gone afterwards. */
 void tw__batch_finish(tw_batch *batch, unsigned n);

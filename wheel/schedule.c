@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "wheel/member.h"
+#include "wheel/probes.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
@@ -132,6 +133,12 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 	return 0;
 }
 
+/* Due in a tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+static inline bool comes_later(const tw_service *service, uint64_t deadline_ns)
+{
+	return tw__tick_of(service, deadline_ns) > tw_load_relaxed(&service->gate.cursor);
+}
+
 /* Inlined into each of the short calls, where `kind` and `option` are constants. */
 static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
 						     void *arg, uint32_t option, tw_timer *out)
@@ -181,7 +188,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (option)
 		tw__group_entered(&service->groups, &service->slots.options[option]);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
-	tw__publish(service, local);
+	if (tw_likely(service->published || comes_later(service, deadline_ns)))
+		tw__publish_calm(service, local);
+	else
+		tw__publish(service, local);
+	TW_PROBE4(arm, service, slot, generation, deadline_ns);
 
 	uint64_t before = word;
 	word = tw__gate_look_after_push(&service->gate);

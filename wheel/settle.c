@@ -12,16 +12,6 @@ enum {
 	GROUPS_IN_A_TURN = 4 /* where the driver itself settles: so many pieces make no long tick */
 };
 
-void tw__group_lock_slowly(struct tw__group *group)
-{
-	for (unsigned spins = 1; !tw__group_try_lock(group); spins++) {
-		if (spins % TW__GROUP_SPINS)
-			tw_cpu_relax();
-		else /* nobody wakes us: the time runs out */
-			tw__futex_wait(&group->lock, 1, tw_clock_now(tw_clock_monotonic()) + TW__GROUP_NAP_NS);
-	}
-}
-
 /* ------------------------------------------------------------- to the driver */
 
 static void push(tw_service *service, struct tw__group *group, uint32_t index)

@@ -91,6 +91,12 @@ static inline bool tw__works_waiting(tw_service *service)
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
+/* A hint: layers may come and go. */
+static inline bool tw__service_is_held(tw_service *service)
+{
+	return tw_load_relaxed(&service->holders) & ~(uint32_t)TW__HOLDERS_CLOSED;
+}
+
 /* Close: there will be no more. False: there are some, and nothing has changed. */
 bool tw__service_forbid_holds(tw_service *service);
 

@@ -11,6 +11,7 @@
 
 #include "examples/server/ban.h"
 #include "examples/server/loop.h"
+#include "examples/server/metrics.h"
 #include "examples/server/report.h"
 
 #define MAX_BODY 1000000
@@ -126,16 +127,30 @@ static void respond_big(struct connection *c, size_t length)
 	free(body);
 }
 
-static void respond_with_report(struct connection *c)
+static void respond_with(struct connection *c, bool made, char *text, size_t length)
 {
-	char *text;
-	size_t length;
-	if (report(c->loop->server, &text, &length)) {
+	if (made) {
 		respond(c, 200, text, length);
 		free(text);
 	} else {
 		respond_and_close(c, 503);
 	}
+}
+
+static void respond_with_report(struct connection *c)
+{
+	char *text = NULL;
+	size_t length = 0;
+	bool made = report(c->loop->server, &text, &length);
+	respond_with(c, made, text, length);
+}
+
+static void respond_with_metrics(struct connection *c)
+{
+	char *text = NULL;
+	size_t length = 0;
+	bool made = metrics(c->loop->server->service, &text, &length);
+	respond_with(c, made, text, length);
 }
 
 static void route(struct connection *c, const struct http_request *r)
@@ -147,6 +162,8 @@ static void route(struct connection *c, const struct http_request *r)
 		respond_big(c, (size_t)big);
 	} else if (http_path_is(r, "/stats")) {
 		respond_with_report(c);
+	} else if (http_path_is(r, "/metrics")) {
+		respond_with_metrics(c);
 	} else if (http_path_is(r, "/")) {
 		respond(c, 200, "tick tock\n", 10);
 	} else {

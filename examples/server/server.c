@@ -2,7 +2,8 @@
  * A small multithreaded HTTP/1.1 server whose timeouts are tickwheel timers: the time a client may take for its head,
  * the time a request may take, keep-alive's idle time (touched by each request), and how long a ban lasts.
  *
- * GET / answers at once, /slow?ms=N after N milliseconds, /big?bytes=N with N bytes, /stats with figures. It listens on
+ * GET / answers at once, /slow?ms=N after N milliseconds, /big?bytes=N with N bytes, /stats with figures,
+ * /metrics with those of the timer service for Prometheus. It listens on
  * loopback only: an example of timeouts, not a server for the world (no TLS, no request bodies, no files).
  *
  * SIGTERM or SIGINT stops it. It then checks the timer service's ledger; the exit status tells.

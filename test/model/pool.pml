@@ -21,6 +21,7 @@
  *   mutant: TWO COUNT_LATE         the event count is read after the idle bit is set
  *   mutant: TWO NO_FENCE           the bringer looks for searchers while its batch still sits in the store buffer
  *   mutant: TWO NO_HELP            a worker that leaves work behind calls nobody
+ *   mutant: TWO TRUST_WAIT         the wait of the event count is trusted, though it may return uncalled
  *   mutant: TWO NO_SECOND_LOOK     one who has found no sleeper does not look again after he has lowered `searching`
  */
 #ifdef THREE
@@ -190,7 +191,10 @@ inline sleep_until_called()
 		:: !idle[me] && (batch == NONE || wakes[me] != before) /* E3: the call must not wake it later */
 #endif
 		fi
-	:: batch == NONE && wakes[me] != before /* ck_ec32_wait */
+	:: batch == NONE && wakes[me] != before /* await_call: E3 */
+#ifdef TRUST_WAIT
+	:: batch == NONE && !stopping /* ck_ec32_wait, once */
+#endif
 	fi;
 	before = 0
 }

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
@@ -14,6 +16,8 @@
 static _Atomic long countdown = LONG_MAX;
 static _Atomic bool all_after, refused_any;
 static _Atomic long outstanding;
+static _Atomic(const char *) refused_what;
+static _Atomic unsigned interrupt_each, sleeps;
 static _Atomic bool no_membarrier, no_wipe;
 static void (*call_what)(void *arg);
 static void *call_arg;
@@ -39,6 +43,26 @@ bool faults_disarm(void)
 	return refused_any;
 }
 
+const char *faults_refused(void)
+{
+	return refused_what;
+}
+
+void faults_interrupt_sleeps(unsigned n)
+{
+	interrupt_each = n;
+}
+
+/* By turns what a signal and what a changed word answer. */
+static bool interrupted(void)
+{
+	unsigned each = interrupt_each, n = each ? atomic_fetch_add(&sleeps, 1) : 0;
+	if (!each || n % each)
+		return false;
+	errno = n / each % 2 ? EINTR : EAGAIN;
+	return true;
+}
+
 void faults_refuse_membarrier(bool refuse)
 {
 	no_membarrier = refuse;
@@ -54,14 +78,16 @@ long faults_outstanding(void)
 	return outstanding;
 }
 
-static bool refuse(void)
+static bool refuse(const char *what)
 {
 	if (countdown == LONG_MAX)
 		return false;
 	long n = atomic_fetch_sub(&countdown, 1);
 	bool refused = n == 0 || (n < 0 && all_after);
-	if (refused)
+	if (refused) {
 		refused_any = true;
+		refused_what = what;
+	}
 	if (refused && call_what)
 		call_what(call_arg);
 	return refused && !call_what;
@@ -95,17 +121,17 @@ int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(
 
 void *__wrap_malloc(size_t size)
 {
-	return refuse() ? NULL : taken(__real_malloc(size));
+	return refuse("malloc") ? NULL : taken(__real_malloc(size));
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return refuse() ? NULL : taken(__real_calloc(n, size));
+	return refuse("calloc") ? NULL : taken(__real_calloc(n, size));
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t size)
 {
-	return refuse() ? NULL : taken(__real_aligned_alloc(alignment, size));
+	return refuse("aligned_alloc") ? NULL : taken(__real_aligned_alloc(alignment, size));
 }
 
 void __wrap_free(void *block)
@@ -116,7 +142,7 @@ void __wrap_free(void *block)
 
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
 {
-	if (refuse()) {
+	if (refuse("mmap")) {
 		errno = ENOMEM;
 		return MAP_FAILED;
 	}
@@ -132,7 +158,7 @@ int __wrap_munmap(void *at, size_t size)
 
 int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*main)(void *), void *arg)
 {
-	return refuse() ? EAGAIN : __real_pthread_create(thread, attr, main, arg);
+	return refuse("pthread_create") ? EAGAIN : __real_pthread_create(thread, attr, main, arg);
 }
 
 int __wrap_madvise(void *at, size_t size, int advice)
@@ -157,5 +183,56 @@ long __wrap_syscall(long number, ...)
 		errno = EPERM;
 		return -1;
 	}
+	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && interrupted())
+		return -1;
 	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+int __real_epoll_create1(int flags);
+int __real_timerfd_create(int clock, int flags);
+int __real_eventfd(unsigned start, int flags);
+int __real_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
+int __real_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms);
+
+int __wrap_epoll_create1(int flags);
+int __wrap_timerfd_create(int clock, int flags);
+int __wrap_eventfd(unsigned start, int flags);
+int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event);
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms);
+
+static int no_descriptor(void)
+{
+	errno = EMFILE;
+	return -1;
+}
+
+int __wrap_epoll_create1(int flags)
+{
+	return refuse("epoll_create1") ? no_descriptor() : __real_epoll_create1(flags);
+}
+
+int __wrap_timerfd_create(int clock, int flags)
+{
+	return refuse("timerfd_create") ? no_descriptor() : __real_timerfd_create(clock, flags);
+}
+
+int __wrap_eventfd(unsigned start, int flags)
+{
+	return refuse("eventfd") ? no_descriptor() : __real_eventfd(start, flags);
+}
+
+int __wrap_epoll_ctl(int fd, int what, int other, struct epoll_event *event)
+{
+	if (!refuse("epoll_ctl"))
+		return __real_epoll_ctl(fd, what, other, event);
+	errno = ENOSPC;
+	return -1;
+}
+
+int __wrap_epoll_wait(int fd, struct epoll_event *events, int most, int timeout_ms)
+{
+	if (!interrupted())
+		return __real_epoll_wait(fd, events, most, timeout_ms);
+	errno = EINTR;
+	return -1;
 }

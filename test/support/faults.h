@@ -1,5 +1,6 @@
 /*
- * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap, pthread_create and the kernel goes through here (the
+ * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap, pthread_create, for
+ * descriptors and of the kernel goes through here (the
  * linker's --wrap), and is counted. Other libraries' calls do not.
  */
 #ifndef TEST_SUPPORT_FAULTS_H
@@ -12,6 +13,12 @@ void faults_arm(long nth, bool all);
 
 /* Back to normal. Whether a request was refused since faults_arm. */
 bool faults_disarm(void);
+
+/* Of what kind the request was that was refused last: "malloc", "timerfd_create" .. */
+const char *faults_refused(void);
+
+/* From now on each n-th sleep (futex, epoll) returns at once, as if by a signal or a changed word. 0: no more. */
+void faults_interrupt_sleeps(unsigned n);
 
 /* The n-th request from now on (0: the next one) calls what(arg) first, and is then granted: a moment in the middle of a call. */
 void faults_call_at(long nth, void (*what)(void *arg), void *arg);

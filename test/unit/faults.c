@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test/support/faults.h"
@@ -19,8 +21,15 @@ static void count_run(void *arg)
 	runs++;
 }
 
+/* `make faults` shows what was refused, and what came of it. */
+static void tell(const char *where, long nth, int outcome)
+{
+	if (getenv("FAULTS_LIST"))
+		printf("%s: request %ld (%s) refused: %s\n", where, nth, faults_refused(), strerrorname_np(-outcome));
+}
+
 /* Creates with the n-th request refused, for every n; the last try is refused nothing and succeeds. */
-static void refuse_each_in_turn(const struct tw_service_config *config)
+static void refuse_each_in_turn(const char *where, const struct tw_service_config *config)
 {
 	for (long nth = 0;; nth++) {
 		tw_service *service = NULL;
@@ -36,7 +45,10 @@ static void refuse_each_in_turn(const struct tw_service_config *config)
 				     faults_outstanding() - before);
 			return;
 		}
-		cr_assert(r == -ENOMEM || r == -EAGAIN, "request %ld refused: %s", nth, strerror(-r));
+		tell(where, nth, r);
+		bool descriptor = r == -EMFILE || r == -ENOSPC;
+		cr_assert(r == -ENOMEM || r == -EAGAIN || (descriptor && config->clock), "request %ld refused: %s", nth,
+			  strerror(-r));
 		cr_assert_null(service, "an error and a service");
 		cr_assert_eq(faults_outstanding(), before, "request %ld refused: %ld left behind", nth,
 			     faults_outstanding() - before);
@@ -59,14 +71,69 @@ static void meet_a_service(void)
 Test(faults, create_with_a_tick_thread_and_a_pool)
 {
 	meet_a_service();
-	refuse_each_in_turn(&(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
+	refuse_each_in_turn("create with a tick thread",
+			    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 3});
 }
 
 Test(faults, create_with_manual_drive)
 {
 	meet_a_service();
-	refuse_each_in_turn(&(struct tw_service_config){
-	    .size = sizeof(struct tw_service_config), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()});
+	refuse_each_in_turn("create with manual drive",
+			    &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+							.drive = TW_DRIVE_MANUAL,
+							.executor = tw_executor_inline()});
+}
+
+Test(faults, create_with_a_tick_thread_that_sleeps_on_a_descriptor)
+{
+	meet_a_service();
+	refuse_each_in_turn("create on boottime", &(struct tw_service_config){.size = sizeof(struct tw_service_config),
+									      .workers = 1,
+									      .clock = tw_clock_boottime()});
+}
+
+Test(faults, create_of_a_pool)
+{
+	struct tw_pool_config config = {.size = sizeof config, .workers = 3, .queue = 16};
+	for (long nth = 0;; nth++) {
+		tw_pool *pool = NULL;
+		long before = faults_outstanding();
+		faults_arm(nth, false);
+		int r = tw_pool_create(&pool, &config);
+		if (!faults_disarm()) {
+			cr_assert_eq(r, 0);
+			cr_assert(nth > 3);
+			cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+			cr_assert_eq(tw_pool_destroy(pool), 0);
+			return;
+		}
+		tell("create of a pool", nth, r);
+		cr_assert(r == -ENOMEM || r == -EAGAIN);
+		cr_assert_null(pool);
+		cr_assert_eq(faults_outstanding(), before, "request %ld refused: something is left behind", nth);
+	}
+}
+
+Test(faults, descriptor_of_a_loop)
+{
+	meet_a_service();
+	struct tw_service_config config = {
+	    .size = sizeof config, .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	tw_service *service;
+	cr_assert_eq(tw_service_create(&service, &config), 0);
+	long nth = 0;
+	for (;; nth++) {
+		faults_arm(nth, false);
+		int r = tw_fd(service);
+		if (!faults_disarm()) {
+			cr_assert(r >= 0);
+			break;
+		}
+		tell("tw_fd", nth, r);
+		cr_assert(r == -EMFILE || r == -ENOSPC || r == -ENOMEM, "%s", strerror(-r));
+	}
+	cr_assert(nth >= 5, "epoll, timer, event, and two that are watched: %ld", nth);
+	cr_assert_eq(tw_service_destroy(service), 0);
 }
 
 Test(faults, create_of_a_manual_clock)

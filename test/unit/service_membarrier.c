@@ -190,14 +190,15 @@ Test(membarrier, refused_in_the_middle_costs_a_look_each_tick)
 	struct shot far = {.service = service};
 	schedule_shot(&far, HOUR);
 	faults_refuse_membarrier(true);
-	struct shot near = {.service = service};
+	sem_t done;
+	sem_init(&done, 0, 0);
+	struct shot near = {.service = service, .done = &done};
 	schedule_shot(&near, 0); /* wakes it */
 	uint64_t before = stats_of(service).wakeups;
 	while (stats_of(service).wakeups < before + 50)
 		sched_yield();
+	await(&done, 1);
 	expect_eq(near.runs, 1);
-	sem_t done;
-	sem_init(&done, 0, 0);
 	struct shot later = {.service = service, .done = &done};
 	schedule_shot(&later, 20 * MS);
 	await(&done, 1);

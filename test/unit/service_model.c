@@ -518,7 +518,7 @@ static void run_program(uint64_t seed)
 	cfg.seed = seed + 1;
 	m.random = tw__random_of_lane(cfg.seed, 0);
 	rig_open(&m.rig, &cfg);
-	for (int i = 0; i < STEPS; i++) {
+	for (int i = 0; i < STEPS && !random_runs_out(); i++) {
 		uint64_t dice = below(12);
 		if (dice == 0)
 			step_stall();

@@ -407,3 +407,41 @@ Test(real_loop, is_not_made_by_a_callback)
 	expect_eq(errand.answer, fd);
 	expect_eq(tw_service_destroy(errand.service), 0);
 }
+
+/* -------------------------------------------------- many turns in one tick */
+
+/* Many times over, so that most of it happens within a tick that was turned through already. */
+Test(real_loop, what_is_past_runs_in_the_next_advance)
+{
+	tw_service *service = open_by_hand(NULL);
+	for (int i = 0; i < 1000; i++) {
+		tw_timer timer;
+		expect_eq(tw_schedule_at(service, tw_now(service) - 2 * MS, nothing, NULL, NULL), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		expect_eq(tw_schedule(service, 3600 * TW_SECOND, nothing, NULL, &timer), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		expect_eq(tw_reset_at(service, timer, tw_now(service) - 2 * MS), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		struct tw_task task = {.size = sizeof task, .fn = nothing, .when_ns = 1, .flags = TW_TASK_AT};
+		expect_eq(tw_schedule_batch(service, &task, 1, NULL), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* A loop that turns many times in a tick drains once, whatever it schedules for later. */
+Test(real_loop, what_comes_later_is_drained_once_a_tick)
+{
+	tw_service *service = open_by_hand(NULL);
+	struct tw_stats stats = {.size = sizeof stats};
+	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	uint64_t begun_ns = tw_now(service);
+	for (int i = 0; i < 1000; i++) {
+		expect_eq(tw_schedule(service, 3600 * TW_SECOND, nothing, NULL, NULL), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	}
+	uint64_t took_ticks = (tw_now(service) - begun_ns) / MS + 2;
+	expect_eq(tw_stats_get(service, &stats), 0);
+	expect_le(stats.ticks, took_ticks);
+	expect_eq(tw_service_destroy(service), 0);
+}

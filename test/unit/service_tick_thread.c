@@ -229,14 +229,18 @@ Test(tick_thread, is_not_needed_to_feed_a_pool)
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2, .drive = TW_DRIVE_MANUAL};
 	struct rig rig;
 	rig_open(&rig, &cfg);
-	struct probe probe = PROBE(&rig, 1);
-	for (int i = 0; i < 1000; i++)
-		probe_schedule(&probe, (uint64_t)i * MS);
+	static struct probe probes[1000]; /* one each: two workers run them side by side */
+	for (int i = 0; i < 1000; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], (uint64_t)i * MS);
+	}
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
 	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1000);
 	await_runs(rig.service, 1000);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(probe.runs, 1000);
+	expect_eq(rig.ran, 1000);
+	for (int i = 0; i < 1000; i++)
+		expect_eq(probes[i].runs, 1);
 	rig_close(&rig);
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/support/random.h"
 #include "wheel/wheel.h"
 
 enum { TIMERS = 3000, STEPS = 4000, CHUNKS = 40000 };
@@ -28,10 +29,7 @@ struct twin {
 
 static uint64_t draw(struct twin *t)
 {
-	t->random ^= t->random << 13;
-	t->random ^= t->random >> 7;
-	t->random ^= t->random << 17;
-	return t->random * UINT64_C(2685821657736338717) >> 11;
+	return random_next(&t->random);
 }
 
 static void judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high,
@@ -198,7 +196,7 @@ static void random_program(uint32_t buckets, uint64_t seed)
 {
 	struct twin *t = twin_new(buckets, seed);
 	turn(t, draw(t) & ((UINT64_C(1) << draw(t) % 40) - 1), seed); /* begin anywhere */
-	for (int i = 0; i < STEPS; i++)
+	for (int i = 0; i < STEPS && !random_runs_out(); i++)
 		step(t, seed);
 	turn(t, t->wheel.next + (UINT64_C(1) << 26), seed);
 	cr_assert_eq(first_deadline(t), UINT64_MAX, "seed %lu: something was lost", seed);

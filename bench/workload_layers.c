@@ -1,0 +1,63 @@
+/*
+ * W12: post + run through one worker, pipelined: one thread posts, never more than WINDOW ahead of what has run. What a layer above
+ * threads costs for each task, beside a plain pool, and a ring with nothing around it.
+ */
+#include "bench/volley.h"
+
+enum { WINDOW = 1024 };
+
+static uint64_t post_until(const struct order *order, void *self, uint64_t posted, uint64_t end_ns)
+{
+	while (now_ns() < end_ns) {
+		for (unsigned i = 0; i < WINDOW / 4; i++)
+			volley_post(order, self, volley_count, NULL);
+		posted += WINDOW / 4;
+		if (posted > WINDOW)
+			volley_await(posted - WINDOW);
+	}
+	return posted;
+}
+
+static void run(const struct order *order, struct outcome *outcome)
+{
+	void *self = make_subject(order, WINDOW, outcome);
+	uint64_t warm = post_until(order, self, 0, now_ns() + 50 * MILLISECOND_NS);
+	volley_await(warm);
+	uint64_t wall = now_ns(), cpu = process_cpu_ns();
+	uint64_t posted = post_until(order, self, warm, wall + (order->quick ? 100 : 400) * MILLISECOND_NS);
+	volley_await(posted);
+	wall = now_ns() - wall;
+	cpu = process_cpu_ns() - cpu;
+	double ops = (double)(posted - warm);
+	order->subject->destroy(self);
+	outcome_set(outcome, "ns_per_op", (double)wall / ops);
+	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / ops);
+	outcome_set(outcome, "runs_per_s", ops * (double)SECOND_NS / (double)wall);
+	if (recorded_fired() != posted)
+		outcome_violation(outcome, "%llu tasks ran instead of %llu", (unsigned long long)recorded_fired(),
+				  (unsigned long long)posted);
+}
+
+static const char *size_label(uint32_t n)
+{
+	(void)n;
+	return "pipelined";
+}
+
+const struct workload workload_layers = {
+    .name = "W12",
+    .title = "layers: post + run of an empty task, pipelined, one producer, one worker",
+    .bit = ON_LAYERS,
+    .run = run,
+    .size_label = size_label,
+    .fixed_sizes = true,
+    .quick_reps = 3,
+    .reps = 5,
+    .quick_s = 0.2,
+    .s = 0.5,
+    .quick_sizes = {1, NO_MORE_SIZES},
+    .sizes = {1, NO_MORE_SIZES},
+    .quick_peer_sizes = {1, NO_MORE_SIZES},
+    .peer_sizes = {1, NO_MORE_SIZES},
+    .columns = {{"ns_per_op", "ns/op", 1, 1}, {"cpu_ns_per_op", "cpu ns/op", 1, 1}, {"runs_per_s", "ops/s", 1, 0}},
+};

@@ -1,0 +1,44 @@
+/* Timers of a server on libevent: the base's thread serves them, through one persistent event; any thread schedules and cancels. */
+#include <event2/event.h>
+
+#include "loop_connection.h"
+
+struct server {
+	struct connection connection;
+	struct event_base *base;
+};
+
+static void on_socket(evutil_socket_t fd, short events, void *arg)
+{
+	struct server *server = arg;
+	(void)fd;
+	(void)events;
+	connection_readable(&server->connection);
+}
+
+static void on_timers(evutil_socket_t fd, short events, void *arg)
+{
+	struct server *server = arg;
+	(void)fd;
+	(void)events;
+	connection_timers_due(&server->connection);
+	if (connection_done(&server->connection))
+		event_base_loopbreak(server->base);
+}
+
+int main(void)
+{
+	struct server server = {.base = event_base_new()};
+	if (!server.base || !connection_open(&server.connection))
+		return 1;
+	struct event *socket = event_new(server.base, server.connection.fd, EV_READ | EV_PERSIST, on_socket, &server);
+	struct event *timers =
+	    event_new(server.base, tw_fd(server.connection.timers), EV_READ | EV_PERSIST, on_timers, &server);
+	if (!socket || !timers || event_add(socket, NULL) != 0 || event_add(timers, NULL) != 0)
+		return 1;
+	event_base_dispatch(server.base);
+	event_free(timers); /* before the service goes, whose descriptor it is */
+	event_free(socket);
+	event_base_free(server.base);
+	return connection_end(&server.connection);
+}

@@ -1,0 +1,129 @@
+/*
+ * A server's timeouts, tested without a server, without sleeping, and over many seeds: each plays the same hour of requests
+ * against four simulated workers that overtake each other in another way. Try `simulation 17`, which plays that one seed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <tickwheel.h>
+
+enum { CONNECTIONS = 50, REQUESTS = 2000, SEEDS = 200 };
+
+#define REQUEST_TIMEOUT (5 * TW_SECOND)
+#define IDLE_TIMEOUT (30 * TW_SECOND)
+
+/* What is under test: a connection is answered, or timed out, or closed for idleness; never two of these at once. */
+struct connection {
+	tw_service *service;
+	tw_timer request_timeout, idle_timeout;
+	bool open, waiting;
+	unsigned answered, timed_out, closed_idle;
+};
+
+static void on_idle(void *arg)
+{
+	struct connection *c = arg;
+	c->open = false;
+	c->closed_idle++;
+}
+
+static void on_request_timeout(void *arg)
+{
+	struct connection *c = arg;
+	c->waiting = false;
+	c->timed_out++;
+	tw_schedule(c->service, IDLE_TIMEOUT, on_idle, c, &c->idle_timeout);
+}
+
+static void request(struct connection *c)
+{
+	if (c->waiting)
+		return;
+	if (c->open && tw_cancel(c->service, c->idle_timeout) != TW_CANCELLED)
+		return; /* it is being closed right now */
+	c->open = c->waiting = true;
+	tw_schedule(c->service, REQUEST_TIMEOUT, on_request_timeout, c, &c->request_timeout);
+}
+
+static void answer(struct connection *c)
+{
+	if (!c->waiting || tw_cancel(c->service, c->request_timeout) != TW_CANCELLED)
+		return; /* too late: it is timing out */
+	c->waiting = false;
+	c->answered++;
+	tw_schedule(c->service, IDLE_TIMEOUT, on_idle, c, &c->idle_timeout);
+}
+
+/* ------------------------------------------------------------------------ test */
+
+struct visit {
+	struct connection *connection;
+	bool answers;
+};
+
+/* The clients: the network brings a request, and mostly an answer, at drawn instants; also while a timeout is about to run. */
+static void arrive(void *arg)
+{
+	struct visit *visit = arg;
+	if (visit->answers)
+		answer(visit->connection);
+	else
+		request(visit->connection);
+}
+
+static void plan(tw_sim *sim, struct connection *connections, struct visit *visits)
+{
+	for (int i = 0; i < REQUESTS; i++) {
+		struct connection *c = &connections[tw_sim_random(sim, CONNECTIONS)];
+		uint64_t at_ns = tw_sim_random(sim, 3600) * TW_SECOND;
+		uint64_t takes_ns =
+		    (3 + tw_sim_random(sim, 3)) * TW_SECOND; /* now and then just as long as the timeout */
+		visits[2 * i] = (struct visit){c, false};
+		visits[2 * i + 1] = (struct visit){c, true};
+		tw_schedule_at(c->service, at_ns, arrive, &visits[2 * i], NULL);
+		tw_schedule_at(c->service, at_ns + takes_ns, arrive, &visits[2 * i + 1], NULL);
+	}
+}
+
+/* What must hold when all is over, whatever came first. */
+static bool holds(const struct connection *c)
+{
+	return !c->open && !c->waiting && (c->closed_idle > 0 || c->answered + c->timed_out == 0);
+}
+
+static bool play(uint64_t seed, unsigned *answered, unsigned *timed_out)
+{
+	static struct visit visits[2 * REQUESTS];
+	struct connection connections[CONNECTIONS] = {0};
+	struct tw_sim_config config = {.size = sizeof config, .seed = seed, .workers = 4};
+	tw_sim *sim;
+	bool good = tw_sim_create(&sim, &config) == 0;
+	if (!good)
+		return false;
+	for (int i = 0; i < CONNECTIONS; i++)
+		connections[i].service = tw_sim_service(sim);
+	plan(sim, connections, visits);
+	good = tw_sim_run_until_idle(sim, 2 * 3600 * TW_SECOND) == 0;
+	for (int i = 0; i < CONNECTIONS; i++) {
+		good = good && holds(&connections[i]);
+		*answered += connections[i].answered;
+		*timed_out += connections[i].timed_out;
+	}
+	tw_sim_destroy(sim);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 0) : 1, last = argc > 1 ? first : SEEDS;
+	unsigned answered = 0, timed_out = 0;
+	for (uint64_t seed = first; seed <= last; seed++) {
+		if (!play(seed, &answered, &timed_out)) {
+			printf("seed %llu: broken; to see it again: simulation %llu\n", (unsigned long long)seed,
+			       (unsigned long long)seed);
+			return 1;
+		}
+	}
+	printf("%llu simulated hours: %u requests answered, %u timed out, every connection closed\n",
+	       (unsigned long long)(last - first + 1), answered, timed_out);
+	return 0;
+}

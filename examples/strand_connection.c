@@ -1,0 +1,88 @@
+/*
+ * A connection as a strand: reading, its idle timeout and closing never overlap, on any number of workers, and the connection needs no
+ * lock. Closing disposes of the strand: what was still to come for the connection is cancelled, and its memory goes with the last.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "tickwheel.h"
+
+struct connection {
+	tw_strand *strand;
+	tw_strand_task idle;
+	const char *name;
+	int reads; /* plain: only the strand's tasks touch it */
+	sem_t *closed;
+};
+
+static void close_connection(struct connection *c, const char *why)
+{
+	printf("%s: %s after %d reads\n", c->name, why, c->reads);
+	tw_strand_destroy(c->strand); /* nothing of this connection begins any more; allowed in its own task */
+	sem_post(c->closed);
+	free(c);
+}
+
+static void on_idle(void *arg)
+{
+	close_connection(arg, "idle for too long, closed");
+}
+
+static void watch(struct connection *c)
+{
+	tw_strand_cancel(c->strand, c->idle); /* on the strand: it is not running, and will not */
+	if (tw_strand_submit(c->strand, 50 * TW_MILLISECOND, on_idle, c, &c->idle))
+		close_connection(c, "no memory, closed");
+}
+
+static void on_read(void *arg)
+{
+	struct connection *c = arg;
+	c->reads++;
+	watch(c);
+}
+
+static void on_hang_up(void *arg)
+{
+	close_connection(arg, "the peer has hung up");
+}
+
+static struct connection *open_connection(tw_service *service, const char *name, sem_t *closed)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	if (c == NULL || tw_strand_create(&c->strand, service, NULL, NULL) != 0) {
+		free(c);
+		return NULL;
+	}
+	c->name = name;
+	c->closed = closed;
+	return c;
+}
+
+int main(void)
+{
+	tw_service *service;
+	sem_t closed;
+	sem_init(&closed, 0, 0);
+	if (tw_service_create(&service, NULL) != 0)
+		return 1;
+	struct connection *polite = open_connection(service, "polite", &closed);
+	struct connection *silent = open_connection(service, "silent", &closed);
+	if (polite == NULL || silent == NULL)
+		return 1;
+
+	for (int i = 0; i < 1000; i++) { /* what a loop does on each readable event */
+		tw_strand_submit(polite->strand, 0, on_read, polite, NULL);
+		tw_strand_submit(silent->strand, 0, on_read, silent, NULL);
+	}
+	tw_strand_submit(polite->strand, 0, on_hang_up, polite, NULL); /* `polite` is not ours any more */
+
+	for (int left = 2; left > 0;)
+		left -= sem_wait(&closed) == 0;
+	int r;
+	while ((r = tw_service_destroy(service)) == -EBUSY) /* the last task is just returning */
+		;
+	return r ? 1 : 0;
+}

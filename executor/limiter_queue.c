@@ -1,0 +1,279 @@
+/*
+ * The limiter's line, its permits and tokens, and the runners that bring them together.
+ *
+ * The line is a heap. With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same one is always ahead, and
+ * the key is a constant, the instant of its coming less its priority in units of aging_ns.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter_parts.h"
+#include "mpsc/futex.h"
+
+enum { JOBS_IN_A_ROW = 64 }; /* then a runner goes to the end of the executor's queue, for the sake of others there */
+
+/* -------------------------------------------------------------------- line */
+
+static int64_t key_of(const struct tw_limiter *l, const struct tw__job *job)
+{
+	if (l->config.aging_ns)
+		return (int64_t)job->since_ns - job->priority * (int64_t)l->config.aging_ns;
+	return -job->priority;
+}
+
+/* Room was reserved at submit: the line never holds more than all jobs. */
+void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	job->state = TW_JOB_IN_LINE;
+	job->since_ns = now_ns;
+	if (job->options)
+		job->options->until_ns =
+		    job->options->queue_timeout_ns ? now_ns + job->options->queue_timeout_ns : UINT64_MAX;
+	tw__heap_item_init(&job->item, l->turn++);
+	tw__heap_push_reserved(&l->line, &job->item, key_of(l, job));
+}
+
+void tw__pending_more(struct tw_limiter *l)
+{
+	if (++l->pending > l->config.low_water)
+		l->above_low_water = l->config.on_low_water != NULL;
+}
+
+void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
+{
+	l->pending--;
+	if (l->above_low_water && l->pending <= l->config.low_water) {
+		l->above_low_water = false;
+		todo->low_water = true;
+	}
+	if (tw_unlikely(l->room_waiters)) {
+		tw_add_release(&l->room_bell, 1);
+		tw__futex_wake(&l->room_bell, INT32_MAX);
+	}
+}
+
+void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	tw__heap_remove(&l->line, &job->item);
+	if (now_ns > job->since_ns)
+		job->queued_ns += now_ns - job->since_ns;
+	tw__pending_less(l, todo);
+}
+
+/* ------------------------------------------------------------------ tokens */
+
+static void on_token(void *arg)
+{
+	struct tw_limiter *l = arg;
+	struct tw__todo todo;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	l->rate_armed = false;
+	tw__dispatch(l, now_ns, &todo);
+	l->timers_out--;
+	tw__limiter_unlock(l, &todo);
+}
+
+static void arm_rate(struct tw_limiter *l, uint64_t at_ns)
+{
+	struct tw_task task = {
+	    .size = sizeof task, .fn = on_token, .arg = l, .when_ns = at_ns, .flags = TW_TASK_AT | TW_TASK_CONTEXT};
+	if (!l->rate_armed && tw_schedule_task(l->service, &task, &l->rate_timer) == 0) {
+		l->rate_armed = true;
+		l->timers_out++;
+	}
+}
+
+/* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
+static bool has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+{
+	if (!l->tokens)
+		return true;
+	uint64_t n = l->config.rate_starts;
+	if (beyond >= n)
+		return false; /* whoever takes one of those before looks again */
+	uint64_t at_ns = l->tokens[(l->next_token + beyond) % n];
+	if (at_ns <= now_ns)
+		return true;
+	arm_rate(l, at_ns);
+	return false;
+}
+
+static void take_token(struct tw_limiter *l, uint64_t now_ns)
+{
+	if (!l->tokens)
+		return;
+	l->tokens[l->next_token] = now_ns + l->config.rate_interval_ns;
+	l->next_token = (l->next_token + 1) % l->config.rate_starts;
+}
+
+/* ----------------------------------------------------------------- runners */
+
+static void run(struct tw__work *work);
+
+int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
+{
+	while (l->runners < l->limit && l->runners < wanted) {
+		struct tw__runner *runner = malloc(sizeof *runner);
+		if (!runner)
+			return -ENOMEM;
+		tw__work_init(&runner->work, l->service, l->base.executor, run);
+		runner->limiter = l;
+		runner->next = l->free_runners;
+		l->free_runners = runner;
+		l->runners++;
+	}
+	return 0;
+}
+
+static bool may_start(struct tw_limiter *l, uint64_t now_ns)
+{
+	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
+	       has_token(l, l->searching, now_ns);
+}
+
+void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+{
+	while (may_start(l, now_ns)) {
+		struct tw__runner *runner = l->free_runners;
+		if (!runner)
+			return; /* one that runs will look when it is through */
+		l->free_runners = runner->next;
+		runner->next = todo->runners;
+		todo->runners = runner;
+		l->searching++;
+		l->runners_out++;
+	}
+}
+
+static struct tw__job *first_in_line(const struct tw_limiter *l)
+{
+	struct tw__heap_item *item = tw__heap_peek(&l->line);
+	return item ? (struct tw__job *)(void *)((char *)item - offsetof(struct tw__job, item)) : NULL;
+}
+
+/* The first in line becomes a running job; NULL: there is none, or nothing may start. */
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+{
+	struct tw__job *job = first_in_line(l);
+	if (!job || !l->started || l->paused || l->running >= l->limit || !has_token(l, 0, now_ns))
+		return NULL;
+	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
+	tw__line_leave(l, job, now_ns, todo);
+	take_token(l, now_ns);
+	l->queue_sum_ns += stay_ns;
+	tw__histogram_add(&l->queue, stay_ns, 1);
+	l->running++;
+	job->state = TW_JOB_RUNNING;
+	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
+				TW__JOB_IN_FN);
+	job->attempts++;
+	job->since_ns = now_ns;
+	job->value = NULL;
+	if (job->options) {
+		uint64_t timeout_ns = job->options->attempt_timeout_ns;
+		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
+		tw__job_arm(l, job);
+	}
+	return job;
+}
+
+/* ---------------------------------------------------------------- attempts */
+
+/* The handle of an attempt: nodes are fewer than 2^28, the bits above say which attempt; 0: any. */
+static tw_job handle_of(const struct tw__job *job)
+{
+	uint64_t tag = 1 + (job->attempts - 1) % 7;
+	return (tw_job){tw__node_handle(&job->node) | tag << 29};
+}
+
+static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see)
+{
+	struct tw__limiter_call frame;
+	tw__limiter_call_begin(&frame, l, job);
+	if (tw_unlikely(l->config.hooks.started != NULL))
+		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
+	int r = tw__forked(l->service) ? 0 : job->fn(job->arg, see);
+	tw__limiter_call_end(&frame);
+	return r;
+}
+
+static bool is_error(int error)
+{
+	return error < 0 && error >= -4095;
+}
+
+/* The function has returned. The lock is held. */
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
+		     struct tw__todo *todo)
+{
+	bool async = job->flags & TW__JOB_IS_ASYNC, completed = job->flags & TW__JOB_COMPLETED;
+	job->flags &= (uint16_t)~TW__JOB_IN_FN;
+	if (async && r == TW_JOB_PENDING && !completed)
+		return;
+	if (completed) {
+		l->refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
+		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
+		return;
+	}
+	if (r != 0 && !is_error(r))
+		r = -EINVAL;
+	tw__attempt_end(l, job, r, value, now_ns, todo);
+}
+
+/* One job. False: in a forked child. Called with the lock, returns with it. */
+static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns, struct tw__todo *todo)
+{
+	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
+	tw__dispatch(l, *now_ns, todo);
+	tw__limiter_unlock(l, todo);
+	int r = call(l, job, &see);
+	if (tw__forked(l->service))
+		return false;
+	*now_ns = tw_now(l->service);
+	tw__limiter_lock(l, todo);
+	returned(l, job, r, see.value, *now_ns, todo);
+	return true;
+}
+
+/*
+ * User's code is to be called, for any length of time: what may start meanwhile is started by another runner. False: in a forked child.
+ */
+static bool tell_first(struct tw_limiter *l, uint64_t *now_ns, struct tw__todo *todo)
+{
+	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
+		return true;
+	tw__dispatch(l, *now_ns, todo);
+	tw__limiter_unlock(l, todo);
+	if (tw__forked(l->service))
+		return false;
+	*now_ns = tw_now(l->service);
+	tw__limiter_lock(l, todo);
+	return true;
+}
+
+static void go_home(struct tw_limiter *l, struct tw__runner *runner)
+{
+	runner->next = l->free_runners;
+	l->free_runners = runner;
+	l->runners_out--;
+}
+
+/* Work in the executor's hands. */
+static void run(struct tw__work *work)
+{
+	struct tw__runner *runner = (struct tw__runner *)(void *)work;
+	struct tw_limiter *l = runner->limiter;
+	struct tw__todo todo;
+	struct tw__job *job;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	l->searching--;
+	for (int left = JOBS_IN_A_ROW; left && (job = pick(l, now_ns, &todo)); left--) {
+		if (!run_one(l, job, &now_ns, &todo) || !tell_first(l, &now_ns, &todo))
+			return;
+	}
+	go_home(l, runner);
+	tw__dispatch(l, now_ns, &todo);
+	tw__limiter_unlock(l, &todo);
+}

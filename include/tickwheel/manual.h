@@ -1,0 +1,83 @@
+/*
+ * The manual executor: a queue of runs that the caller pumps, on threads of its own choice.
+ *
+ * For a program that has a loop or threads already and wants callbacks there, and nowhere else: a GUI's main thread, a game's frame, a
+ * plain poll loop. It takes whatever an executor takes: timers of any number of services, strands and the like.
+ *
+ *     tw_manual *queue;
+ *     tw_manual_create(&queue, NULL);
+ *     config.executor = tw_manual_executor(queue);
+ *     ...
+ *     tw_manual_pump(queue, TW_NO_LIMIT);   (in the loop, after a poll that `notify` breaks off)
+ *
+ * Threads: any thread may call anything at any time, but destroy, which must be alone. Several threads may pump at once; each run is
+ * claimed by one of them, in the order of handing over. In a forked child: -EPERM; destroy frees the memory.
+ *
+ * The end. A service waits in its close for what it has handed over, so somebody must pump meanwhile. Where closing and
+ * pumping are one thread's: close with TW_CLOSE_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
+ * service, destroy the queue.
+ */
+#ifndef TICKWHEEL_MANUAL_H
+#define TICKWHEEL_MANUAL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "executor.h"
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tw_manual tw_manual;
+
+/*
+ * Told, on the submitting thread (a tick thread, for timers), when something has come into the empty queue: the place to write to an
+ * eventfd. It must not block, nor call tw_manual_destroy. What is still there when a pump returns is not told of again.
+ */
+typedef void tw_manual_notify_fn(void *notify_arg);
+
+/* Zero means default for each knob. */
+struct tw_manual_config {
+	size_t size; /* sizeof(struct tw_manual_config); 0 only if all else is 0 too */
+	uint32_t
+	    queue; /* hand-overs that may wait, each of which may carry dozens of a service's runs; 1 .. 16 Mi; default 4096 */
+	uint32_t reserved;           /* 0 */
+	tw_manual_notify_fn *notify; /* may be NULL */
+	void *notify_arg;
+};
+
+/*
+ * Makes one; cfg may be NULL. *out is written on success only. -EINVAL: out NULL, a knob out of range. -E2BIG, as for services. -ENOMEM.
+ */
+TW_API int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg);
+
+/*
+ * The queue as an executor, of services (tw_service_config) or of single timers (tw_task). NULL if manual is. Where it is full it
+ * refuses with -EAGAIN, and the service does as its on_refused says.
+ */
+TW_API tw_executor *tw_manual_executor(tw_manual *manual);
+
+/*
+ * Takes up to `budget` runs off the queue, in order, and carries them out on this thread; no more than waited at entry, so a callback that
+ * brings new work does not hold it up. The number taken, also of those that had been cancelled meanwhile; 0: nothing waited.
+ * Callbacks may pump, too.
+ * -EINVAL: NULL. -ENOMEM: this thread could not be set up for the service of the first run, which goes back to it and comes again in a
+ * tick or two. -EPERM.
+ */
+TW_API int64_t tw_manual_pump(tw_manual *manual, size_t budget);
+
+/* Runs that wait; a hint if others are at it. 0 if NULL, or in a forked child. */
+TW_API size_t tw_manual_waiting(tw_manual *manual);
+
+/*
+ * Frees it, when all services that name it are closed. NULL is allowed. 0. -EBUSY: something waits, nothing has changed: pump first. In a
+ * forked child: 0.
+ */
+TW_API int tw_manual_destroy(tw_manual *manual);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

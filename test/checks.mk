@@ -1,0 +1,116 @@
+# What proves the library: included by the Makefile. docs/trust.md says what each command is good for.
+
+SHORT ?= 3
+
+# ------------------------------------------------------------------ the unit tests without Criterion (test/plain)
+
+plain_o = $(patsubst %.c,$B/plain/%.o,$(wildcard test/unit/*.c test/support/*.c test/plain/*.c))
+
+$B/plain/%.o: %.c $B/flags
+	@mkdir -p $(@D)
+	$(call say,cc)$(CC) -Itest/plain $(common) $(flags_$*) $(CFLAGS) -c -o $@ $<
+
+.SECONDEXPANSION:
+$B/plain/run: $$(plain_o) $$(lib)
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+# ------------------------------------------------------------------ check
+
+.PHONY: check check-cheap check-full check-includes check-pairs check-static check-compilers check-hardened check-memcheck \
+	check-tsan check-asan abi abi-accept
+
+check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
+
+check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short; ten minutes
+	@echo "check: ok"
+
+check-pairs: ## the pairing tables: what is cited is there, what is there is cited
+	$(Q)test/pairs.sh
+
+check-static: deps-static ## clang-tidy and cppcheck; test/static.sh gives the exceptions and their reasons
+	$(Q)test/static.sh
+
+check-hardened: deps-build+abi ## what the shared library was built with; that it reads no environment variable
+	$(again) $B/libtickwheel.so
+	$(Q)test/hardened.sh $B/libtickwheel.so $(lib)
+
+abi: deps-build+abi ## exported symbols and public structs are those of test/abi.golden
+	$(again) $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/abi.sh $B/libtickwheel.so
+
+abi-accept: deps-build+abi ## takes what they are now for golden
+	$(again) $B/libtickwheel.so
+	$(Q)CC="$(CC)" test/abi.sh --accept $B/libtickwheel.so
+
+check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors
+	$(again) all build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
+	$(Q)CC=gcc CXX=g++ test/headers.sh
+	$(again) all build/clang/plain/run MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
+	$(Q)CC=clang CXX=clang++ test/headers.sh
+	$(Q)build/clang/plain/run --jobs 2
+
+check-asan: deps-build ## unit tests and short stress under AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
+	$(again) build/asan/plain/run MODE=asan
+	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
+	$(again) stress MODE=asan SECONDS=$(SHORT)
+
+check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
+	$(again) build/tsan/plain/run MODE=tsan
+	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
+		build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
+	$(again) tsan SECONDS=$(SHORT)
+
+check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, uninitialised values (leaks: check-asan)
+	$(again) build/debug/plain/run MODE=debug
+	$(Q)valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
+		build/debug/plain/run --jobs 2 --patience 40 --without test/plain/not_memcheck
+
+# ------------------------------------------------------------------ in depth
+
+
+.PHONY: check-full fuzz soak coverage faults check-arm64 check-analyzer
+
+# Seconds for these; `make stress` has SECONDS=20 by default.
+LONG ?= 60
+
+check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz; an hour
+	$(again) stress SECONDS=$(LONG)
+	$(again) tsan SECONDS=$(LONG)
+	$(again) fuzz SECONDS=$(LONG)
+	$(again) soak SECONDS=$(LONG)
+	@echo "check-full: ok"
+
+fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
+fuzz_support := $(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c))
+
+build/fuzz/test/fuzz/%: $B/plain/test/fuzz/%.o $$(patsubst %.c,$B/plain/%.o,$$(fuzz_support)) $$(lib)
+	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
+
+fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found
+	$(again) $(fuzz_bins) MODE=fuzz CC=clang
+	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
+
+soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descriptors and threads must be flat; one line of verdict
+	$(again) $B/test/soak
+	$(Q)$B/test/soak $(SECONDS)
+
+$B/test/soak: $B/test/soak.o $$(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
+
+coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report
+	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
+	$(again) build/cover/plain/run MODE=cover
+	$(Q)build/cover/plain/run --jobs 2 --patience 10
+	$(again) stress MODE=cover SECONDS=$(SHORT)
+	$(Q)test/coverage.sh build/cover
+
+faults: deps-build ## the list of requests that were refused in turn, and what came of each
+	$(again) build/release/plain/run
+	$(Q)FAULTS_LIST=1 build/release/plain/run --filter 'faults/*'
+	$(Q)build/release/plain/run --filter 'real_faults/*'
+
+check-analyzer: deps-build ## gcc -fanalyzer over the library
+	$(Q)test/analyzer.sh
+
+check-arm64: deps-build+arm64 ## library and tests for arm64, run by qemu (which does not show weak ordering)
+	$(Q)test/arm64.sh

@@ -1,0 +1,63 @@
+#!/bin/sh
+# docs.sh LIB "CK_LIBS" BUILD_DIR: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is compiled and run; other
+# ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree lead somewhere; examples/README.md names
+# each example, and nothing else. Knobs: CC, CXX.
+set -eu
+cd "$(dirname "$0")/.."
+
+[ $# -eq 3 ] || { echo "usage: docs.sh LIB CK_LIBS BUILD_DIR" >&2; exit 2; }
+lib=$1
+ck_libs=$2
+dir=$3/test/docs
+rm -rf "$dir"
+mkdir -p "$dir"
+fail() {
+	echo "docs: $1" >&2
+	[ ! -s "$dir/out" ] || tail -n 20 "$dir/out" >&2
+	exit 1
+}
+
+pages=$(ls docs/*.md examples/README.md)
+for page in $pages; do
+	awk -v stem="$dir/$(basename "$page" .md)" -v page="$page" '
+		/^```(c|cpp)[ \t]*$/ { language = substr($0, 4); sub(/[ \t]+$/, "", language); text = "#line " (NR + 1) " \"" page "\"\n"; next }
+		/^```/ && language != "" {
+			kind = text ~ /int main *[(]/ ? "program" : "part"
+			printf "%s", text > (stem "_" ++n "." kind "." language)
+			language = ""
+			next
+		}
+		language != "" { text = text $0 "\n" }
+	' "$page"
+done
+
+strict="-Wall -Wextra -Werror -Wno-unused-function -Iinclude"
+count=0
+for source in "$dir"/*.program.* "$dir"/*.part.*; do
+	[ -e "$source" ] || continue
+	# shellcheck disable=SC2086 # lists
+	case $source in
+	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
+	*.program.cpp) ${CXX:-c++} -std=c++17 $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
+	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel.h -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
+	*.part.cpp) ${CXX:-c++} -std=c++17 $strict -include tickwheel.hpp -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
+	esac || fail "does not compile: $(sed -n 's/^#line //p' "$source")"
+	case $source in
+	*.program.*) timeout 20 "$source.bin" >"$dir/out" 2>&1 || fail "failed: $(sed -n 's/^#line //p' "$source")" ;;
+	esac
+	count=$((count + 1))
+done
+[ "$count" -gt 0 ] || fail "no code was found"
+
+: >"$dir/out"
+for page in README.md CONTRIBUTING.md $pages; do
+	grep -o '](\([^)#]*\)' "$page" | sed 's/^](//' | grep -v '^[a-z]*:' | sort -u | while read -r target; do
+		[ -z "$target" ] || [ -e "$(dirname "$page")/$target" ] || echo "$page: $target" >>"$dir/out"
+	done
+done
+[ ! -s "$dir/out" ] || fail "links that lead nowhere"
+
+(cd examples && ls -d *.c */ | sed 's/\.c$//; s|/$||' | sort) >"$dir/there"
+sed -n 's/^| *\[`\([a-z0-9_]*\)\/*`\].*/\1/p' examples/README.md | sort >"$dir/named"
+diff "$dir/named" "$dir/there" >"$dir/out" || fail "examples/README.md names (<) not what there is (>)"
+echo "docs: ok ($count pieces of code, $(wc -l <"$dir/there") examples named)"

@@ -1,0 +1,333 @@
+/*
+ * A group's cancel against arm, claim, re-arm, settling and wait: wheel/group.h, group.c, member.h, settle.c.
+ *
+ * Modelled: one group of two members; both are armed by somebody, the second step by step. The group is cancelled (CANCEL) or cancelled
+ * and waited for (WAIT), while somebody cancels the first member alone. A worker claims what is armed; the callback of the first may
+ * re-arm itself once. The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver takes the
+ * stack, says that it sleeps, and looks again; a settler lowers `queued` and walks the list under the lock.
+ *
+ * Left out: pieces of a walk (one walk takes all), birth and end of the group (K7), releases, the word's generations (word.pml), store
+ * buffers at the gate (gate.pml).
+ *
+ * Holds:
+ *   K1  who was told "gone" is not run afterwards (G4)
+ *   K2 K3 K4 K5  at rest no member of a cancelled group is left: each has ended, once (G3)
+ *   K6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
+ *
+ *   run: CANCEL         K2 K4 K5, with an arm and two cancels
+ *   run: CANCEL REARM   K3 K4 K5, with a worker and one cancel
+ *   run: WAIT     K1 K2 K3 K6
+ *   mutant: WAIT GONE_UNDOOMED      a cancel of a stale member says "gone" and leaves it armed
+ *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
+ *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
+ *   mutant: WAIT SETTLE_ONCE       a re-arm that settles its timer gives up when a cancel has doomed it meanwhile
+ *   mutant: CANCEL LOWER_LATE       the settler lowers `queued` after its walk
+ *   mutant: CANCEL LOOK_BEFORE_PARK  the driver looks at the stack before it says that it sleeps
+ *   mutant: WAIT FORGET_MOVED       a re-arm does not look at the serial number
+ *   mutant: WAIT BELL_LATE          the bell is read after the list, without its lock
+ */
+#define UNBORN 0
+#define ARMED 1
+#define RUNNING 2
+#define DOOMED 3
+#define ENDED 4
+#if defined(CANCEL) && !defined(REARM)
+#define CANCELS 2
+#else
+#define CANCELS 1
+#endif
+
+byte word[2], tag[2];
+bool linked[2], gone[2], inside[2];
+byte ends[2];
+byte serial, waited_for; /* the wait for members older than this is over */
+bool lock, queued, on_stack, settle_entry, parked, bell, asleep;
+byte finish_bell;
+#ifdef REARM
+byte at_work = 2;
+#elif defined(CANCEL)
+byte at_work = 3;
+#else
+byte at_work = 4;
+#endif
+byte busy;
+
+#define STALE(m) (tag[m] != serial)
+#define LOCK atomic { !lock -> lock = true }
+#define UNLOCK lock = false
+
+inline cas(m, from, to)
+{
+	if
+	:: atomic { word[m] == from -> word[m] = to; won = true }
+	:: atomic { word[m] != from -> won = false }
+	fi
+}
+
+/* end_rest, which comes to tw__group_leave */
+inline end_rest(m)
+{
+	atomic { ends[m]++; assert(ends[m] == 1) }; /* G3 */
+	LOCK;
+	linked[m] = false;
+	UNLOCK;
+	finish_bell++ /* K6 */
+}
+
+/* take_some: those found are ended after the lock has been given up */
+inline walk()
+{
+	LOCK; /* K2 */
+	m = 0;
+	do
+	:: m < 2 ->
+		taken[m] = false;
+		if
+		:: linked[m] && STALE(m) ->
+			if
+			:: atomic { word[m] == ARMED || word[m] == DOOMED -> word[m] = ENDED; taken[m] = true }
+			:: atomic { word[m] != ARMED && word[m] != DOOMED }
+			fi
+		:: else
+		fi;
+		m++
+	:: else -> break
+	od;
+	UNLOCK;
+	if
+	:: taken[0] -> end_rest(0)
+	:: else
+	fi;
+	if
+	:: taken[1] -> end_rest(1)
+	:: else
+	fi;
+	atomic { m = 0; taken[0] = false; taken[1] = false }
+}
+
+init
+{
+	atomic { !lock -> word[0] = ARMED; linked[0] = true; tag[0] = serial; at_work-- }
+}
+
+#ifndef REARM
+active proctype armer() /* of the second member */
+{
+	byte read;
+#ifdef TAG_UNLOCKED
+	read = serial;
+	LOCK;
+#else
+	LOCK;
+	read = serial; /* K2 */
+#endif
+	atomic { tag[1] = read; linked[1] = true };
+	word[1] = ARMED;
+	UNLOCK;
+	at_work--
+}
+#endif
+
+#ifndef CANCEL
+active proctype alone() /* tw_cancel of the first */
+{
+	bool stale, won;
+	if
+	:: word[0] == ARMED ->
+		stale = STALE(0); /* K1 */
+		if
+		:: stale ->
+#ifdef GONE_UNDOOMED
+			gone[0] = true
+#else
+			cas(0, ARMED, DOOMED);
+			if
+			:: won -> gone[0] = true
+			:: else
+			fi
+#endif
+		:: else ->
+			cas(0, ARMED, ENDED);
+			if
+			:: won -> gone[0] = true; end_rest(0)
+			:: else
+			fi
+		fi
+	:: word[0] != ARMED
+	fi;
+	at_work--
+}
+#endif
+
+active proctype canceller()
+{
+	byte m, n, mine, heard;
+	bool taken[2], was, older, won;
+#ifdef CANCEL
+	do
+	:: n < CANCELS ->
+		n++;
+		serial++; /* K1, K2, K3 */
+		atomic { was = queued; queued = true }; /* K4 */
+		if
+		:: !was ->
+			on_stack = true; /* K5 */
+			if
+			:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
+			:: else
+			fi
+		:: else
+		fi
+	:: else -> break
+	od;
+#else
+	atomic { serial++; mine = serial };
+	do
+	:: true ->
+		LOCK;
+		older = (linked[0] && tag[0] < mine) || (linked[1] && tag[1] < mine);
+#ifdef BELL_LATE
+		UNLOCK;
+		walk();
+		heard = finish_bell;
+#else
+		heard = finish_bell; /* K6 */
+		UNLOCK;
+#endif
+		if
+		:: !older -> break
+		:: else
+		fi;
+#ifndef BELL_LATE
+		walk();
+#endif
+		finish_bell != heard
+	od;
+	assert(!(inside[0] && tag[0] < mine) && !(inside[1] && tag[1] < mine)); /* K6 */
+	waited_for = mine;
+#endif
+	at_work--
+}
+
+/* run_entry of member w */
+inline run_entry(w)
+{
+	if
+	:: word[w] == ARMED ->
+		stale = STALE(w); /* K1 */
+		if
+		:: stale ->
+			cas(w, ARMED, ENDED);
+			if
+			:: won -> end_rest(w)
+			:: else
+			fi
+		:: else ->
+			cas(w, ARMED, RUNNING);
+			if
+			:: won ->
+				atomic {
+					assert(!gone[w] && ends[w] == 0); /* K1 */
+					assert(tag[w] >= waited_for);     /* K6 */
+					inside[w] = true
+				};
+				again = false;
+				if
+				:: w == 0 && !rearmed && !STALE(w) -> again = true; rearmed = true /* tw_reset of its own */
+				:: skip
+				fi;
+				inside[w] = false;
+				if
+				:: again ->
+					word[w] = ARMED;
+#ifndef FORGET_MOVED
+					if
+					:: STALE(w) -> /* K3: leave_armed */
+						do
+						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
+#ifndef SETTLE_ONCE
+						:: atomic { word[w] == DOOMED -> word[w] = ENDED }; end_rest(w); break
+						:: word[w] == ENDED -> break
+#else
+						:: word[w] != ARMED -> break
+#endif
+						od
+					:: else
+					fi
+#endif
+				:: else -> word[w] = ENDED; end_rest(w)
+				fi
+			:: else
+			fi
+		fi
+	:: word[w] != ARMED
+	fi;
+	atomic { won = false; again = false; stale = false }
+}
+
+#if defined(WAIT) || defined(REARM)
+/* Their time comes at any moment, or never. */
+active proctype worker()
+{
+	bool stale, won, again, rearmed;
+end:	do
+	:: atomic { word[0] == ARMED -> busy++ }; run_entry(0); busy--
+	:: atomic { word[1] == ARMED -> busy++ }; run_entry(1); busy--
+	od
+}
+
+#endif
+
+#ifdef CANCEL
+active proctype settler()
+{
+	byte m;
+	bool taken[2], won;
+end:	do
+	:: atomic { settle_entry -> settle_entry = false; busy++ };
+#ifdef LOWER_LATE
+		walk();
+		queued = false;
+#else
+		queued = false; /* K4 */
+		walk();
+#endif
+		busy--
+	od
+}
+
+active proctype driver()
+{
+	bool more;
+turn:	parked = false;
+	atomic {
+		if
+		:: on_stack -> on_stack = false; settle_entry = true /* K5; lent with the next batch */
+		:: else
+		fi
+	};
+	bell = false;
+#ifdef LOOK_BEFORE_PARK
+	more = on_stack;
+	parked = true;
+#else
+	parked = true;
+	more = on_stack; /* K5 */
+#endif
+	if
+	:: more -> goto turn
+	:: else
+	fi;
+	if
+	:: atomic { !bell -> asleep = true }
+	:: bell -> goto turn
+	fi;
+	if
+	:: !asleep -> goto turn
+	:: atomic {
+		asleep && at_work == 0 && busy == 0 && !settle_entry ->
+		assert(!(linked[0] && STALE(0)) && !(linked[1] && STALE(1))) /* K2 K3 K4 K5 */
+	   }
+	fi
+}
+#endif

@@ -1,0 +1,200 @@
+/*
+ * The refile rule for timers that were moved to earlier: wheel/judge.c; move, move_with_entry in wheel/reset.c; file in wheel/drain.c.
+ *
+ * Modelled: one timer, armed for tick 2 with its entry in the wheel; two threads reset it to any tick, one of them also cancels it. To later
+ * is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver drains, turns through
+ * the ticks 0 .. 4, each bucket judged by the rule (note {state, tick}); a claim hands the entry back to the lane if the timer is
+ * no longer due. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
+ *
+ * Left out: FAR words and way points, sweeps and moves between levels (the wheel's own tests), other timers, generations (word.pml).
+ *
+ * Holds:
+ *   G3  (invariant of judge.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
+ *   G1  it is not run before its deadline
+ *   G2  a timer whose entries have all been drained is met in the turn through its deadline
+ *
+ *   run: NOTE   G1 G2 G3
+ *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
+ *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
+ *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than what it asks for
+ */
+#define LAST 4
+#define NO_NOTE 0
+#define FILED 1
+#define HANDED 2
+#define FREE 9
+
+byte deadline = 2;     /* the word: a tick, or FREE when it has ended */
+bool multi;
+byte lane[3], lane_n;  /* ticks that entries ask for */
+byte bucket[12];       /* entries of the timer by tick */
+byte note = NO_NOTE, note_tick;
+byte next;             /* the first tick not turned through yet */
+byte handed;           /* entries with the executor */
+byte resets = 2, at_work = 2, busy;
+byte moving; /* resets between their CAS and their push */
+
+init { bucket[2] = 1 }
+
+inline push(asks)
+{
+	atomic { assert(lane_n < 3); lane[lane_n] = asks; lane_n++ }
+}
+
+active [2] proctype resetter()
+{
+	byte seen, to, pushed = FREE;
+	do
+	:: atomic {
+			resets > 0 -> resets--;
+			if
+			:: to = next
+			:: to = next + 1
+			:: to = LAST
+			fi;
+			if
+			:: to > LAST -> to = LAST
+			:: else
+			fi
+	   };
+again:		seen = deadline;
+		if
+		:: seen == FREE || seen == to
+		:: seen != FREE && to > seen -> /* move */
+			if
+			:: atomic { deadline == seen -> deadline = to }
+			:: deadline != seen -> goto again
+			fi
+		:: seen != FREE && to < seen -> /* move_with_entry */
+#ifdef PUSH_FIRST
+			push(to);
+			if
+			:: atomic { deadline == seen -> deadline = to; multi = true }
+			:: deadline != seen -> goto again
+			fi
+#else
+			if
+			:: atomic { deadline == seen -> deadline = to; multi = true; moving++ }
+			:: deadline != seen -> goto again
+			fi;
+			atomic { assert(lane_n < 3); lane[lane_n] = to; lane_n++; moving-- }
+#endif
+		fi;
+		seen = 0
+	:: atomic { _pid == 1 && deadline != FREE -> deadline = FREE }; break /* a cancel */
+	:: break
+	od;
+	at_work--
+}
+
+/* tw__file: for a word of which `seen` was read */
+inline file(tick)
+{
+	if
+	:: !was_multi -> bucket[(tick < next -> next : tick)]++
+#ifdef DROP_LATER
+	:: was_multi && note == FILED -> skip
+	:: was_multi && note != FILED ->
+#else
+	:: was_multi && note == FILED && note_tick <= tick -> skip
+	:: was_multi && !(note == FILED && note_tick <= tick) ->
+#endif
+		note = FILED;
+		note_tick = (tick < next -> next : tick);
+		bucket[note_tick]++
+	fi
+}
+
+inline drain()
+{
+	do
+	:: lane_n > 0 ->
+		atomic { asks = lane[0]; lane[0] = lane[1]; lane[1] = lane[2]; lane[2] = 0; lane_n-- };
+		atomic { seen = deadline; was_multi = multi };
+		if
+		:: seen == FREE
+		:: else -> atomic { file(seen) }
+		fi;
+		asks = 0
+	:: else -> break
+	od
+}
+
+/* What a claim finds not due goes back through a lane; the entry counts as coming. */
+active proctype worker()
+{
+	byte seen;
+end:	do
+	:: atomic { handed > 0 -> handed--; busy++ };
+again:		seen = deadline;
+		if
+		:: seen == FREE
+		:: seen != FREE && seen < next ->
+			if
+			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) } /* G1 */
+			:: deadline != seen -> goto again
+			fi
+		:: seen != FREE && seen >= next -> push(seen)
+		fi;
+		atomic { seen = 0; busy-- }
+	od
+}
+
+/* judge_noted, judge_entry for the bucket that is turned through; low = tick, high = tick + 1 */
+inline judge(tick)
+{
+	atomic { seen = deadline; was_multi = multi };
+	if
+	:: seen == FREE
+	:: seen != FREE && !was_multi ->
+		if
+		:: seen <= tick -> handed++
+		:: else -> bucket[seen]++
+		fi
+	:: seen != FREE && was_multi ->
+		if
+		:: note == HANDED
+		:: note == FILED && note_tick != tick
+		:: note == NO_NOTE || (note == FILED && note_tick == tick) ->
+			if
+			:: seen <= tick -> note = HANDED; handed++
+			:: else ->
+				bucket[seen]++;
+				note = FILED;
+#ifndef KEEP_NOTE
+				note_tick = seen
+#endif
+			fi
+		fi
+	fi
+}
+
+inline turn()
+{
+	drain();
+	tick = next;
+	atomic { next++ };
+	do
+	:: bucket[tick] > 0 -> atomic { bucket[tick]--; judge(tick) }
+	:: else -> break
+	od;
+	/* Every entry there is was drained before this turn: so one that is due was met. */
+	atomic { assert(deadline > tick || deadline == FREE || lane_n + handed + busy + moving > 0) } /* G2 */
+}
+
+active proctype driver()
+{
+	byte seen, asks, tick;
+	bool was_multi;
+	bucket[2] > 0;
+	do
+	:: next <= LAST -> turn()
+	:: else -> break
+	od;
+	/* No reset comes any more: what is in a lane or on its way there comes with the next turns. */
+	do
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 11); turn()
+	od;
+	assert(deadline == FREE) /* G3 */
+}

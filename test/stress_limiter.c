@@ -1,0 +1,328 @@
+/*
+ * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
+ *
+ * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds with a constant
+ * limit the number of attempts under way never exceeds it; in all rounds each accepted job settles once, is released once after that, with no attempt of it under way, and the
+ * counters balance.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { THREADS = 3, JOBS = 600, LOT = 64 };
+
+struct job {
+	tw_job handle;
+	_Atomic uint64_t seed;
+	atomic_uint accepted, dones, releases, inside, attempts;
+};
+
+static tw_service *service;
+static tw_limiter *limiter;
+static struct job jobs[THREADS][JOBS];
+static atomic_long running;
+static long bound;
+static atomic_bool resizing, over;
+static uint64_t first_seed;
+static unsigned long rounds, accepted_all;
+static atomic_ulong statuses[5];
+
+/* Attempts that nobody has completed yet. */
+static struct {
+	pthread_mutex_t lock;
+	tw_job jobs[LOT];
+	struct job *owners[LOT];
+	unsigned n;
+} lot = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Noreturn void violation(const char *what, long long value)
+{
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, rounds, what, value);
+	_exit(1);
+}
+
+static void wanted(const char *what, long long is, long long should)
+{
+	if (is != should)
+		violation(what, is);
+}
+
+static uint64_t draw(struct job *job)
+{
+	uint64_t seed = atomic_fetch_add(&job->seed, 0x9e3779b97f4a7c15u);
+	return random_next(&seed);
+}
+
+static void attempt_begins(struct job *job)
+{
+	wanted("two attempts of one job", atomic_fetch_add(&job->inside, 1), 0);
+	wanted("an attempt after the release", atomic_load(&job->releases), 0);
+	atomic_fetch_add(&job->attempts, 1);
+	long now = atomic_fetch_add(&running, 1) + 1;
+	if (!atomic_load(&resizing) && now > bound)
+		violation("more attempts than permits", now);
+}
+
+/* Just before the limiter hears of the end. */
+static void attempt_ends(struct job *job)
+{
+	atomic_fetch_sub(&running, 1);
+	atomic_fetch_sub(&job->inside, 1);
+}
+
+static int answer(uint64_t random)
+{
+	return random % 3 ? 0 : -EIO;
+}
+
+static int run_sync(void *arg, struct tw_job_run *run)
+{
+	struct job *job = arg;
+	(void)run;
+	attempt_begins(job);
+	uint64_t random = draw(job);
+	if (random % 16 == 0)
+		usleep((useconds_t)(random >> 8) % 500);
+	attempt_ends(job);
+	return answer(random >> 32);
+}
+
+static void complete(tw_job handle, struct job *job, uint64_t random)
+{
+	attempt_ends(job);
+	int r = tw_job_complete(limiter, handle, answer(random), NULL);
+	if (r != 0 && r != TW_JOB_LATE)
+		violation("complete", r);
+	if (random >> 8 & 1)
+		wanted("a second completion", tw_job_complete(limiter, handle, 0, NULL), -EALREADY);
+}
+
+/* Leaves its end to whoever comes by, or sees to it itself. */
+static int run_async(void *arg, struct tw_job_run *run)
+{
+	struct job *job = arg;
+	attempt_begins(job);
+	uint64_t random = draw(job);
+	pthread_mutex_lock(&lot.lock);
+	bool left = random % 8 && lot.n < LOT;
+	if (left) {
+		lot.jobs[lot.n] = run->job;
+		lot.owners[lot.n++] = job;
+	}
+	pthread_mutex_unlock(&lot.lock);
+	if (!left)
+		complete(run->job, job, random >> 8);
+	return TW_JOB_PENDING;
+}
+
+static void done(void *arg, const struct tw_job_result *result)
+{
+	struct job *job = arg;
+	wanted("settled twice", atomic_fetch_add(&job->dones, 1), 0);
+	if (result->status != TW_JOB_TIMED_OUT) /* one may be past its time before its function is called */
+		wanted("attempts", result->attempts, atomic_load(&job->attempts));
+	atomic_fetch_add(&statuses[result->status], 1);
+}
+
+static void release(void *arg)
+{
+	struct job *job = arg;
+	wanted("released before it has settled", atomic_load(&job->dones), 1);
+	wanted("released while an attempt runs", atomic_load(&job->inside), 0);
+	wanted("released twice", atomic_fetch_add(&job->releases, 1), 0);
+}
+
+static void stop(void *arg, tw_job handle, enum tw_job_status why)
+{
+	struct job *job = arg;
+	(void)handle;
+	(void)why;
+	wanted("stopped after the release", atomic_load(&job->releases), 0);
+}
+
+static void submit(struct job *job, uint64_t *seed)
+{
+	bool async = random_percent(seed, 50);
+	struct tw_job_task task = {.size = sizeof task,
+				   .fn = async ? run_async : run_sync,
+				   .arg = job,
+				   .done = done,
+				   .release = release,
+				   .stop = random_percent(seed, 50) ? stop : NULL,
+				   .flags = async ? TW_JOB_ASYNC : 0,
+				   .priority = (int)random_below(seed, 3),
+				   .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
+	if (random_percent(seed, 30))
+		task.retry = (struct tw_retry){.count = 2, .delay_ns = 50000, .jitter_ns = 100000};
+	if (random_percent(seed, 20))
+		task.queue_timeout_ns = random_below(seed, 2000000);
+	if (random_percent(seed, 20))
+		task.attempt_timeout_ns = random_below(seed, 1000000);
+	if (random_percent(seed, 10))
+		task.timeout_ns = random_below(seed, 3000000);
+	atomic_store(&job->seed, random_next(seed));
+	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
+	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT)
+		violation("submit", r);
+	atomic_store(&job->accepted, r == 0);
+}
+
+static bool complete_one(uint64_t *seed)
+{
+	pthread_mutex_lock(&lot.lock);
+	bool any = lot.n > 0;
+	tw_job handle = {0};
+	struct job *job = NULL;
+	if (any) {
+		unsigned i = (unsigned)random_below(seed, lot.n);
+		handle = lot.jobs[i];
+		job = lot.owners[i];
+		lot.jobs[i] = lot.jobs[--lot.n];
+		lot.owners[i] = lot.owners[lot.n];
+	}
+	pthread_mutex_unlock(&lot.lock);
+	if (any)
+		complete(handle, job, random_next(seed));
+	return any;
+}
+
+static void meddle(uint64_t *seed)
+{
+	switch (random_below(seed, 60)) {
+	case 0:
+		wanted("pause", tw_limiter_pause(limiter), 0);
+		wanted("resume", tw_limiter_resume(limiter), 0);
+		break;
+	case 1: {
+		int r = tw_limiter_stop(limiter, random_below(seed, 2) * 100000);
+		if (r != 0 && r != -ETIMEDOUT)
+			violation("stop", r);
+		wanted("start", tw_limiter_start(limiter, NULL, NULL), 0);
+		break;
+	}
+	case 2:
+		if (atomic_load(&resizing))
+			tw_limiter_set_max_concurrency(limiter, 1 + (uint32_t)random_below(seed, 8));
+		break;
+	default:
+		break;
+	}
+}
+
+static void *work(void *arg)
+{
+	struct job *mine = arg;
+	uint64_t seed = atomic_load(&mine->seed);
+	for (int i = 0; i < JOBS; i++) {
+		submit(&mine[i], &seed);
+		if (random_percent(&seed, 20)) {
+			struct job *other = &mine[random_below(&seed, (uint64_t)i + 1)];
+			int r = tw_job_cancel(limiter, other->handle);
+			if (r < 0)
+				violation("cancel", r);
+		}
+		if (random_percent(&seed, 10)) {
+			int r = tw_job_wait(limiter, mine[i].handle, random_below(&seed, 200000), NULL);
+			if (r != 0 && r != TW_GONE && r != -ETIMEDOUT)
+				violation("wait", r);
+		}
+		meddle(&seed);
+		complete_one(&seed);
+	}
+	return NULL;
+}
+
+static void *finish(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+	while (!atomic_load(&over))
+		if (!complete_one(&seed))
+			sched_yield();
+	return NULL;
+}
+
+static void check_jobs(void)
+{
+	uint64_t accepted = 0;
+	for (int t = 0; t < THREADS; t++)
+		for (int i = 0; i < JOBS; i++) {
+			struct job *job = &jobs[t][i];
+			wanted("settled", atomic_load(&job->dones), atomic_load(&job->accepted));
+			wanted("released", atomic_load(&job->releases), atomic_load(&job->accepted));
+			wanted("attempts under way at the end", atomic_load(&job->inside), 0);
+			accepted += atomic_load(&job->accepted);
+		}
+	struct tw_limiter_stats stats = {.size = sizeof stats};
+	wanted("stats", tw_limiter_stats_get(limiter, &stats), 0);
+	wanted("added", (long long)stats.added, (long long)accepted);
+	wanted("balance",
+	       (long long)(stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped),
+	       (long long)accepted);
+	wanted("running at the end", (long long)stats.running, 0);
+	wanted("pending at the end", (long long)stats.pending, 0);
+	accepted_all += accepted;
+}
+
+static void round_of(uint64_t *seed)
+{
+	pthread_t threads[THREADS], finisher;
+	struct tw_limiter_config config = {.size = sizeof config, .max_pending = 200};
+	bound = 1 + (long)random_below(seed, 6);
+	config.max_concurrency = (uint32_t)bound;
+	config.flags = random_percent(seed, 50) ? TW_LIMITER_COLLECT : 0;
+	if (random_percent(seed, 20)) {
+		config.rate_starts = 200;
+		config.rate_interval_ns = 1000000;
+	}
+	memset(jobs, 0, sizeof jobs);
+	atomic_store(&resizing, random_percent(seed, 50));
+	atomic_store(&over, false);
+	wanted("create", tw_limiter_create(&limiter, service, &config), 0);
+	wanted("start", tw_limiter_start(limiter, NULL, NULL), 0);
+	for (int i = 0; i < THREADS; i++) {
+		atomic_store(&jobs[i][0].seed, random_next(seed));
+		pthread_create(&threads[i], NULL, work, jobs[i]);
+	}
+	uint64_t finishers = random_next(seed);
+	pthread_create(&finisher, NULL, finish, &finishers);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	wanted("wait_idle: jobs that never settle", tw_limiter_wait_idle(limiter, 20 * TW_SECOND), 0);
+	atomic_store(&over, true);
+	pthread_join(finisher, NULL);
+	check_jobs();
+	wanted("destroy", tw_limiter_destroy(limiter), 0);
+	rounds++;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_limiter SECONDS [SEED]\n");
+		return 2;
+	}
+	tw_clock *clock = tw_clock_monotonic();
+	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9);
+	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
+	printf("stress_limiter: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = first_seed;
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .tick_ns = 100000};
+	wanted("service", tw_service_create(&service, &cfg), 0);
+	while (tw_clock_now(clock) - start_ns < span_ns)
+		round_of(&seed);
+	wanted("service destroy", tw_service_destroy(service), 0);
+	printf("ok: %lu rounds, %lu jobs: %lu succeeded, %lu failed, %lu cancelled, %lu timed out, %lu dropped\n",
+	       rounds, accepted_all, atomic_load(&statuses[0]), atomic_load(&statuses[1]), atomic_load(&statuses[2]),
+	       atomic_load(&statuses[3]), atomic_load(&statuses[4]));
+	return 0;
+}

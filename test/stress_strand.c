@@ -1,0 +1,321 @@
+/*
+ * stress_strand SECONDS [SEED]: strands under fire.
+ *
+ * Threads submit tasks with and without delays, series, and timers that name the strands as their executors; they cancel, wait, and
+ * dispose, and tasks do so themselves. In the end of a round each strand is destroyed, by the main thread or by a task of its own, and
+ * the service closed. What was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps; what one
+ * thread submits to one strand without a delay runs in that order; nothing runs after a dispose has returned to a task of the strand.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { THREADS = 3, STRANDS = 4, EACH = 3000 };
+
+enum kind { NOW, LATER, SERIES, TIMER };
+
+struct subject {
+	tw_strand *strand;
+	tw_executor *executor;
+	_Atomic int inside;
+	_Atomic int disposed; /* from a task of its own */
+	bool pinned, ends_itself;
+
+	/* Plain: the strand keeps its runs apart, and ThreadSanitizer watches it. */
+	long runs;
+	long last[THREADS];
+};
+
+struct record {
+	struct subject *subject;
+	enum kind kind;
+	int thread;
+	long number; /* of those without a delay, by thread and strand */
+	uint64_t seed, not_before_ns;
+	tw_strand_task task;
+	_Atomic int accepted, started, cancelled, releases, fate;
+};
+
+static struct {
+	uint64_t seed, number;
+	tw_service *service;
+	struct subject subjects[STRANDS];
+	struct record *records; /* [THREADS][EACH] */
+} now;
+
+static atomic_ullong accepted, ran, cut;
+
+__attribute__((format(printf, 2, 3), noreturn)) static void violation(const struct record *r, const char *format, ...)
+{
+	va_list args;
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %" PRIu64 "): ", now.seed, now.number);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	if (r)
+		fprintf(stderr, "\n  kind %d, accepted %d, started %d, cancelled %d, releases %d, fate %d",
+			(int)r->kind, r->accepted, r->started, r->cancelled, r->releases, r->fate);
+	fprintf(stderr, "\n");
+	_exit(1);
+}
+
+/* ---------------------------------------------------------------- what tasks do */
+
+static void dispose_here(struct record *r)
+{
+	struct subject *s = r->subject;
+	if (s->ends_itself && atomic_load(&s->disposed) == 0) {
+		atomic_store(&s->disposed, 1);
+		if (tw_strand_destroy(s->strand))
+			violation(r, "a task cannot destroy its strand");
+		return;
+	}
+	if (s->ends_itself)
+		return;
+	if (tw_strand_dispose(s->strand))
+		violation(r, "a task cannot dispose of its strand");
+	atomic_store(&s->disposed, 1);
+}
+
+static void enter(struct record *r)
+{
+	struct subject *s = r->subject;
+	if (atomic_fetch_add(&s->inside, 1) != 0)
+		violation(r, "two runs of one strand overlap");
+	if (atomic_load(&s->disposed))
+		violation(r, "a run after dispose has returned on the strand itself");
+	if (atomic_load(&r->cancelled) || atomic_load(&r->releases))
+		violation(r, "a run after the end");
+	if (r->not_before_ns && tw_now(now.service) < r->not_before_ns)
+		violation(r, "a run before its time");
+	if (tw_strand_current() != s->strand)
+		violation(r, "tw_strand_current() is another strand");
+	s->runs++;
+}
+
+static void run(void *arg)
+{
+	struct record *r = arg;
+	struct subject *s = r->subject;
+	enter(r);
+	if (atomic_fetch_add(&r->started, 1) && r->kind != SERIES)
+		violation(r, "a second run");
+	if (r->kind == NOW && s->last[r->thread] >= r->number)
+		violation(r, "out of order");
+	if (r->kind == NOW)
+		s->last[r->thread] = r->number;
+	if (random_below(&r->seed, 4000) == 0)
+		dispose_here(r);
+	atomic_fetch_add(&ran, 1);
+	if (atomic_fetch_sub(&s->inside, 1) != 1)
+		violation(r, "two runs of one strand overlapped");
+}
+
+static void release(void *arg, enum tw_fate fate)
+{
+	struct record *r = arg;
+	atomic_store(&r->fate, (int)fate);
+	if (atomic_fetch_add(&r->releases, 1) != 0)
+		violation(r, "a second release");
+	if (fate == TW_FATE_FIRED && !atomic_load(&r->started))
+		violation(r, "fired without a run");
+	if (fate == TW_FATE_CANCELLED && r->kind != SERIES && atomic_load(&r->started))
+		violation(r, "cancelled after its run");
+	atomic_fetch_add(&cut, fate != TW_FATE_FIRED);
+}
+
+/* --------------------------------------------------------------- what threads do */
+
+struct caller {
+	int number;
+	uint64_t seed;
+	long numbers[STRANDS];
+	pthread_t thread;
+};
+
+static int submit_timer(struct record *r, uint64_t delay_ns)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = run,
+			       .arg = r,
+			       .when_ns = delay_ns,
+			       .release = release,
+			       .executor = r->subject->executor};
+	return tw_schedule_task(now.service, &task, NULL);
+}
+
+static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
+{
+	struct tw_strand_spec spec = {
+	    .size = sizeof spec, .fn = run, .arg = r, .delay_ns = delay_ns, .period_ns = period_ns, .release = release};
+	int answer = tw_strand_submit_spec(r->subject->strand, &spec, &r->task);
+	if (answer && r->task.id)
+		violation(r, "a refused task has a handle");
+	return answer;
+}
+
+static void submit(struct caller *c, struct record *r)
+{
+	static const unsigned char kinds[] = {NOW, NOW, NOW, NOW, LATER, LATER, SERIES, TIMER};
+	unsigned which = (unsigned)random_below(&c->seed, STRANDS);
+	uint64_t delay_ns = random_below(&c->seed, 3 * TW_MILLISECOND);
+	*r = (struct record){.subject = &now.subjects[which],
+			     .kind = (enum kind)kinds[random_below(&c->seed, sizeof kinds)],
+			     .thread = c->number,
+			     .number = ++c->numbers[which],
+			     .seed = random_next(&c->seed)};
+	if (r->subject->ends_itself && r->kind != TIMER)
+		r->kind = TIMER; /* other calls must not race with destroy */
+	if (r->kind != NOW)
+		r->not_before_ns = tw_now(now.service) + delay_ns;
+	atomic_store(&r->accepted, 1); /* first: it may run before the answer is here */
+	int answer = r->kind == TIMER
+			 ? submit_timer(r, delay_ns)
+			 : submit_task(r, r->kind == NOW ? 0 : delay_ns + 1,
+				       r->kind == SERIES ? 100 + random_below(&c->seed, TW_MILLISECOND) : 0);
+	if (answer == 0) {
+		atomic_fetch_add(&accepted, 1);
+		return;
+	}
+	atomic_store(&r->accepted, 0);
+	if (answer != -ESHUTDOWN && answer != -EAGAIN)
+		violation(r, "submit answers %d", answer);
+}
+
+static void cancel(struct caller *c, struct record *r)
+{
+	if (!r->accepted || r->kind == TIMER)
+		return;
+	bool wait = random_percent(&c->seed, 20);
+	int answer = wait ? tw_strand_cancel_wait(r->subject->strand, r->task, TW_FOREVER)
+			  : tw_strand_cancel(r->subject->strand, r->task);
+	if (answer < 0 || answer == TW_SELF || (wait && answer == TW_RUNNING))
+		violation(r, "cancel answers %d", answer);
+	if (answer == TW_CANCELLED && r->kind != SERIES && atomic_load(&r->started))
+		violation(r, "cancelled, and ran");
+	if (answer == TW_CANCELLED && atomic_exchange(&r->cancelled, 1))
+		violation(r, "two cancels won");
+	if ((answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED) && atomic_load(&r->releases) != 1)
+		violation(r, "answer %d before its release has returned", answer);
+}
+
+static void *call(void *arg)
+{
+	struct caller *c = arg;
+	struct record *mine = now.records + (size_t)c->number * EACH;
+	for (long i = 0; i < EACH; i++) {
+		submit(c, &mine[i]);
+		if (random_percent(&c->seed, 30))
+			cancel(c, &mine[i]);
+		if (random_percent(&c->seed, 20))
+			cancel(c, &mine[random_below(&c->seed, (uint64_t)i + 1)]);
+		struct subject *s = &now.subjects[random_below(&c->seed, STRANDS)];
+		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
+		    tw_strand_dispose_wait(s->strand, TW_FOREVER))
+			violation(NULL, "dispose and wait");
+		if (random_percent(&c->seed, 1))
+			usleep((useconds_t)random_below(&c->seed, 1000));
+	}
+	return NULL;
+}
+
+/* --------------------------------------------------------------------- a round */
+
+static void end_subject(struct subject *s)
+{
+	if (!s->ends_itself && tw_strand_destroy(s->strand))
+		violation(NULL, "destroy");
+}
+
+static void check_records(void)
+{
+	for (long i = 0; i < (long)THREADS * EACH; i++) {
+		struct record *r = &now.records[i];
+		if (!r->accepted && (r->started || r->releases))
+			violation(r, "a refused task lives");
+		if (r->accepted && r->releases != 1)
+			violation(r, "%d releases", r->releases);
+		if (r->kind != SERIES && r->accepted && r->started + (r->fate != TW_FATE_FIRED) != 1)
+			violation(r, "not one fate");
+	}
+}
+
+static void destroy_own(void *arg)
+{
+	struct subject *s = arg;
+	if (atomic_exchange(&s->disposed, 1) == 0 && tw_strand_destroy(s->strand))
+		violation(NULL, "a task cannot destroy its strand");
+}
+
+static void open_round(uint64_t *seed)
+{
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .tick_ns = 100000};
+	if (tw_service_create(&now.service, &cfg))
+		violation(NULL, "service");
+	for (int i = 0; i < STRANDS; i++) {
+		struct subject *s = &now.subjects[i];
+		struct tw_strand_config config = {.size = sizeof config};
+		memset(s, 0, sizeof *s);
+		config.flags = random_percent(seed, 30) ? TW_STRAND_PINNED : 0;
+		if (tw_strand_create(&s->strand, now.service, NULL, &config))
+			violation(NULL, "strand");
+		s->executor = tw_strand_executor(s->strand);
+		s->ends_itself = i == 0;
+	}
+}
+
+static void round_of(uint64_t *seed)
+{
+	struct caller callers[THREADS];
+	open_round(seed);
+	if (tw_strand_submit(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND, destroy_own,
+			     &now.subjects[0], NULL))
+		violation(NULL, "submit");
+	for (int i = 0; i < THREADS; i++) {
+		callers[i] = (struct caller){.number = i, .seed = random_next(seed)};
+		pthread_create(&callers[i].thread, NULL, call, &callers[i]);
+	}
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(callers[i].thread, NULL);
+	for (int i = 0; i < STRANDS; i++)
+		end_subject(&now.subjects[i]);
+	int r;
+	while ((r = tw_service_destroy(now.service)) == -EBUSY)
+		usleep(100); /* the strand that ends itself */
+	if (r)
+		violation(NULL, "service destroy answers %d", r);
+	check_records();
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 5;
+	struct timespec begun, at;
+	now.seed = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) * 1000003u + (uint64_t)getpid();
+	uint64_t seed = now.seed;
+	now.records = calloc((size_t)THREADS * EACH, sizeof *now.records);
+	alarm((unsigned)seconds + 120); /* a round that stands still */
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	do {
+		memset(now.records, 0, (size_t)THREADS * EACH * sizeof *now.records);
+		round_of(&seed);
+		now.number++;
+		clock_gettime(CLOCK_MONOTONIC, &at);
+	} while ((double)(at.tv_sec - begun.tv_sec) + (double)(at.tv_nsec - begun.tv_nsec) * 1e-9 < seconds);
+	printf("stress_strand: ok, seed %" PRIu64 ", %" PRIu64 " rounds, %llu accepted, %llu runs, %llu cancelled\n",
+	       now.seed, now.number, (unsigned long long)accepted, (unsigned long long)ran, (unsigned long long)cut);
+	free(now.records);
+	return 0;
+}

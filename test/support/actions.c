@@ -1,0 +1,59 @@
+#include "actions.h"
+
+int work_run(tw_action *action, void *state)
+{
+	struct work *work = state;
+	work->overlapped |= work->inside;
+	work->inside = true;
+	if (work->log && work->log->count < LOG_MOST) {
+		work->log->ids[work->log->count] = work->id;
+		work->log->at_ns[work->log->count++] = tw_action_now(work->scheduler);
+	}
+	work->runs++;
+	if (work->slow_ns)
+		tw_clock_manual_set(work->rig->clock, rig_now(work->rig) + work->slow_ns);
+	if (work->rearms > 0) {
+		work->rearms--;
+		tw_action_arm(action, work, work->delay_ns, &work->error);
+	}
+	if (work->act)
+		work->act(work);
+	work->inside = false;
+	return work->answer;
+}
+
+void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns)
+{
+	int error = 1;
+	work->scheduler = scheduler;
+	expect_eq(tw_action_create(&work->action, scheduler, work_run), 0);
+	cr_assert_eq(tw_action_arm(work->action, work, delay_ns, &error), work->action);
+	expect_eq(error, 0);
+}
+
+tw_action_scheduler *scheduler_of(const struct tw_action_config *config)
+{
+	tw_action_scheduler *scheduler = NULL;
+	expect_eq(tw_action_scheduler_create(&scheduler, config), 0);
+	return scheduler;
+}
+
+tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind)
+{
+	return scheduler_of(
+	    &(struct tw_action_config){.size = sizeof(struct tw_action_config), .kind = kind, .service = service});
+}
+
+struct tw_action_stats action_stats(tw_action_scheduler *scheduler)
+{
+	struct tw_action_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_action_stats_get(scheduler, &stats), 0);
+	return stats;
+}
+
+void expect_log_is(const struct log *log, const int *ids, int count)
+{
+	for (int i = 0; i < count && i < log->count; i++)
+		cr_assert_eq(log->ids[i], ids[i], "run %d is of %d, not %d", i, log->ids[i], ids[i]);
+	expect_eq(log->count, count);
+}

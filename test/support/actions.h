@@ -1,0 +1,52 @@
+/* Actions that write down their runs, for tests of all kinds of schedulers. */
+#ifndef TEST_SUPPORT_ACTIONS_H
+#define TEST_SUPPORT_ACTIONS_H
+
+#include <errno.h>
+
+#include "rig.h"
+
+enum { LOG_MOST = 4096 };
+
+/* What ran, in order: the ids, and when. */
+struct log {
+	int ids[LOG_MOST];
+	uint64_t at_ns[LOG_MOST];
+	int count;
+};
+
+struct work {
+	struct log *log;
+	tw_action_scheduler *scheduler;
+	tw_action *action;
+	int id;
+	int runs;
+	int rearms;        /* so many more times */
+	uint64_t delay_ns; /* of these */
+	int answer;        /* what it returns */
+	int error;         /* of the last arm */
+	bool inside;
+	bool overlapped;
+	void (*act)(struct work *work);
+	struct work *other;
+	int other_answer;
+	uint64_t slow_ns; /* so long it takes, on the rig's clock */
+	struct rig *rig;
+};
+
+int work_run(tw_action *action, void *state);
+
+/* Made and armed, which must succeed. */
+void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns);
+
+tw_action_scheduler *scheduler_of(const struct tw_action_config *config);
+tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind);
+
+struct tw_action_stats action_stats(tw_action_scheduler *scheduler);
+
+/* The ids that ran, in order, are these. */
+#define expect_log(log, ...) \
+	expect_log_is(log, (const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))
+void expect_log_is(const struct log *log, const int *ids, int count);
+
+#endif

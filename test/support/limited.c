@@ -1,0 +1,149 @@
+#include "limited.h"
+
+#include <errno.h>
+
+struct tw_limiter_config limited_config(uint32_t max_concurrency)
+{
+	return (struct tw_limiter_config){
+	    .size = sizeof(struct tw_limiter_config), .max_concurrency = max_concurrency, .seed = 1};
+}
+
+void limited_open(struct limited *home, const struct tw_limiter_config *config)
+{
+	struct tw_limiter_config mine = *config;
+	*home = (struct limited){.starts = 0};
+	rig_open(&home->rig, NULL);
+	queue_executor_open(&home->queue);
+	if (!mine.executor)
+		mine.executor = &home->queue.base;
+	expect_eq(tw_limiter_create(&home->limiter, home->rig.service, &mine), 0);
+}
+
+void limited_close(struct limited *home)
+{
+	struct tw_limiter_stats stats = limited_stats(home);
+	expect_eq(stats.added, stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped);
+	expect_eq(stats.running, 0);
+	expect_eq(stats.pending, 0);
+	expect_eq(tw_limiter_destroy(home->limiter), 0);
+	expect_eq(stats_of(home->rig.service).pending, 0);
+	queue_executor_close(&home->queue);
+	rig_close(&home->rig);
+}
+
+void limited_pump(struct limited *home)
+{
+	queue_executor_run_all(&home->queue);
+}
+
+void limited_advance(struct limited *home, uint64_t ns)
+{
+	limited_pump(home);
+	for (; ns >= MS; ns -= MS) {
+		rig_advance(&home->rig, MS);
+		limited_pump(home);
+	}
+}
+
+uint64_t limited_now(const struct limited *home)
+{
+	return rig_now(&home->rig) - RIG_START_NS;
+}
+
+struct tw_limiter_stats limited_stats(struct limited *home)
+{
+	struct tw_limiter_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_limiter_stats_get(home->limiter, &stats), 0);
+	return stats;
+}
+
+static int answer_of(const struct load *load)
+{
+	return load->fails && load->starts > load->fails ? 0 : load->answer;
+}
+
+static void complete(void *arg)
+{
+	struct load *load = arg;
+	tw_job_complete(load->home->limiter, load->attempt, answer_of(load), load);
+}
+
+static int run(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	struct limited *home = load->home;
+	load->attempt = run->job;
+	if (load->starts < LOAD_ATTEMPTS)
+		load->started_ns[load->starts] = limited_now(home);
+	load->starts++;
+	if (home->starts < 64)
+		home->started[home->starts++] = load->number;
+	if (load->held)
+		return TW_JOB_PENDING;
+	if (load->takes_ns) {
+		int r = tw_schedule(home->rig.service, load->takes_ns, complete, load, NULL);
+		return r ? r : TW_JOB_PENDING;
+	}
+	run->value = load;
+	return answer_of(load);
+}
+
+static void done(void *arg, const struct tw_job_result *result)
+{
+	struct load *load = arg;
+	load->dones++;
+	load->done_ns = limited_now(load->home);
+	load->result = *result;
+	if (load->home->settles < 64)
+		load->home->settled[load->home->settles++] = load->number;
+}
+
+static void stop(void *arg, tw_job job, enum tw_job_status why)
+{
+	struct load *load = arg;
+	load->stops++;
+	load->why = why;
+	(void)job;
+}
+
+static void release(void *arg)
+{
+	((struct load *)arg)->releases++;
+}
+
+struct tw_job_task load_task(struct load *load)
+{
+	return (struct tw_job_task){.size = sizeof(struct tw_job_task),
+				    .fn = run,
+				    .arg = load,
+				    .done = done,
+				    .stop = stop,
+				    .release = release,
+				    .flags = load->held || load->takes_ns ? TW_JOB_ASYNC : 0};
+}
+
+void load_submit_task(struct load *load, const struct tw_job_task *task)
+{
+	expect_eq(tw_limiter_submit_task(load->home->limiter, task, &load->job), 0);
+	expect_ne(load->job.id, 0);
+}
+
+void load_submit(struct load *load)
+{
+	struct tw_job_task task = load_task(load);
+	load_submit_task(load, &task);
+}
+
+void expect_settled(const struct load *load, enum tw_job_status status, int error)
+{
+	expect_eq(load->dones, 1);
+	expect_eq(load->result.status, status);
+	expect_eq(load->result.error, error);
+}
+
+void expect_started_in_order(const struct limited *home, unsigned n, const int *numbers)
+{
+	expect_eq(home->starts, n);
+	for (unsigned i = 0; i < n; i++)
+		expect_eq(home->started[i], numbers[i]);
+}

@@ -1,0 +1,67 @@
+/*
+ * A limiter on a clock that the test moves by hand, and loads: jobs that write down what became of them. Its executor is the queueing one, emptied
+ * after each tick, so that what can start at an instant starts at that instant.
+ */
+#ifndef TEST_SUPPORT_LIMITED_H
+#define TEST_SUPPORT_LIMITED_H
+
+#include "queue_executor.h"
+#include "rig.h"
+
+enum { LOAD_ATTEMPTS = 8 };
+
+struct limited {
+	struct rig rig;
+	struct queue_executor queue;
+	tw_limiter *limiter;
+	int started[64], settled[64]; /* numbers of loads, in turn */
+	unsigned starts, settles;
+};
+
+struct load {
+	struct limited *home;
+	int number;
+	uint64_t
+	    takes_ns; /* an attempt; asynchronous, ended by a timer. 0: it ends in its function, as `answer` says */
+	int answer;   /* 0, or an error; with `fails` only of so many first attempts */
+	unsigned fails;
+	bool held; /* asynchronous, and ended by the test */
+
+	tw_job job, attempt; /* of submit; what the last attempt saw */
+	unsigned starts, dones, releases, stops;
+	uint64_t started_ns[LOAD_ATTEMPTS]; /* since the limiter was made */
+	uint64_t done_ns;
+	enum tw_job_status why; /* of the last stop */
+	struct tw_job_result result;
+};
+
+struct tw_limiter_config limited_config(uint32_t max_concurrency);
+
+/* Made; not started. */
+void limited_open(struct limited *home, const struct tw_limiter_config *config);
+
+/* Nothing may be left. */
+void limited_close(struct limited *home);
+
+/* Runs what the executor has. */
+void limited_pump(struct limited *home);
+
+/* Tick by tick, each with a pump. */
+void limited_advance(struct limited *home, uint64_t ns);
+
+/* Since the limiter was made. */
+uint64_t limited_now(const struct limited *home);
+
+struct tw_limiter_stats limited_stats(struct limited *home);
+
+/* A task for the load, to be filled in; and its submit, which must succeed. */
+struct tw_job_task load_task(struct load *load);
+void load_submit_task(struct load *load, const struct tw_job_task *task);
+void load_submit(struct load *load);
+
+/* It has settled once, so. */
+void expect_settled(const struct load *load, enum tw_job_status status, int error);
+
+void expect_started_in_order(const struct limited *home, unsigned n, const int *numbers);
+
+#endif

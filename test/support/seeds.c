@@ -1,0 +1,25 @@
+#include "seeds.h"
+
+#include <stdlib.h>
+
+uint64_t seed_of_program;
+
+static void run(uint64_t seed, void (*program)(uint64_t seed))
+{
+	seed_of_program = seed;
+	program(seed);
+}
+
+void for_each_seed(unsigned count, void (*program)(uint64_t seed))
+{
+	const char *one = getenv("SIM_SEED");
+	if (one) {
+		run(strtoull(one, NULL, 0), program);
+		return;
+	}
+	uint64_t new_seed = tw_clock_now(tw_clock_monotonic());
+	for (unsigned i = 0; i < count; i++) {
+		run(1 + i, program);
+		run(new_seed + i, program);
+	}
+}

@@ -1,0 +1,236 @@
+/* Actions and contexts, executors that refuse, and forks. */
+#include <unistd.h>
+
+#include "test/support/actions.h"
+#include "test/support/child.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(action_seams, .timeout = 60);
+
+static int first, second, mine;
+
+struct seer {
+	void *seen[4];
+	int runs;
+	bool rearms;
+	uint64_t delay_ns;
+};
+
+static int see(tw_action *action, void *state)
+{
+	struct seer *seer = state;
+	seer->seen[seer->runs++ % 4] = tw_context_get();
+	if (seer->rearms && seer->runs < 3)
+		tw_action_arm(action, seer, seer->delay_ns, NULL);
+	tw_context_set(&second);
+	return 0;
+}
+
+static void see_immediate(void *arg)
+{
+	see(NULL, arg);
+}
+
+Test(action_seams, each_run_is_under_that_of_its_arming)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	struct seer seer = {.rearms = true, .delay_ns = MS}, other = {0};
+	tw_context_set(&first);
+	tw_action *action = tw_action_schedule(async, see, &seer, MS, NULL);
+	tw_context_set(NULL);
+	tw_action *none = tw_action_schedule(async, see, &other, MS, NULL);
+	tw_context_set(&mine);
+	rig_advance(&rig, SECOND);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(seer.seen[i], &first);
+	expect_eq(other.runs, 1);
+	cr_assert_null(other.seen[0]);
+	cr_assert_eq(tw_context_get(), &mine);
+	tw_action_destroy(action);
+	tw_action_destroy(none);
+	expect_eq(tw_action_scheduler_destroy(async), 0);
+	rig_close(&rig);
+}
+
+Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
+{
+	static const enum tw_action_kind kinds[] = {TW_ACTION_QUEUE, TW_ACTION_ASAP, TW_ACTION_VIRTUAL};
+	for (int k = 0; k < 3; k++) {
+		struct tw_action_config config = {.size = sizeof(config),
+						  .kind = kinds[k],
+						  .flags = kinds[k] == TW_ACTION_ASAP ? TW_ACTION_BY_CALLER : 0};
+		tw_action_scheduler *scheduler = scheduler_of(&config);
+		struct seer seer = {0}, immediate = {0};
+		tw_context_set(&first);
+		tw_action *action = tw_action_schedule(scheduler, see, &seer, 0, NULL);
+		if (kinds[k] == TW_ACTION_ASAP)
+			tw_set_immediate(scheduler, see_immediate, &immediate);
+		if (kinds[k] != TW_ACTION_QUEUE) {
+			tw_context_set(&mine);
+			expect_eq(tw_action_flush(scheduler), 0);
+			cr_assert_eq(tw_context_get(), &mine);
+		}
+		expect_eq(seer.runs, 1);
+		cr_assert_eq(seer.seen[0], &first);
+		if (immediate.runs)
+			cr_assert_eq(immediate.seen[0], &first);
+		tw_action_destroy(action);
+		expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	}
+}
+
+/* ------------------------------------------------------------------- refusal */
+
+struct told {
+	int count, failure;
+};
+
+static void tell(void *arg, tw_action *action, int failure, size_t closed)
+{
+	struct told *told = arg;
+	(void)action;
+	(void)closed;
+	told->count++;
+	told->failure = failure;
+}
+
+Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_armed_again)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	struct told told = {0};
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	cfg.on_refused = TW_REFUSED_DROP;
+	rig_open(&rig, &cfg);
+	struct tw_action_config config = {
+	    .size = sizeof(config), .service = rig.service, .failed = tell, .failed_arg = &told};
+	tw_action_scheduler *scheduler = scheduler_of(&config);
+	struct work work = {0};
+	work_schedule(&work, scheduler, MS);
+	queue.refuse = 1;
+	rig_advance(&rig, 5 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(work.runs, 0);
+	expect_eq(told.count, 1);
+	expect_eq(told.failure, -EAGAIN);
+	expect_eq(action_stats(scheduler).refused, 1);
+	cr_assert_not(tw_action_is_armed(work.action));
+	cr_assert_not(tw_action_is_closed(work.action));
+	tw_action_arm(work.action, &work, MS, &work.error);
+	rig_advance(&rig, 5 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(work.runs, 1);
+	tw_action_destroy(work.action);
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+Test(action_seams, frame_that_its_executor_drops_comes_again)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	cfg.on_refused = TW_REFUSED_DROP;
+	rig_open(&rig, &cfg);
+	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_FRAME);
+	struct work work = {0};
+	work_schedule(&work, frames, 0);
+	queue.refuse = 1;
+	rig_advance(&rig, 20 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(work.runs, 0);
+	rig_advance(&rig, 20 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(work.runs, 1);
+	tw_action_destroy(work.action);
+	expect_eq(tw_action_scheduler_destroy(frames), 0);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+/* --------------------------------------------------------------------- forks */
+
+struct inherited {
+	tw_action_scheduler *scheduler;
+	tw_action *action;
+};
+
+static void check_inherited(void *arg)
+{
+	struct inherited *inherited = arg;
+	tw_action_scheduler *scheduler = inherited->scheduler;
+	struct tw_action_stats stats = {.size = sizeof(stats)};
+	tw_action *out = NULL;
+	int error = 1, value = 0;
+	child_eq(tw_action_create(&out, scheduler, see), -EPERM);
+	child_eq(tw_action_schedule(scheduler, see, NULL, 0, &error) == NULL, true);
+	child_eq(error, -EPERM);
+	child_eq(tw_action_arm(inherited->action, NULL, 0, &error) == inherited->action, true);
+	child_eq(error, -EPERM);
+	child_eq(tw_action_run(inherited->action, NULL), -EPERM);
+	child_eq(tw_action_close(inherited->action), -EPERM);
+	child_eq(tw_action_close_wait(inherited->action, 0), -EPERM);
+	child_eq(tw_action_destroy(inherited->action), -EPERM);
+	child_eq(tw_action_is_armed(inherited->action), false);
+	child_eq(tw_action_is_closed(inherited->action), false);
+	child_eq(tw_action_flush(scheduler), -EPERM);
+	child_eq(tw_action_advance(scheduler, 0), -EPERM);
+	child_eq(tw_action_advance_to(scheduler, 0), -EPERM);
+	child_eq(tw_action_now(scheduler), 0);
+	child_eq(tw_set_immediate(scheduler, see_immediate, NULL), -EPERM);
+	child_eq(tw_clear_immediate(scheduler, 1), -EPERM);
+	child_eq(tw_action_stats_get(scheduler, &stats), -EPERM);
+	child_eq(tw_action_scheduler_destroy(scheduler), -EPERM);
+	tw_context_set(&value); /* a thread's own, there as here */
+	child_eq(tw_context_get() == &value, true);
+}
+
+Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_ASAP), NULL}, {scheduler_of(&config), NULL}};
+	for (int i = 0; i < 2; i++) {
+		struct seer seer = {0};
+		of[i].action = tw_action_schedule(of[i].scheduler, see, &seer, HOUR, NULL);
+		expect_in_child(check_inherited, &of[i]);
+		cr_assert(tw_action_is_armed(of[i].action));
+		tw_action_destroy(of[i].action);
+		expect_eq(tw_action_scheduler_destroy(of[i].scheduler), 0);
+	}
+	rig_close(&rig);
+}
+
+static int forking(tw_action *action, void *state)
+{
+	(void)action;
+	*(pid_t *)state = child_fork();
+	return 0;
+}
+
+Test(action_seams, run_that_forks_returns_in_the_child_without_touching_the_scheduler)
+{
+	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	tw_action_scheduler *clock = scheduler_of(&config);
+	pid_t child = -1;
+	struct seer after = {0};
+	tw_action *action = tw_action_schedule(clock, forking, &child, MS, NULL);
+	tw_action *next = tw_action_schedule(clock, see, &after, 2 * MS, NULL);
+	int r = tw_action_advance(clock, SECOND);
+	if (child == 0)
+		_exit(r == -EPERM && after.runs == 0 ? 0 : 1);
+	expect_eq(r, 0);
+	expect_eq(after.runs, 1);
+	expect_child_well(child);
+	tw_action_destroy(action);
+	tw_action_destroy(next);
+	expect_eq(tw_action_scheduler_destroy(clock), 0);
+}

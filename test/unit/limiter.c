@@ -1,0 +1,522 @@
+/* The limiter: its permits, its line, start, pause, stop, idle. On a clock moved by hand. */
+#include <errno.h>
+
+#include "test/support/limited.h"
+
+static struct limited home;
+
+static void open_with(uint32_t max_concurrency)
+{
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	limited_open(&home, &config);
+}
+
+static void open_started(uint32_t max_concurrency)
+{
+	open_with(max_concurrency);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static void close_all(void)
+{
+	limited_close(&home);
+}
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void complete(struct load *load, int error)
+{
+	expect_eq(tw_job_complete(home.limiter, load->job, error, NULL), 0);
+	limited_pump(&home);
+}
+
+static void held(struct load *loads, int n)
+{
+	for (int i = 0; i < n; i++) {
+		loads[i] = LOAD(i, .held = true);
+		load_submit(&loads[i]);
+	}
+	limited_pump(&home);
+}
+
+/* -------------------------------------------------------------- worked check */
+
+static const uint64_t takes_ms[] = {2000, 1000, 3000, 1500, 500};
+static const uint64_t starts_ms[] = {0, 0, 0, 1000, 2000};
+static const uint64_t ends_ms[] = {2000, 1000, 3000, 2500, 2500};
+
+static void check_worked_example(struct load *loads)
+{
+	for (int i = 0; i < 5; i++) {
+		expect_settled(&loads[i], TW_JOB_SUCCEEDED, 0);
+		expect_eq(loads[i].starts, 1);
+		expect_eq(loads[i].started_ns[0] / MS, starts_ms[i]);
+		expect_eq(loads[i].done_ns / MS, ends_ms[i]);
+		expect_eq(loads[i].result.id, i + 1);
+		expect_eq(loads[i].result.queued_ns / MS, starts_ms[i]);
+		expect_eq(loads[i].result.run_ns / MS, takes_ms[i]);
+	}
+}
+
+static void submit_worked_example(struct load *loads)
+{
+	for (int i = 0; i < 5; i++) {
+		loads[i] = LOAD(i + 1, .takes_ns = takes_ms[i] * MS);
+		load_submit(&loads[i]);
+	}
+}
+
+Test(limiter, worked_example_to_the_millisecond)
+{
+	struct load loads[5];
+	open_started(3);
+	submit_worked_example(loads);
+	limited_advance(&home, 4000 * MS);
+	check_worked_example(loads);
+	expect_eq(limited_stats(&home).run_mean_ns, 1600 * MS);
+	expect_eq(limited_stats(&home).queue_mean_ns, 600 * MS);
+	close_all();
+}
+
+/* Each start is the next turn of the driver, a tick later: ticks of 50 us. */
+Test(limiter, worked_example_with_jobs_on_the_driving_thread)
+{
+	struct load loads[5];
+	struct tw_service_config fine = rig_config();
+	struct tw_limiter_config config = limited_config(3);
+	home = (struct limited){.starts = 0};
+	fine.tick_ns = 50000;
+	rig_open(&home.rig, &fine);
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	submit_worked_example(loads);
+	rig_advance(&home.rig, 4000 * MS);
+	check_worked_example(loads);
+	expect_eq(tw_limiter_destroy(home.limiter), 0);
+	rig_close(&home.rig);
+}
+
+/* --------------------------------------------------------------- basic rules */
+
+Test(limiter, runs_at_most_as_many_as_its_limit)
+{
+	struct load loads[5];
+	open_started(2);
+	held(loads, 5);
+	expect_started_in_order(&home, 2, (int[]){0, 1});
+	expect_eq(limited_stats(&home).running, 2);
+	expect_eq(limited_stats(&home).pending, 3);
+	complete(&loads[1], 0);
+	expect_started_in_order(&home, 3, (int[]){0, 1, 2});
+	complete(&loads[0], 0);
+	complete(&loads[2], 0);
+	expect_eq(home.starts, 5);
+	complete(&loads[3], 0);
+	complete(&loads[4], 0);
+	expect_eq(limited_stats(&home).succeeded, 5);
+	close_all();
+}
+
+Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
+{
+	struct load load = LOAD(1), failing = LOAD(2, .answer = -EIO);
+	open_started(1);
+	load_submit(&load);
+	load_submit(&failing);
+	expect_eq(load.starts, 0);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.result.value, &load);
+	expect_eq(load.result.attempts, 1);
+	expect_eq(load.releases, 1);
+	expect_settled(&failing, TW_JOB_FAILED, -EIO);
+	expect_eq(failing.result.id, 2);
+	close_all();
+}
+
+Test(limiter, a_failing_job_stops_nobody_and_its_permit_comes_back)
+{
+	struct load loads[4];
+	open_started(1);
+	for (int i = 0; i < 4; i++) {
+		loads[i] = LOAD(i, .answer = i % 2 ? 0 : -EIO);
+		load_submit(&loads[i]);
+	}
+	limited_pump(&home);
+	expect_eq(limited_stats(&home).failed, 2);
+	expect_eq(limited_stats(&home).succeeded, 2);
+	expect_eq(limited_stats(&home).running, 0);
+	close_all();
+}
+
+static int odd_answer(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	return *(int *)arg;
+}
+
+static struct tw_job_result seen;
+
+static void note_result(void *arg, const struct tw_job_result *result)
+{
+	(void)arg;
+	seen = *result;
+}
+
+Test(limiter, undefined_result_fails_with_EINVAL_and_gives_the_permit_back)
+{
+	int odd[] = {TW_JOB_PENDING, 2, 1000, -4096, INT32_MIN, INT32_MAX};
+	open_started(1);
+	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
+		struct tw_job_task task = {.size = sizeof(task), .fn = odd_answer, .arg = &odd[i], .done = note_result};
+		for (int async = i == 0 ? 0 : 1; async >= 0; async--) {
+			task.flags = async ? TW_JOB_ASYNC : 0;
+			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+			limited_pump(&home);
+			expect_eq(seen.status, TW_JOB_FAILED);
+			expect_eq(seen.error, -EINVAL);
+			expect_eq(limited_stats(&home).running, 0);
+		}
+	}
+	close_all();
+}
+
+/* ------------------------------------------------------------------ complete */
+
+Test(limiter, completed_once_and_a_second_time_refused_and_counted)
+{
+	struct load loads[2];
+	open_started(2);
+	held(loads, 2);
+	complete(&loads[0], -EIO);
+	expect_settled(&loads[0], TW_JOB_FAILED, -EIO);
+	expect_eq(tw_job_complete(home.limiter, loads[0].job, 0, NULL), -EALREADY);
+	expect_eq(tw_job_complete(home.limiter, loads[0].attempt, 0, NULL), -EALREADY);
+	expect_eq(limited_stats(&home).refused_completions, 2);
+	expect_eq(loads[0].dones, 1);
+	complete(&loads[1], 0);
+	expect_eq(loads[1].dones, 1);
+	close_all();
+}
+
+static int complete_inside(void *arg, struct tw_job_run *run)
+{
+	int *answers = arg;
+	answers[0] = tw_job_complete(run->limiter, run->job, 0, arg);
+	answers[1] = tw_job_complete(run->limiter, run->job, -EIO, NULL);
+	return answers[2];
+}
+
+Test(limiter, completed_before_its_function_returns)
+{
+	int answers[3] = {7, 7, TW_JOB_PENDING};
+	struct tw_job_task task = {
+	    .size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result, .flags = TW_JOB_ASYNC};
+	open_started(1);
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	limited_pump(&home);
+	expect_eq(answers[0], 0);
+	expect_eq(answers[1], -EALREADY);
+	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(seen.value, answers);
+	answers[2] = -EIO; /* a result besides the completion is a second one */
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	limited_pump(&home);
+	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(limited_stats(&home).refused_completions, 3);
+	close_all();
+}
+
+Test(limiter, asynchronous_job_may_end_by_returning)
+{
+	int answer = -ECONNREFUSED;
+	struct tw_job_task task = {
+	    .size = sizeof(task), .fn = odd_answer, .arg = &answer, .done = note_result, .flags = TW_JOB_ASYNC};
+	open_started(1);
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	limited_pump(&home);
+	expect_eq(seen.status, TW_JOB_FAILED);
+	expect_eq(seen.error, -ECONNREFUSED);
+	close_all();
+}
+
+Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
+{
+	int answers[3] = {7, 7, 0};
+	struct tw_job_task task = {.size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result};
+	open_started(1);
+	tw_job job;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), 0);
+	expect_eq(tw_job_complete(home.limiter, job, 0, NULL), -EINVAL); /* while it waits */
+	limited_pump(&home);
+	expect_eq(answers[0], -EINVAL); /* and while it runs */
+	expect_eq(answers[1], -EINVAL);
+	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(limited_stats(&home).refused_completions, 3);
+	close_all();
+}
+
+Test(limiter, completing_one_that_waits_is_refused)
+{
+	struct load loads[2];
+	open_started(1);
+	held(loads, 2);
+	expect_eq(tw_job_complete(home.limiter, loads[1].job, 0, NULL), -EALREADY);
+	expect_eq(tw_job_complete(home.limiter, loads[0].job, 1, NULL), -EINVAL);
+	expect_eq(tw_job_complete(home.limiter, loads[0].job, -4096, NULL), -EINVAL);
+	expect_eq(tw_job_complete(home.limiter, (tw_job){0}, 0, NULL), -EALREADY);
+	expect_eq(limited_stats(&home).refused_completions, 2);
+	expect_eq(limited_stats(&home).running, 1);
+	complete(&loads[0], 0);
+	complete(&loads[1], 0);
+	close_all();
+}
+
+/* ----------------------------------------------------- start, pause and stop */
+
+Test(limiter, nothing_runs_until_start_and_a_second_start_is_harmless)
+{
+	struct load load = LOAD(1);
+	open_with(1);
+	load_submit(&load);
+	limited_advance(&home, 10 * MS);
+	expect_eq(load.starts, 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	close_all();
+}
+
+Test(limiter, pause_lets_the_running_finish_and_starts_none)
+{
+	struct load loads[3];
+	open_started(1);
+	held(loads, 3);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	complete(&loads[0], 0);
+	limited_advance(&home, 5 * MS);
+	expect_eq(loads[0].dones, 1);
+	expect_eq(home.starts, 1);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0); /* no resume */
+	limited_pump(&home);
+	expect_eq(home.starts, 1);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(home.starts, 2);
+	complete(&loads[1], 0);
+	complete(&loads[2], 0);
+	close_all();
+}
+
+Test(limiter, pause_holds_back_what_the_executor_was_given_already)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	load_submit(&load);
+	expect_eq(queue_executor_waiting(&home.queue), 1);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	close_all();
+}
+
+Test(limiter, stop_drops_the_line_waits_for_the_running_and_starts_anew_later)
+{
+	struct load loads[4];
+	open_started(1);
+	held(loads, 3);
+	expect_eq(tw_limiter_stop(home.limiter, 0), -ETIMEDOUT); /* one runs */
+	expect_settled(&loads[1], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[2], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_eq(loads[1].releases, 1);
+	expect_eq(limited_stats(&home).dropped, 2);
+	expect_eq(loads[0].dones, 0);
+	loads[3] = LOAD(3);
+	load_submit(&loads[3]); /* waits for the next start */
+	complete(&loads[0], 0);
+	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_settled(&loads[3], TW_JOB_DROPPED, -ESHUTDOWN);
+	loads[3] = LOAD(3);
+	load_submit(&loads[3]);
+	limited_advance(&home, 5 * MS);
+	expect_eq(loads[3].starts, 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	limited_pump(&home);
+	expect_settled(&loads[3], TW_JOB_SUCCEEDED, 0);
+	close_all();
+}
+
+Test(limiter, permit_for_an_empty_line_goes_back_at_once)
+{
+	struct load load = LOAD(1), next = LOAD(2);
+	open_started(1);
+	load_submit(&load);
+	expect_eq(queue_executor_waiting(&home.queue), 1);
+	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
+	limited_pump(&home); /* finds nobody */
+	expect_eq(limited_stats(&home).running, 0);
+	load_submit(&next);
+	limited_pump(&home);
+	expect_settled(&next, TW_JOB_SUCCEEDED, 0);
+	close_all();
+}
+
+/* --------------------------------------------------------------------- limit */
+
+Test(limiter, growth_starts_jobs_and_shrinking_is_a_debt)
+{
+	struct load loads[6];
+	open_started(1);
+	held(loads, 6);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 4), 0);
+	limited_pump(&home);
+	expect_started_in_order(&home, 4, (int[]){0, 1, 2, 3});
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
+	expect_eq(limited_stats(&home).debt, 2);
+	complete(&loads[0], 0);
+	complete(&loads[1], 0);
+	expect_eq(home.starts, 4);
+	expect_eq(limited_stats(&home).debt, 0);
+	complete(&loads[2], 0);
+	expect_eq(home.starts, 5);
+	complete(&loads[3], 0);
+	complete(&loads[4], 0);
+	complete(&loads[5], 0);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 0), -EINVAL);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, (1u << 30) + 1), -EINVAL);
+	expect_eq(limited_stats(&home).max_concurrency, 2);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ priority */
+
+static void submit_with_priority(struct load *load, int number, int priority)
+{
+	*load = LOAD(number);
+	struct tw_job_task task = load_task(load);
+	task.priority = priority;
+	load_submit_task(load, &task);
+}
+
+Test(limiter, highest_priority_first_and_in_turn_within)
+{
+	struct load loads[7];
+	static const int priorities[] = {0, 5, 0, -3, 5, 32767, -32768};
+	open_with(1);
+	for (int i = 0; i < 7; i++)
+		submit_with_priority(&loads[i], i, priorities[i]);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	limited_pump(&home);
+	expect_started_in_order(&home, 7, (int[]){5, 1, 4, 0, 2, 3, 6});
+	close_all();
+}
+
+Test(limiter, aging_lets_low_priority_overtake_newcomers)
+{
+	struct load loads[3];
+	struct tw_limiter_config config = limited_config(1);
+	config.aging_ns = 10 * MS;
+	limited_open(&home, &config);
+	submit_with_priority(&loads[0], 0, 0);
+	limited_advance(&home, 25 * MS);
+	submit_with_priority(&loads[1], 1, 2); /* that of 0 is 2.5 by now */
+	submit_with_priority(&loads[2], 2, 3);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	limited_pump(&home);
+	expect_started_in_order(&home, 3, (int[]){2, 0, 1});
+	close_all();
+}
+
+/* ---------------------------------------------------------------------- idle */
+
+static int idle_order[8];
+static unsigned idles;
+static size_t idle_n;
+static struct tw_job_result idle_results[8];
+
+static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
+{
+	idle_order[idles++] = *(int *)arg;
+	idle_n = n;
+	for (size_t i = 0; i < n && i < 8; i++)
+		idle_results[i] = results[i];
+}
+
+Test(limiter, idle_listeners_are_told_once_each_in_order)
+{
+	struct load loads[2];
+	int numbers[] = {0, 1, 2, 3};
+	open_started(1);
+	held(loads, 2);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[i]), 0);
+	complete(&loads[0], 0);
+	expect_eq(idles, 0);
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
+	complete(&loads[1], -EIO);
+	expect_eq(idles, 3);
+	for (int i = 0; i < 3; i++)
+		expect_eq(idle_order[i], i);
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &numbers[3]), 0); /* at once */
+	expect_eq(idles, 4);
+	held(loads, 1);
+	complete(&loads[0], 0);
+	expect_eq(idles, 4);
+	close_all();
+}
+
+Test(limiter, stop_tells_idle_listeners)
+{
+	struct load loads[2];
+	int number = 7;
+	open_started(1);
+	held(loads, 2);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
+	tw_limiter_stop(home.limiter, 0);
+	expect_eq(idles, 0);
+	complete(&loads[0], 0);
+	expect_eq(idles, 1);
+	close_all();
+}
+
+Test(limiter, results_are_collected_in_the_order_of_settling)
+{
+	struct load loads[3];
+	int number = 1;
+	struct tw_limiter_config config = limited_config(3);
+	config.flags = TW_LIMITER_COLLECT;
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, on_idle, &number), 0); /* idle already: nothing collected */
+	expect_eq(idles, 1);
+	expect_eq(idle_n, 0);
+	held(loads, 3);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
+	complete(&loads[2], 0);
+	complete(&loads[0], -EIO);
+	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_RUNNING);
+	complete(&loads[1], -ECANCELED);
+	expect_eq(idles, 2);
+	expect_eq(idle_n, 3);
+	expect_eq(idle_results[0].id, 3);
+	expect_eq(idle_results[1].id, 1);
+	expect_eq(idle_results[1].error, -EIO);
+	expect_eq(idle_results[2].id, 2);
+	expect_eq(idle_results[2].status, TW_JOB_CANCELLED);
+	idle_n = 0;
+	expect_eq(tw_limiter_start(home.limiter, on_idle, &number), 0); /* a second start gets them too */
+	expect_eq(idle_n, 3);
+	expect_eq(idle_results[0].id, 3);
+	held(loads, 1);
+	complete(&loads[0], 0);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
+	expect_eq(idle_n, 1); /* a new collection */
+	expect_eq(idle_results[0].id, 4);
+	close_all();
+}

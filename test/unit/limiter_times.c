@@ -1,0 +1,445 @@
+/* The limiter's times: retries, timeouts, cancels, the rate. On a clock moved by hand. */
+#include <errno.h>
+
+#include "test/support/limited.h"
+
+static struct limited home;
+
+static void open_started(uint32_t max_concurrency)
+{
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static void close_all(void)
+{
+	limited_close(&home);
+}
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void complete(struct load *load, int error)
+{
+	expect_eq(tw_job_complete(home.limiter, load->job, error, NULL), 0);
+	limited_pump(&home);
+}
+
+static void submit_with_retry(struct load *load, struct tw_retry retry)
+{
+	struct tw_job_task task = load_task(load);
+	task.retry = retry;
+	load_submit_task(load, &task);
+}
+
+/* ------------------------------------------------------------------- retries */
+
+Test(limiter_times, retried_after_delays_that_grow_to_a_cap)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 5);
+	open_started(1);
+	submit_with_retry(&load,
+			  (struct tw_retry){.count = 5, .delay_ns = 10 * MS, .factor_x100 = 200, .cap_ns = 50 * MS});
+	limited_advance(&home, 300 * MS);
+	static const uint64_t starts_ms[] = {0, 10, 30, 70, 120, 170};
+	expect_eq(load.starts, 6);
+	for (int i = 0; i < 6; i++)
+		expect_eq(load.started_ns[i], starts_ms[i] * MS);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.result.attempts, 6);
+	expect_eq(limited_stats(&home).retried, 5);
+	expect_eq(limited_stats(&home).succeeded, 1);
+	close_all();
+}
+
+Test(limiter_times, fails_with_its_last_error_when_no_retries_are_left)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 2, .delay_ns = 5 * MS});
+	limited_advance(&home, 50 * MS);
+	expect_eq(load.starts, 3);
+	expect_eq(load.started_ns[2], 10 * MS); /* factor 1 by default */
+	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_eq(load.releases, 1);
+	close_all();
+}
+
+Test(limiter_times, no_permit_is_held_while_waiting_for_a_retry)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 1), other = LOAD(2, .takes_ns = 5 * MS);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
+	load_submit(&other);
+	limited_pump(&home);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_RETRYING);
+	expect_eq(limited_stats(&home).retrying, 1);
+	expect_eq(other.started_ns[0], 0);
+	expect_eq(other.starts, 1);
+	limited_advance(&home, 10 * MS);
+	expect_eq(other.dones, 1);
+	expect_eq(limited_stats(&home).running, 0);
+	expect_eq(limited_stats(&home).pending, 1);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.started_ns[1], 20 * MS);
+	close_all();
+}
+
+Test(limiter_times, jitter_is_drawn_once_for_each_attempt_from_the_seed)
+{
+	uint64_t starts[2][5];
+	for (int round = 0; round < 2; round++) {
+		struct load load = LOAD(1, .answer = -EIO);
+		open_started(1);
+		submit_with_retry(&load, (struct tw_retry){.count = 4, .delay_ns = 10 * MS, .jitter_ns = 40 * MS});
+		limited_advance(&home, 400 * MS);
+		expect_eq(load.starts, 5);
+		for (int i = 0; i < 5; i++)
+			starts[round][i] = load.started_ns[i];
+		close_all();
+	}
+	uint64_t delays[4];
+	for (int i = 0; i < 4; i++) {
+		expect_eq(starts[0][i + 1], starts[1][i + 1]); /* the same seed */
+		delays[i] = starts[0][i + 1] - starts[0][i];
+		expect_ge(delays[i], 10 * MS);
+		expect_le(delays[i], 51 * MS); /* rounded up to a tick */
+	}
+	cr_assert(delays[0] != delays[1] || delays[1] != delays[2], "each attempt draws its own");
+}
+
+Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 100, .delay_ns = 10 * MS, .deadline_ns = 35 * MS});
+	limited_advance(&home, 100 * MS);
+	expect_eq(load.starts, 4); /* 0, 10, 20, 30 */
+	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_eq(load.done_ns, 30 * MS);
+	close_all();
+}
+
+Test(limiter_times, completion_of_an_attempt_of_before_does_not_end_the_next)
+{
+	struct load load = LOAD(1, .held = true);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = MS});
+	limited_pump(&home);
+	tw_job first = load.attempt;
+	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), 0);
+	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* it waits */
+	limited_advance(&home, 2 * MS);
+	expect_eq(load.starts, 2);
+	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* the next one runs */
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(limited_stats(&home).refused_completions, 2);
+	close_all();
+}
+
+Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
+{
+	struct load load = LOAD(1, .answer = -EIO), running = LOAD(2, .held = true);
+	open_started(2);
+	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
+	submit_with_retry(&running, (struct tw_retry){.count = 9, .delay_ns = 20 * MS});
+	limited_pump(&home);
+	tw_limiter_stop(home.limiter, 0);
+	expect_settled(&load, TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_eq(load.result.attempts, 1);
+	complete(&running, -EIO);
+	expect_settled(&running, TW_JOB_FAILED, -EIO);
+	limited_advance(&home, 50 * MS);
+	expect_eq(load.starts, 1);
+	close_all();
+}
+
+Test(limiter_times, pause_holds_back_retries)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 5 * MS});
+	limited_pump(&home);
+	tw_limiter_pause(home.limiter);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.starts, 1);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+	tw_limiter_resume(home.limiter);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.result.queued_ns, 15 * MS);
+	close_all();
+}
+
+/* ------------------------------------------------------------------- cancel */
+
+Test(limiter_times, cancelled_in_line_settles_at_once)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2);
+	open_started(1);
+	load_submit(&first);
+	load_submit(&second);
+	limited_pump(&home);
+	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_IN_LINE);
+	expect_eq(tw_job_cancel(home.limiter, second.job), TW_CANCELLED);
+	expect_settled(&second, TW_JOB_CANCELLED, -ECANCELED);
+	expect_eq(second.releases, 1);
+	expect_eq(second.stops, 0);
+	expect_eq(tw_job_cancel(home.limiter, second.job), TW_GONE);
+	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_GONE);
+	complete(&first, 0);
+	expect_eq(second.starts, 0);
+	close_all();
+}
+
+Test(limiter_times, cancelled_while_waiting_for_a_retry_settles_at_once)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	submit_with_retry(&load, (struct tw_retry){.count = 3, .delay_ns = 5 * MS});
+	limited_pump(&home);
+	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
+	expect_settled(&load, TW_JOB_CANCELLED, -ECANCELED);
+	expect_eq(load.result.attempts, 1);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.starts, 1);
+	close_all();
+}
+
+Test(limiter_times, running_one_is_told_and_settles_when_it_ends)
+{
+	struct load obeys = LOAD(1, .held = true), insists = LOAD(2, .held = true);
+	open_started(2);
+	submit_with_retry(&obeys, (struct tw_retry){.count = 3});
+	load_submit(&insists);
+	limited_pump(&home);
+	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), false);
+	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
+	expect_eq(obeys.stops, 1);
+	expect_eq(obeys.why, TW_JOB_CANCELLED);
+	expect_eq(obeys.dones, 0);
+	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), true);
+	expect_eq(tw_job_is_cancelled(home.limiter, obeys.attempt), true);
+	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
+	expect_eq(obeys.stops, 1); /* once */
+	complete(&obeys, -EINTR);
+	expect_settled(&obeys, TW_JOB_CANCELLED, -EINTR); /* and not tried again */
+	expect_eq(tw_job_cancel(home.limiter, insists.job), TW_RUNNING);
+	complete(&insists, 0);
+	expect_settled(&insists, TW_JOB_SUCCEEDED, 0);
+	expect_eq(limited_stats(&home).cancelled, 1);
+	close_all();
+}
+
+static tw_job ending;
+
+static void complete_in_stop(void *arg, tw_job job, enum tw_job_status why)
+{
+	struct load *load = arg;
+	(void)job;
+	load->stops++;
+	load->why = why;
+	tw_job_complete(home.limiter, ending, -EINTR, NULL);
+	load->fails = load->dones; /* 0: done comes after this has returned */
+}
+
+Test(limiter_times, attempt_that_ends_inside_of_its_stop_settles_after_it)
+{
+	struct load load = LOAD(1, .held = true, .fails = 7);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.stop = complete_in_stop;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	ending = load.attempt;
+	expect_eq(tw_job_cancel(home.limiter, load.job), TW_RUNNING);
+	expect_eq(load.stops, 1);
+	expect_eq(load.fails, 0);
+	expect_settled(&load, TW_JOB_CANCELLED, -EINTR);
+	expect_eq(load.releases, 1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ timeouts */
+
+Test(limiter_times, timed_out_in_line_settles_at_once)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2);
+	open_started(1);
+	load_submit(&first);
+	limited_pump(&home);
+	struct tw_job_task task = load_task(&second);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&second, &task);
+	limited_advance(&home, 9 * MS);
+	expect_eq(second.dones, 0);
+	limited_advance(&home, 1 * MS);
+	expect_settled(&second, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(second.done_ns, 10 * MS);
+	expect_eq(second.releases, 1);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	complete(&first, 0);
+	expect_eq(second.starts, 0);
+	close_all();
+}
+
+Test(limiter_times, queue_timeout_does_not_count_the_run)
+{
+	struct load load = LOAD(1, .takes_ns = 50 * MS);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	limited_advance(&home, 100 * MS);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.stops, 0);
+	close_all();
+}
+
+Test(limiter_times, attempt_past_its_time_settles_at_once_and_keeps_its_permit_to_its_end)
+{
+	struct load slow = LOAD(1, .held = true), next = LOAD(2);
+	open_started(1);
+	struct tw_job_task task = load_task(&slow);
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&slow, &task);
+	load_submit(&next);
+	limited_advance(&home, 10 * MS);
+	expect_settled(&slow, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(slow.done_ns, 10 * MS);
+	expect_eq(slow.result.run_ns, 10 * MS);
+	expect_eq(slow.stops, 1);
+	expect_eq(slow.why, TW_JOB_TIMED_OUT);
+	expect_eq(slow.releases, 0); /* it still runs */
+	expect_eq(tw_job_state(home.limiter, slow.job), TW_JOB_SETTLED);
+	expect_eq(tw_job_cancel(home.limiter, slow.job), TW_GONE);
+	expect_eq(tw_job_is_cancelled(home.limiter, slow.attempt), true);
+	limited_advance(&home, 10 * MS);
+	expect_eq(next.starts, 0);
+	expect_eq(limited_stats(&home).running, 1);
+	expect_eq(limited_stats(&home).late, 1);
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
+	expect_eq(tw_job_complete(home.limiter, slow.attempt, 0, NULL), TW_JOB_LATE);
+	expect_eq(slow.releases, 1);
+	expect_eq(tw_job_complete(home.limiter, slow.attempt, 0, NULL), -EALREADY);
+	limited_pump(&home);
+	expect_eq(next.dones, 1);
+	expect_eq(slow.dones, 1);
+	close_all();
+}
+
+Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
+{
+	struct load load = LOAD(1, .held = true);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.attempt_timeout_ns = 10 * MS;
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
+	load_submit_task(&load, &task);
+	limited_advance(&home, 12 * MS);
+	expect_eq(load.stops, 1);
+	expect_eq(load.dones, 0);
+	expect_eq(load.starts, 1);
+	complete(&load, 0); /* too late, whatever it says */
+	limited_advance(&home, 5 * MS);
+	expect_eq(load.starts, 2);
+	expect_eq(load.started_ns[1], 17 * MS);
+	limited_advance(&home, 10 * MS);
+	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(load.stops, 2);
+	expect_eq(load.done_ns, 27 * MS);
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
+	close_all();
+}
+
+Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
+{
+	struct load running = LOAD(1, .held = true), waiting = LOAD(2), retrying = LOAD(3, .answer = -EIO);
+	open_started(2);
+	struct load *loads[] = {&retrying, &running, &waiting};
+	struct load filler = LOAD(4, .held = true);
+	for (int i = 0; i < 3; i++) {
+		struct tw_job_task task = load_task(loads[i]);
+		task.timeout_ns = 10 * MS;
+		if (i == 0)
+			task.retry = (struct tw_retry){.count = 9, .delay_ns = 8 * MS};
+		load_submit_task(loads[i], &task);
+		if (i == 1)
+			load_submit(&filler);
+		limited_pump(&home);
+	}
+	expect_eq(retrying.starts, 1);
+	expect_eq(running.starts, 1);
+	expect_eq(waiting.starts, 0);
+	limited_advance(&home, 9 * MS); /* the retry is in line */
+	expect_eq(retrying.dones + running.dones + waiting.dones, 0);
+	limited_advance(&home, 1 * MS);
+	for (int i = 0; i < 3; i++) {
+		expect_settled(loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_eq(loads[i]->done_ns, 10 * MS);
+	}
+	expect_eq(tw_job_complete(home.limiter, running.attempt, 0, NULL), TW_JOB_LATE);
+	complete(&filler, 0);
+	close_all();
+}
+
+Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.timeout_ns = 10 * MS;
+	task.retry = (struct tw_retry){.count = 9, .delay_ns = 20 * MS};
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	close_all();
+}
+
+/* ---------------------------------------------------------------------- rate */
+
+Test(limiter_times, at_most_so_many_starts_in_any_interval)
+{
+	struct load loads[8];
+	struct tw_limiter_config config = limited_config(100);
+	config.rate_starts = 3;
+	config.rate_interval_ns = 10 * MS;
+	limited_open(&home, &config);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	for (int i = 0; i < 2; i++) {
+		loads[i] = LOAD(i);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 4 * MS);
+	for (int i = 2; i < 8; i++) {
+		loads[i] = LOAD(i);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 50 * MS);
+	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20};
+	for (int i = 0; i < 8; i++) {
+		expect_eq(loads[i].starts, 1);
+		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
+	}
+	close_all();
+}
+
+Test(limiter_times, rate_and_limit_hold_together)
+{
+	struct load loads[4];
+	struct tw_limiter_config config = limited_config(1);
+	config.rate_starts = 2;
+	config.rate_interval_ns = 10 * MS;
+	limited_open(&home, &config);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	for (int i = 0; i < 4; i++) {
+		loads[i] = LOAD(i, .takes_ns = 2 * MS);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 50 * MS);
+	static const uint64_t starts_ms[] = {0, 2, 10, 12};
+	for (int i = 0; i < 4; i++)
+		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
+	close_all();
+}

@@ -1,0 +1,313 @@
+/* The manual executor: order, bounds, who runs what, teardown, forks. */
+#include "tickwheel/manual.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "test/support/child.h"
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+#include "wheel/work.h"
+
+TestSuite(manual_executor, .timeout = 30);
+
+static tw_manual *manual;
+static struct rig rig;
+static int told;
+
+static void tell(void *arg)
+{
+	told += *(int *)arg;
+}
+
+static void open_with(struct tw_manual_config cfg, enum tw_on_refused on_refused)
+{
+	static int one = 1;
+	cfg.size = sizeof cfg;
+	cfg.notify = tell;
+	cfg.notify_arg = &one;
+	expect_eq(tw_manual_create(&manual, &cfg), 0);
+	struct tw_service_config config = rig_config();
+	config.executor = tw_manual_executor(manual);
+	config.on_refused = on_refused;
+	rig_open(&rig, &config);
+}
+
+static void open_usual(void)
+{
+	open_with((struct tw_manual_config){0}, TW_REFUSED_RETRY);
+}
+
+static void close_all(void)
+{
+	while (tw_manual_pump(manual, TW_NO_LIMIT) > 0) {
+	}
+	rig_close(&rig);
+	expect_eq(tw_manual_destroy(manual), 0);
+}
+
+static void schedule_all(struct probe *probes, int count)
+{
+	for (int i = 0; i < count; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], MS);
+	}
+}
+
+Test(manual_executor, runs_what_is_due_when_it_is_pumped_in_order)
+{
+	enum { MANY = 300 };
+	static struct probe probes[MANY];
+	open_usual();
+	schedule_all(probes, MANY);
+	rig_advance(&rig, MS);
+	expect_eq(rig.ran, 0);
+	expect_eq(tw_manual_waiting(manual), MANY);
+	expect_eq(tw_manual_pump(manual, 100), 100);
+	expect_eq(rig.ran, 100);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), MANY - 100);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 0);
+	expect_eq(rig.ran, MANY);
+	expect_ids_ascend(&rig);
+	close_all();
+}
+
+Test(manual_executor, tells_once_when_something_comes_into_the_empty_queue)
+{
+	static struct probe probes[200];
+	open_usual();
+	schedule_all(probes, 200); /* several hand-overs */
+	rig_advance(&rig, MS);
+	expect_eq(told, 1);
+	expect_eq(tw_manual_pump(manual, 199), 199);
+	struct probe late = PROBE(&rig, 1000);
+	probe_schedule(&late, MS);
+	rig_advance(&rig, MS);
+	expect_eq(told, 1);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 2);
+	probe_schedule(&late, MS);
+	rig_advance(&rig, MS);
+	expect_eq(told, 2);
+	close_all();
+}
+
+Test(manual_executor, cancelled_while_it_waits_does_not_run)
+{
+	open_usual();
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, MS);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(rig.ran, 0);
+	close_all();
+}
+
+Test(manual_executor, full_is_a_refusal_that_is_offered_again)
+{
+	open_with((struct tw_manual_config){.queue = 1}, TW_REFUSED_RETRY);
+	static struct probe probes[150]; /* three hand-overs */
+	schedule_all(probes, 150);
+	rig_advance(&rig, MS);
+	size_t first = tw_manual_waiting(manual);
+	expect_lt(first, 150);
+	expect_gt(stats_of(rig.service).refused, 0);
+	for (int i = 0; i < 10; i++) {
+		tw_manual_pump(manual, TW_NO_LIMIT);
+		rig_advance(&rig, MS);
+	}
+	expect_eq(rig.ran, 150);
+	expect_ids_ascend(&rig);
+	close_all();
+}
+
+Test(manual_executor, full_is_answered_by_the_services_policy)
+{
+	open_with((struct tw_manual_config){.queue = 1}, TW_REFUSED_INLINE);
+	static struct probe probes[150];
+	schedule_all(probes, 150);
+	rig_advance(&rig, MS);
+	expect_eq(rig.ran + tw_manual_waiting(manual), 150);
+	expect_gt(rig.ran, 0);
+	close_all();
+}
+
+static void pump_inside(struct probe *probe)
+{
+	probe->answer = (int)tw_manual_pump(manual, 1);
+}
+
+Test(manual_executor, callback_may_pump)
+{
+	open_usual();
+	struct probe outer = PROBE(&rig, 1), inner = PROBE(&rig, 2);
+	outer.act = pump_inside;
+	probe_schedule(&outer, MS);
+	probe_schedule(&inner, MS);
+	rig_advance(&rig, MS);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(outer.answer, 1);
+	expect_eq(rig.ran, 2);
+	close_all();
+}
+
+/* ----------------------------------------------------------------------- work */
+
+static struct tw__work work;
+static int work_runs;
+
+static void run_work(struct tw__work *w)
+{
+	if (++work_runs < 3)
+		tw__work_submit(w);
+}
+
+Test(manual_executor, pump_ends_though_work_submits_itself_again)
+{
+	open_usual();
+	expect_eq(tw__service_hold(rig.service), 0);
+	tw__work_init(&work, rig.service, tw_manual_executor(manual), run_work);
+	tw__work_submit(&work);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(work_runs, 2);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 0);
+	expect_eq(told, 3);
+	tw__service_let_go(rig.service);
+	close_all();
+}
+
+/* -------------------------------------------------------------------- threads */
+
+enum { THREADS = 4, TIMERS = 20000 };
+static atomic_int ran_once[TIMERS];
+static atomic_int left;
+
+static void mark(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+	atomic_fetch_sub(&left, 1);
+}
+
+static void *pump_until_done(void *arg)
+{
+	(void)arg;
+	while (atomic_load(&left) > 0)
+		tw_manual_pump(manual, 7);
+	return NULL;
+}
+
+Test(manual_executor, several_threads_may_pump_each_run_comes_once)
+{
+	open_usual();
+	pthread_t threads[THREADS];
+	atomic_store(&left, TIMERS);
+	for (int i = 0; i < TIMERS; i++)
+		expect_eq(tw_schedule(rig.service, MS, mark, &ran_once[i], NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		expect_eq(pthread_create(&threads[i], NULL, pump_until_done, NULL), 0);
+	rig_advance(&rig, MS);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < TIMERS; i++)
+		expect_eq(atomic_load(&ran_once[i]), 1);
+	close_all();
+}
+
+/* ------------------------------------------------------------------ teardown */
+
+Test(manual_executor, destroy_is_refused_while_something_waits)
+{
+	open_usual();
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, MS);
+	expect_eq(tw_manual_destroy(manual), -EBUSY);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(rig.ran, 1);
+	close_all();
+}
+
+Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
+{
+	open_usual();
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_released(&probe, MS);
+	rig_advance(&rig, MS);
+	const struct tw_close_options options = {
+	    .size = sizeof options, .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	expect_eq(tw_service_close_with(rig.service, &options), 0);
+	expect_released(&probe, TW_FATE_DROPPED);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(rig.ran, 0);
+	close_all();
+}
+
+Test(manual_executor, bad_input_is_refused)
+{
+	tw_manual *none = NULL;
+	struct tw_manual_config cfg = {.size = sizeof cfg, .queue = (1 << 24) + 1};
+	expect_eq(tw_manual_create(NULL, NULL), -EINVAL);
+	expect_eq(tw_manual_create(&none, &cfg), -EINVAL);
+	cfg.queue = 1;
+	cfg.reserved = 1;
+	expect_eq(tw_manual_create(&none, &cfg), -EINVAL);
+	cfg.reserved = 0;
+	cfg.size = 0;
+	expect_eq(tw_manual_create(&none, &cfg), -EINVAL);
+	struct {
+		struct tw_manual_config known;
+		uint64_t more;
+	} newer = {.known = {.size = sizeof newer}, .more = 1};
+	expect_eq(tw_manual_create(&none, &newer.known), -E2BIG);
+	cr_assert_null(none);
+	cr_assert_null(tw_manual_executor(NULL));
+	expect_eq(tw_manual_pump(NULL, 1), -EINVAL);
+	expect_eq(tw_manual_waiting(NULL), 0);
+	expect_eq(tw_manual_destroy(NULL), 0);
+	struct tw_manual_config older = {.size = offsetof(struct tw_manual_config, notify), .notify = tell};
+	expect_eq(tw_manual_create(&none, &older), 0);
+	expect_eq(tw_manual_destroy(none), 0);
+}
+
+Test(manual_executor, no_memory_leaves_nothing_behind)
+{
+	tw_manual *none = NULL;
+	long before = faults_outstanding();
+	for (long nth = 0;; nth++) {
+		faults_arm(nth, false);
+		int r = tw_manual_create(&none, NULL);
+		if (!faults_disarm()) {
+			expect_eq(r, 0);
+			break;
+		}
+		expect_eq(r, -ENOMEM);
+		expect_eq(faults_outstanding(), before);
+	}
+	expect_eq(tw_manual_destroy(none), 0);
+	expect_eq(faults_outstanding(), before);
+}
+
+/* ----------------------------------------------------------------------- fork */
+
+static void check_in_child(void *arg)
+{
+	(void)arg;
+	child_eq(tw_manual_pump(manual, TW_NO_LIMIT), -EPERM);
+	child_eq(tw_manual_waiting(manual), 0);
+	child_eq(tw_manual_destroy(manual), 0);
+}
+
+Test(manual_executor, forked_child_is_refused_and_the_parent_untouched)
+{
+	open_usual();
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, MS);
+	expect_in_child(check_in_child, NULL);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(rig.ran, 1);
+	close_all();
+}

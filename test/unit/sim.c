@@ -1,0 +1,411 @@
+/* The simulation: what a seed repeats, what another one changes, what none may change. */
+#include "tickwheel/sim.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "test/support/rig.h"
+#include "test/support/seeds.h"
+#include "wheel/work.h"
+
+TestSuite(sim, .timeout = 60);
+
+enum { MANY = 400 };
+
+/* What ran, in order. */
+static struct {
+	tw_sim *sim;
+	int ids[MANY], workers[MANY];
+	uint64_t at_ns[MANY];
+	int ran;
+} log_;
+
+static void log_run(void *arg)
+{
+	if (log_.ran < MANY) {
+		log_.ids[log_.ran] = (int)(intptr_t)arg;
+		log_.workers[log_.ran] = tw_sim_worker(log_.sim);
+		log_.at_ns[log_.ran] = tw_sim_now(log_.sim);
+	}
+	log_.ran++;
+}
+
+static void *id(int number)
+{
+	return (void *)(intptr_t)number;
+}
+
+static void open_config(struct tw_sim_config cfg)
+{
+	memset(&log_, 0, sizeof log_);
+	cfg.size = sizeof cfg;
+	expect_eq(tw_sim_create(&log_.sim, &cfg), 0);
+}
+
+static void open_sim(uint64_t seed, uint32_t workers)
+{
+	open_config((struct tw_sim_config){.seed = seed, .workers = workers});
+}
+
+static void close_sim(void)
+{
+	expect_sound(tw_sim_service(log_.sim));
+	expect_eq(tw_sim_destroy(log_.sim), 0);
+}
+
+static void schedule_ids(int count, uint64_t delay_ns)
+{
+	for (int i = 0; i < count; i++)
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), delay_ns, log_run, id(i), NULL), 0);
+}
+
+/* ----------------------------------------------------------------------- time */
+
+Test(sim, virtual_year_passes_and_each_run_sees_the_clock_at_its_deadline)
+{
+	open_sim(1, 2);
+	for (int day = 1; day <= 365; day++)
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)day * DAY, log_run, id(day), NULL), 0);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 365);
+	for (int day = 1; day <= 365; day++) {
+		expect_eq(log_.ids[day - 1], day);
+		expect_eq(log_.at_ns[day - 1], (uint64_t)day * DAY);
+	}
+	close_sim();
+}
+
+Test(sim, runs_up_to_an_instant_that_included_and_stands_there)
+{
+	open_config((struct tw_sim_config){.start_ns = 5 * SECOND});
+	schedule_ids(1, 10 * MS);
+	expect_eq(tw_sim_run_for(log_.sim, 10 * MS - 1), 0);
+	expect_eq(log_.ran, 0);
+	expect_eq(tw_sim_now(log_.sim), 5 * SECOND + 10 * MS - 1);
+	expect_eq(tw_sim_run_until(log_.sim, 5 * SECOND + 10 * MS), 0);
+	expect_eq(log_.ran, 1);
+	expect_eq(tw_sim_now(log_.sim), 5 * SECOND + 10 * MS);
+	expect_eq(tw_sim_run_until(log_.sim, 5 * SECOND), -ERANGE);
+	close_sim();
+}
+
+Test(sim, idle_comes_when_nothing_is_left_and_an_endless_series_runs_into_the_limit)
+{
+	open_sim(1, 2);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(tw_sim_step(log_.sim), 0);
+	expect_eq(tw_sim_now(log_.sim), 0);
+	struct tw_period period = rate_of(MS, MS, 0);
+	tw_timer series;
+	expect_eq(tw_schedule_every(tw_sim_service(log_.sim), &period, log_run, NULL, &series), 0);
+	expect_eq(tw_sim_run_until_idle(log_.sim, 100 * MS), -ETIMEDOUT);
+	expect_eq(log_.ran, 100);
+	expect_eq(tw_sim_now(log_.sim), 100 * MS);
+	expect_eq(tw_cancel(tw_sim_service(log_.sim), series), TW_CANCELLED);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 100);
+	close_sim();
+}
+
+Test(sim, steps_one_by_one_make_the_same_trace_as_a_run)
+{
+	open_sim(7, 3);
+	schedule_ids(100, 10 * MS);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	uint64_t trace = tw_sim_trace(log_.sim);
+	close_sim();
+	open_sim(7, 3);
+	schedule_ids(100, 10 * MS);
+	while (tw_sim_step(log_.sim) == 1) {
+	}
+	expect_eq(log_.ran, 100);
+	expect_eq(tw_sim_trace(log_.sim), trace);
+	close_sim();
+	open_sim(7, 3);
+	schedule_ids(100, 10 * MS);
+	for (int i = 0; i < 200; i++)
+		expect_eq(tw_sim_run_for(log_.sim, MS / 7), 0);
+	expect_eq(tw_sim_trace(log_.sim), trace);
+	close_sim();
+}
+
+/* ---------------------------------------------------------------------- order */
+
+Test(sim, one_worker_runs_in_the_order_of_handing_over)
+{
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		open_sim(seed, 1);
+		schedule_ids(200, 10 * MS);
+		expect_eq(tw_sim_run_for(log_.sim, 10 * MS), 0);
+		expect_eq(log_.ran, 200);
+		for (int i = 0; i < 200; i++)
+			expect_eq(log_.ids[i], i);
+		close_sim();
+	}
+}
+
+/* How far a run was overtaken is not bounded, but who holds none up cannot be: at most workers - 1 wait while others go on. */
+static void expect_possible_for(int workers, int count)
+{
+	bool ran[MANY] = {false};
+	int next = 0; /* all before it have been taken, and run but for at most workers - 1 */
+	for (int i = 0; i < count; i++) {
+		ran[log_.ids[i]] = true;
+		next = log_.ids[i] > next ? log_.ids[i] : next;
+		int held = 0;
+		for (int j = 0; j < next; j++)
+			held += !ran[j];
+		expect_lt(held, workers);
+	}
+}
+
+Test(sim, other_seeds_let_workers_overtake_each_other_as_far_as_they_can)
+{
+	enum { WORKERS = 3, COUNT = 100 };
+	int moved = 0, most_behind = 0;
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		open_sim(seed, WORKERS);
+		schedule_ids(COUNT, 10 * MS);
+		expect_eq(tw_sim_run_for(log_.sim, 10 * MS), 0);
+		expect_eq(log_.ran, COUNT);
+		expect_possible_for(WORKERS, COUNT);
+		for (int i = 0; i < COUNT; i++) {
+			moved += log_.ids[i] != i;
+			most_behind = i - log_.ids[i] > most_behind ? i - log_.ids[i] : most_behind;
+		}
+		close_sim();
+	}
+	expect_gt(moved, 0);
+	expect_gt(most_behind, 3);
+}
+
+Test(sim, all_workers_get_their_share)
+{
+	bool seen[4] = {false};
+	open_sim(3, 4);
+	schedule_ids(MANY, MS);
+	expect_eq(tw_sim_run_for(log_.sim, MS), 0);
+	for (int i = 0; i < MANY; i++)
+		seen[log_.workers[i]] = true;
+	for (int i = 0; i < 4; i++)
+		cr_assert(seen[i]);
+	expect_eq(tw_sim_worker(log_.sim), -1);
+	close_sim();
+}
+
+/* Two services on one clock, both due at the same instants. */
+static void run_two_services(uint64_t seed)
+{
+	tw_service *other;
+	open_sim(seed, 2);
+	struct tw_service_config config = {.size = sizeof config,
+					   .clock = tw_sim_clock(log_.sim),
+					   .executor = tw_sim_executor(log_.sim),
+					   .drive = TW_DRIVE_MANUAL};
+	expect_eq(tw_service_create(&other, &config), 0);
+	for (int i = 0; i < 10; i++) {
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, log_run, id(i), NULL), 0);
+		expect_eq(tw_schedule(other, MS, log_run, id(100 + i), NULL), 0);
+	}
+	expect_eq(tw_sim_destroy(log_.sim), -EBUSY);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 20);
+	expect_eq(tw_service_destroy(other), 0);
+}
+
+Test(sim, several_services_stand_on_it_and_each_comes_first_now_and_then)
+{
+	int other_first = 0;
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		run_two_services(seed);
+		other_first += log_.ids[0] >= 100;
+		close_sim();
+	}
+	expect_gt(other_first, 5);
+	expect_lt(other_first, 35);
+}
+
+/* ---------------------------------------------------------------------- traces */
+
+static void chain(void *arg)
+{
+	intptr_t left = (intptr_t)arg;
+	log_run(arg);
+	if (left > 0)
+		tw_schedule(tw_sim_service(log_.sim), tw_sim_random(log_.sim, 5 * MS), chain, id((int)left - 1), NULL);
+}
+
+static uint64_t run_chains(uint64_t seed)
+{
+	open_config((struct tw_sim_config){.seed = seed, .workers = 4, .max_late_ns = 2 * MS, .refuse_percent = 20});
+	for (int i = 0; i < 8; i++)
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, chain, id(40), NULL), 0);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 8 * 41);
+	uint64_t trace = tw_sim_trace(log_.sim);
+	close_sim();
+	return trace;
+}
+
+Test(sim, same_seed_has_the_same_trace_and_another_seed_another)
+{
+	uint64_t first = run_chains(11);
+	for (int i = 0; i < 5; i++)
+		expect_eq(run_chains(11), first);
+	expect_ne(run_chains(12), first);
+}
+
+Test(sim, note_changes_the_trace)
+{
+	open_sim(1, 1);
+	uint64_t before = tw_sim_trace(log_.sim);
+	tw_sim_note(log_.sim, 1);
+	uint64_t one = tw_sim_trace(log_.sim);
+	expect_ne(one, before);
+	close_sim();
+	open_sim(1, 1);
+	expect_eq(tw_sim_trace(log_.sim), before);
+	tw_sim_note(log_.sim, 2);
+	expect_ne(tw_sim_trace(log_.sim), one);
+	close_sim();
+}
+
+static uint64_t told[TW_SIM_NOTE + 1];
+
+static void tell(void *arg, const struct tw_sim_event *event)
+{
+	cr_assert_eq(arg, told);
+	cr_assert_eq(event->size, sizeof *event);
+	told[event->kind] += event->kind == TW_SIM_HANDED ? event->value : 1;
+}
+
+Test(sim, events_are_told_one_by_one)
+{
+	memset(told, 0, sizeof told);
+	open_config((struct tw_sim_config){.seed = 1, .on_event = tell, .event_arg = told});
+	schedule_ids(10, MS);
+	tw_timer cancelled;
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, log_run, NULL, &cancelled), 0);
+	expect_eq(tw_sim_step(log_.sim), 1);
+	expect_eq(told[TW_SIM_TURN], 1);
+	expect_eq(told[TW_SIM_HANDED], 11);
+	expect_eq(tw_cancel(tw_sim_service(log_.sim), cancelled), TW_CANCELLED);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	tw_sim_note(log_.sim, 5);
+	expect_eq(told[TW_SIM_TAKEN], 11);
+	expect_eq(told[TW_SIM_RAN], 10);
+	expect_eq(told[TW_SIM_SKIPPED], 1);
+	expect_eq(told[TW_SIM_NOTE], 1);
+	close_sim();
+}
+
+/* ---------------------------------------------------------------- slow and late */
+
+static void spend_a_second(void *arg)
+{
+	log_run(arg);
+	tw_sim_spend(log_.sim, SECOND);
+}
+
+Test(sim, slow_callback_keeps_its_worker_and_no_other)
+{
+	open_sim(5, 2);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_a_second, id(0), NULL), 0);
+	for (int i = 1; i <= 20; i++)
+		expect_eq(tw_schedule(tw_sim_service(log_.sim), (uint64_t)(1 + i) * MS, log_run, id(i), NULL), 0);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	for (int i = 1; i <= 20; i++) {
+		expect_eq(log_.at_ns[i], (uint64_t)(1 + i) * MS);
+		expect_ne(log_.workers[i], log_.workers[0]);
+	}
+	close_sim();
+	open_sim(5, 1);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_a_second, id(0), NULL), 0);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), 2 * MS, log_run, id(1), NULL), 0);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.at_ns[1], SECOND + MS);
+	close_sim();
+}
+
+Test(sim, lateness_is_drawn_up_to_its_bound_and_never_early)
+{
+	bool late = false;
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		open_config((struct tw_sim_config){.seed = seed, .max_late_ns = 3 * MS});
+		schedule_ids(50, 10 * MS);
+		expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+		for (int i = 0; i < 50; i++) {
+			expect_ge(log_.at_ns[i], 10 * MS);
+			late |= log_.at_ns[i] > 10 * MS;
+		}
+		close_sim();
+	}
+	cr_assert(late);
+}
+
+Test(sim, refused_hand_overs_come_again_by_the_services_policy)
+{
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		open_config((struct tw_sim_config){.seed = seed, .refuse_percent = 90});
+		schedule_ids(100, MS);
+		expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+		expect_eq(log_.ran, 100);
+		close_sim();
+	}
+}
+
+/* -------------------------------------------------------------- tasks and works */
+
+Test(sim, plain_tasks_run_as_a_pools_do)
+{
+	open_sim(1, 1);
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_sim_submit(log_.sim, log_run, id(i)), 0);
+	expect_eq(log_.ran, 0);
+	expect_eq(tw_sim_run_for(log_.sim, 0), 0);
+	expect_eq(log_.ran, 100);
+	for (int i = 0; i < 100; i++)
+		expect_eq(log_.ids[i], i);
+	close_sim();
+}
+
+static struct tw__work work;
+
+static void run_work(struct tw__work *w)
+{
+	log_run(id(7));
+	if (log_.ran < 3)
+		tw__work_submit(w);
+}
+
+Test(sim, works_run_and_may_submit_themselves_again)
+{
+	open_config((struct tw_sim_config){.seed = 4, .refuse_percent = 50});
+	tw_service *service = tw_sim_service(log_.sim);
+	expect_eq(tw__service_hold(service), 0);
+	tw__work_init(&work, service, tw_sim_executor(log_.sim), run_work);
+	tw__work_submit(&work);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), 0);
+	expect_eq(log_.ran, 3);
+	expect_eq(tw_sim_destroy(log_.sim), -EBUSY);
+	expect_eq(tw_sim_close(log_.sim, TW_CLOSE_DROP), -EBUSY);
+	tw__service_let_go(service);
+	close_sim();
+}
+
+static void submit_again(void *arg)
+{
+	log_.ran++;
+	tw_sim_submit(log_.sim, submit_again, arg);
+}
+
+Test(sim, what_never_ends_at_one_instant_is_given_up)
+{
+	open_config((struct tw_sim_config){.max_steps = 1000});
+	expect_eq(tw_sim_submit(log_.sim, submit_again, NULL), 0);
+	expect_eq(tw_sim_run_for(log_.sim, MS), -ELOOP);
+	expect_eq(tw_sim_run_until_idle(log_.sim, TW_FOREVER), -ELOOP);
+	expect_gt(log_.ran, 900);
+	expect_eq(tw_sim_now(log_.sim), 0);
+	close_sim(); /* the task is dropped */
+}

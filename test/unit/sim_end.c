@@ -1,0 +1,316 @@
+/* Simulations: closing, bad input, calls from inside, no memory, forks. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include "test/support/child.h"
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+
+TestSuite(sim_end, .timeout = 30);
+
+static tw_sim *sim;
+static int ran, closing, dropped;
+
+static void count(void *arg)
+{
+	(void)arg;
+	ran++;
+	closing += tw_closing();
+}
+
+static void release(void *arg, enum tw_fate fate)
+{
+	(void)arg;
+	dropped += fate == TW_FATE_DROPPED;
+}
+
+static void open_sim(void)
+{
+	ran = closing = dropped = 0;
+	expect_eq(tw_sim_create(&sim, NULL), 0);
+}
+
+static void schedule_released(uint64_t delay_ns)
+{
+	struct tw_task task = {.size = sizeof task, .fn = count, .when_ns = delay_ns, .release = release};
+	expect_eq(tw_schedule_task(tw_sim_service(sim), &task, NULL), 0);
+}
+
+/* ---------------------------------------------------------------------- close */
+
+Test(sim_end, close_drops_what_is_pending_and_what_waits)
+{
+	open_sim();
+	for (int i = 0; i < 100; i++)
+		schedule_released(MS);
+	schedule_released(HOUR);
+	expect_eq(tw_sim_step(sim), 1); /* handed over */
+	expect_eq(tw_sim_step(sim), 1); /* one is taken */
+	expect_eq(tw_sim_close(sim, TW_CLOSE_DROP), 0);
+	expect_eq(ran, 0);
+	expect_eq(dropped, 101);
+	expect_eq(tw_schedule(tw_sim_service(sim), 0, count, NULL, NULL), -ESHUTDOWN);
+	expect_eq(tw_sim_close(sim, TW_CLOSE_DROP), 0);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+Test(sim_end, close_runs_what_is_pending_on_its_workers)
+{
+	open_sim();
+	for (int i = 0; i < 300; i++)
+		schedule_released((uint64_t)i * SECOND);
+	expect_eq(tw_sim_close(sim, TW_CLOSE_RUN), 0);
+	expect_eq(ran, 300);
+	expect_eq(closing, 300);
+	expect_eq(dropped, 0);
+	expect_eq(tw_sim_now(sim), 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+Test(sim_end, destroy_drops_tasks_and_timers)
+{
+	open_sim();
+	schedule_released(MS);
+	expect_eq(tw_sim_step(sim), 1);
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_sim_submit(sim, count, NULL), 0);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_sim_step(sim), 1);
+	int before = ran;
+	expect_eq(tw_sim_destroy(sim), 0);
+	expect_eq(ran, before);
+}
+
+/* --------------------------------------------------------------------- inside */
+
+static int answers[8];
+
+static void try_all(void *arg)
+{
+	(void)arg;
+	answers[0] = tw_sim_step(sim);
+	answers[1] = tw_sim_run_for(sim, MS);
+	answers[2] = tw_sim_run_until(sim, SECOND);
+	answers[3] = tw_sim_run_until_idle(sim, TW_FOREVER);
+	answers[4] = tw_sim_close(sim, TW_CLOSE_DROP);
+	answers[5] = tw_sim_destroy(sim);
+	ran++;
+}
+
+Test(sim_end, calls_that_would_run_it_are_refused_inside)
+{
+	open_sim();
+	expect_eq(tw_schedule(tw_sim_service(sim), MS, try_all, NULL, NULL), 0);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	expect_eq(ran, 1);
+	for (int i = 0; i < 6; i++)
+		expect_eq(answers[i], -EDEADLK);
+	expect_eq(tw_sim_submit(sim, try_all, NULL), 0);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	expect_eq(ran, 2);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+/* ------------------------------------------------------------------ bad input */
+
+static void expect_refused(struct tw_sim_config cfg, int with)
+{
+	tw_sim *none = NULL;
+	cfg.size = sizeof cfg;
+	expect_eq(tw_sim_create(&none, &cfg), with);
+	cr_assert_null(none);
+}
+
+Test(sim_end, bad_knobs_are_refused)
+{
+	expect_eq(tw_sim_create(NULL, NULL), -EINVAL);
+	expect_refused((struct tw_sim_config){.workers = 1025}, -EINVAL);
+	expect_refused((struct tw_sim_config){.refuse_percent = 91}, -EINVAL);
+	expect_refused((struct tw_sim_config){.start_ns = UINT64_MAX}, -EINVAL);
+	expect_refused((struct tw_sim_config){.max_late_ns = UINT64_MAX}, -EINVAL);
+	struct {
+		struct tw_sim_config known;
+		uint64_t more;
+	} newer = {.known = {.size = sizeof newer}, .more = 1};
+	tw_sim *none = NULL;
+	expect_eq(tw_sim_create(&none, &newer.known), -E2BIG);
+	struct tw_sim_config unsized = {.seed = 1};
+	expect_eq(tw_sim_create(&none, &unsized), -EINVAL);
+	cr_assert_null(none);
+}
+
+static void expect_service_refused(struct tw_service_config config)
+{
+	config.size = sizeof config;
+	expect_refused((struct tw_sim_config){.service = &config}, -EINVAL);
+}
+
+Test(sim_end, knobs_of_the_service_that_are_the_simulations_are_refused)
+{
+	expect_service_refused((struct tw_service_config){.clock = tw_clock_monotonic()});
+	expect_service_refused((struct tw_service_config){.executor = tw_executor_inline()});
+	expect_service_refused((struct tw_service_config){.drive = TW_DRIVE_MANUAL});
+	expect_service_refused((struct tw_service_config){.workers = 1});
+	expect_service_refused((struct tw_service_config){.seed = 1});
+	expect_service_refused((struct tw_service_config){.tick_ns = 1});
+}
+
+Test(sim_end, knobs_of_the_service_are_taken)
+{
+	struct tw_service_config config = {.size = sizeof config, .tick_ns = SECOND, .max_timers = 1};
+	struct tw_sim_config cfg = {.size = sizeof cfg, .service = &config};
+	ran = 0;
+	expect_eq(tw_sim_create(&sim, &cfg), 0);
+	expect_eq(tw_schedule(tw_sim_service(sim), 1, count, NULL, NULL), 0);
+	expect_eq(tw_sim_run_for(sim, SECOND - 1), 0);
+	expect_eq(ran, 0);
+	expect_eq(tw_sim_run_for(sim, 1), 0);
+	expect_eq(ran, 1);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+Test(sim_end, bad_arguments_are_refused)
+{
+	open_sim();
+	expect_eq(tw_sim_close(NULL, TW_CLOSE_DROP), -EINVAL);
+	expect_eq(tw_sim_close(sim, TW_CLOSE_DRAIN), -EINVAL);
+	expect_eq(tw_sim_step(NULL), -EINVAL);
+	expect_eq(tw_sim_run_until(NULL, 0), -EINVAL);
+	expect_eq(tw_sim_run_until(sim, UINT64_MAX), -ERANGE);
+	expect_eq(tw_sim_run_for(NULL, 0), -EINVAL);
+	expect_eq(tw_sim_run_for(sim, UINT64_MAX), -ERANGE);
+	expect_eq(tw_sim_run_until_idle(NULL, 0), -EINVAL);
+	expect_eq(tw_sim_submit(NULL, count, NULL), -EINVAL);
+	expect_eq(tw_sim_submit(sim, NULL, NULL), -EINVAL);
+	expect_eq(tw_sim_now(NULL), 0);
+	expect_eq(tw_sim_trace(NULL), 0);
+	expect_eq(tw_sim_random(NULL, 5), 0);
+	expect_eq(tw_sim_random(sim, 0), 0);
+	expect_eq(tw_sim_worker(NULL), -1);
+	tw_sim_spend(NULL, 1);
+	tw_sim_spend(sim, 1);
+	tw_sim_note(NULL, 1);
+	cr_assert_null(tw_sim_service(NULL));
+	cr_assert_null(tw_sim_executor(NULL));
+	cr_assert_null(tw_sim_clock(NULL));
+	expect_eq(tw_sim_destroy(NULL), 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+/* --------------------------------------------------------------------- memory */
+
+Test(sim_end, no_memory_leaves_nothing_behind)
+{
+	open_sim();
+	expect_eq(tw_sim_destroy(sim), 0); /* what is made once for the thread is there */
+	long before = faults_outstanding();
+	for (long nth = 0;; nth++) {
+		faults_arm(nth, false);
+		int r = tw_sim_create(&sim, NULL);
+		if (!faults_disarm()) {
+			expect_eq(r, 0);
+			break;
+		}
+		if (r == 0) /* it could do without */
+			expect_eq(tw_sim_destroy(sim), 0);
+		else
+			expect_eq(r, -ENOMEM);
+		expect_eq(faults_outstanding(), before);
+	}
+	expect_eq(tw_sim_destroy(sim), 0);
+	expect_eq(faults_outstanding(), before);
+}
+
+Test(sim_end, run_without_memory_goes_on_when_there_is_some)
+{
+	open_sim();
+	for (int i = 0; i < 5000; i++)
+		schedule_released(MS);
+	int r;
+	long refusals = 0;
+	for (long nth = 0;; nth++) {
+		faults_arm(nth % 7, false);
+		r = tw_sim_step(sim);
+		refusals += faults_disarm();
+		cr_assert(r == 1 || r == 0 || r == -ENOMEM);
+		if (r == 0)
+			break;
+	}
+	expect_gt(refusals, 0);
+	expect_eq(ran, 5000);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+/* ----------------------------------------------------------------------- fork */
+
+static void check_in_child(void *arg)
+{
+	(void)arg;
+	child_eq(tw_sim_step(sim), -EPERM);
+	child_eq(tw_sim_run_for(sim, MS), -EPERM);
+	child_eq(tw_sim_run_until(sim, SECOND), -EPERM);
+	child_eq(tw_sim_run_until_idle(sim, SECOND), -EPERM);
+	child_eq(tw_sim_submit(sim, count, NULL), -EPERM);
+	child_eq(tw_sim_close(sim, TW_CLOSE_DROP), -EPERM);
+	tw_sim_note(sim, 1);
+	child_eq(tw_schedule(tw_sim_service(sim), 0, count, NULL, NULL), -EPERM);
+	child_eq(tw_sim_destroy(sim), 0);
+	open_sim();
+	child_eq(tw_schedule(tw_sim_service(sim), MS, count, NULL, NULL), 0);
+	child_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	child_eq(ran, 1);
+	child_eq(tw_sim_destroy(sim), 0);
+}
+
+Test(sim_end, forked_child_is_refused_and_the_parent_untouched)
+{
+	open_sim();
+	schedule_released(MS);
+	expect_eq(tw_sim_submit(sim, count, NULL), 0);
+	expect_eq(tw_sim_step(sim), 1);
+	expect_in_child(check_in_child, NULL);
+	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
+	expect_eq(ran, 2);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+static pid_t forked;
+
+static void fork_inside(void *arg)
+{
+	(void)arg;
+	forked = child_fork();
+}
+
+static void fork_in(void (*submit)(void))
+{
+	open_sim();
+	submit();
+	int r = tw_sim_run_until_idle(sim, TW_FOREVER);
+	if (forked == 0) { /* the child, in which the callback has returned */
+		child_eq(r, -EPERM);
+		child_eq(tw_sim_destroy(sim), 0);
+		_Exit(0);
+	}
+	expect_eq(r, 0);
+	expect_child_well(forked);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
+static void submit_task(void)
+{
+	expect_eq(tw_sim_submit(sim, fork_inside, NULL), 0);
+}
+
+static void submit_timer(void)
+{
+	expect_eq(tw_schedule(tw_sim_service(sim), MS, fork_inside, NULL, NULL), 0);
+}
+
+Test(sim_end, callback_may_fork)
+{
+	fork_in(submit_task);
+	fork_in(submit_timer);
+}

@@ -1,0 +1,240 @@
+/* Strands as executors: of timers that name them, of services, of other strands; before and after their end. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/strands.h"
+
+TestSuite(strand_executor, .timeout = 30);
+
+static struct strand_rig rig;
+
+static void opened(void)
+{
+	strand_rig_open(&rig);
+}
+
+static void closed(void)
+{
+	strand_rig_close(&rig);
+}
+
+/* A timer of the rig's service, its callback note_run, that names an executor. */
+static tw_timer named(struct noted *noted, uint64_t delay_ns, tw_executor *executor)
+{
+	tw_timer timer;
+	struct tw_task task = {.size = sizeof task,
+			       .fn = note_run,
+			       .arg = noted,
+			       .when_ns = delay_ns,
+			       .release = note_release,
+			       .executor = executor};
+	expect_eq(tw_schedule_task(noted->rig->rig.service, &task, &timer), 0);
+	return timer;
+}
+
+static void note_strand(struct noted *noted)
+{
+	noted->answer = tw_strand_current() == noted->rig->strand;
+}
+
+Test(strand_executor, timers_that_name_it_run_on_it_in_order, .init = opened, .fini = closed)
+{
+	struct noted timers[300];
+	for (int i = 0; i < 300; i++) {
+		timers[i] = NOTED(&rig, i);
+		timers[i].act = note_strand;
+		named(&timers[i], (uint64_t)(1 + i / 100) * MS, tw_strand_executor(rig.strand));
+	}
+	strand_rig_advance(&rig, 6 * MS);
+	expect_eq(rig.rig.ran, 300);
+	expect_ids_ascend(&rig.rig);
+	for (int i = 0; i < 300; i++) {
+		expect_eq(timers[i].answer, 1);
+		expect_eq(timers[i].fate, TW_FATE_FIRED);
+	}
+	expect_eq(strand_stats(rig.strand).runs, 300);
+}
+
+Test(strand_executor, timers_and_tasks_share_the_queue, .init = opened, .fini = closed)
+{
+	struct noted timer = NOTED(&rig, 2), before = NOTED(&rig, 1), after = NOTED(&rig, 3);
+	named(&timer, MS, tw_strand_executor(rig.strand));
+	noted_submit(&before, 0);
+	rig_advance(&rig.rig, 3 * MS); /* the timer has come to the strand */
+	queue_executor_run_next(&rig.queue);
+	noted_submit(&after, 0);
+	strand_rig_pump(&rig);
+	expect_order(&rig, 1, 2, 3);
+}
+
+Test(strand_executor, more_tickets_than_the_budget_go_to_the_back_and_are_kept, .init = opened, .fini = closed)
+{
+	struct noted timers[100];
+	for (int i = 0; i < 100; i++) {
+		timers[i] = NOTED(&rig, i);
+		named(&timers[i], MS, tw_strand_executor(rig.strand));
+	}
+	rig_advance(&rig.rig, 3 * MS);
+	queue_executor_run_next(&rig.queue);
+	expect_eq(rig.rig.ran, 64);
+	strand_rig_pump(&rig);
+	expect_eq(rig.rig.ran, 100);
+	expect_ids_ascend(&rig.rig);
+}
+
+Test(strand_executor, cancelled_timers_do_not_run, .init = opened, .fini = closed)
+{
+	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
+	tw_timer timer = named(&a, MS, tw_strand_executor(rig.strand));
+	named(&b, MS, tw_strand_executor(rig.strand));
+	rig_advance(&rig.rig, 3 * MS); /* both wait in the strand */
+	expect_eq(tw_cancel(rig.rig.service, timer), TW_CANCELLED);
+	strand_rig_pump(&rig);
+	expect_order(&rig, 2);
+}
+
+/* ------------------------------------------------------------------ after the end */
+
+Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .fini = closed)
+{
+	struct noted timers[100];
+	for (int i = 0; i < 100; i++) {
+		timers[i] = NOTED(&rig, i);
+		named(&timers[i], MS, tw_strand_executor(rig.strand));
+	}
+	rig_advance(&rig.rig, 3 * MS);
+	queue_executor_run_next(&rig.queue); /* leaves off in the middle of a batch */
+	expect_eq(rig.rig.ran, 64);
+	expect_eq(tw_strand_dispose(rig.strand), 0);
+	for (int i = 0; i < 100; i++) {
+		expect_eq(timers[i].releases, 1);
+		expect_eq(timers[i].fate, i < 64 ? TW_FATE_FIRED : TW_FATE_CANCELLED);
+	}
+	strand_rig_pump(&rig);
+	expect_eq(rig.rig.ran, 64);
+}
+
+Test(strand_executor, timers_that_come_due_later_end_as_cancelled, .init = opened, .fini = closed)
+{
+	struct noted a = NOTED(&rig, 1);
+	named(&a, 5 * MS, tw_strand_executor(rig.strand));
+	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(a.releases, 0);
+	strand_rig_advance(&rig, 8 * MS);
+	expect_eq(a.releases, 1);
+	expect_eq(a.fate, TW_FATE_CANCELLED);
+	expect_eq(a.runs, 0);
+}
+
+Test(strand_executor, timers_may_outlive_a_destroyed_strand, .init = opened, .fini = closed)
+{
+	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
+	tw_executor *executor = tw_strand_executor(rig.strand);
+	named(&a, 5 * MS, executor);
+	rig_advance(&rig.rig, MS);
+	expect_eq(tw_strand_destroy(rig.strand), 0);
+	rig.strand = NULL;
+	named(&b, 5 * MS, executor);
+	strand_rig_advance(&rig, 10 * MS);
+	expect_eq(a.fate, TW_FATE_CANCELLED);
+	expect_eq(b.fate, TW_FATE_CANCELLED);
+	expect_eq(a.releases + b.releases, 2);
+	expect_eq(rig.rig.ran, 0);
+}
+
+/* The service's executor is another: it calls the releases, in its own time. */
+Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
+{
+	struct strand_rig mine;
+	struct noted a = NOTED(&mine, 1);
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(&mine.queue);
+	cfg.executor = &mine.queue.base;
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	named(&a, MS, tw_strand_executor(mine.strand));
+	expect_eq(tw_strand_dispose(mine.strand), 0);
+	mine.queue.refuse = 1;
+	rig_advance(&mine.rig, 5 * MS);
+	expect_eq(a.releases, 0);
+	expect_eq(queue_executor_waiting(&mine.queue), 1);
+	expect_eq(queue_executor_run_next(&mine.queue), 0);
+	expect_eq(a.fate, TW_FATE_CANCELLED);
+	expect_eq(a.releases, 1);
+	strand_rig_close(&mine);
+}
+
+/* ------------------------------------------------------------------------ bases */
+
+Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = closed)
+{
+	tw_strand *upper;
+	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2), c = NOTED(&rig, 3);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
+	noted_submit(&a, 0);
+	expect_eq(tw_strand_submit(upper, 0, note_run, &b, NULL), 0);
+	noted_submit(&c, 0);
+	strand_rig_pump(&rig);
+	expect_eq(rig.rig.ran, 3);
+	expect_eq(tw_strand_submit(upper, 0, note_run, &b, NULL), 0);
+	expect_eq(tw_strand_submit(upper, 0, note_run, &b, NULL), 0);
+	expect_eq(tw_strand_dispose(rig.strand), 0); /* it is still an executor */
+	strand_rig_pump(&rig);
+	expect_eq(rig.rig.ran, 5);
+	expect_eq(tw_strand_destroy(upper), 0);
+	strand_rig_pump(&rig);
+}
+
+Test(strand_executor, a_strand_may_serve_a_whole_service, .init = opened, .fini = closed)
+{
+	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);
+	tw_service *other;
+	struct tw_service_config cfg = rig_config();
+	cfg.clock = rig.rig.clock;
+	cfg.executor = tw_strand_executor(rig.strand);
+	expect_eq(tw_service_create(&other, &cfg), 0);
+	expect_eq(tw_schedule(other, MS, note_run, &a, NULL), 0);
+	strand_rig_advance(&rig, 3 * MS);
+	expect_order(&rig, 1);
+	expect_eq(tw_schedule(other, MS, note_run, &b, NULL), 0);
+	expect_eq(tw_strand_dispose(rig.strand), 0);
+	strand_rig_advance(&rig, 3 * MS);
+	expect_order(&rig, 1);
+	expect_eq(tw_service_destroy(other), 0);
+}
+
+Test(strand_executor, the_driver_runs_a_strand_on_the_inline_executor)
+{
+	struct strand_rig mine;
+	struct noted a = NOTED(&mine, 1), b = NOTED(&mine, 2);
+	queue_executor_open(&mine.queue);
+	rig_open(&mine.rig, NULL);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	noted_submit(&b, 2 * MS);
+	noted_submit(&a, 0);
+	expect_eq(mine.rig.ran, 0);
+	rig_advance(&mine.rig, 5 * MS);
+	expect_order(&mine, 1, 2);
+	strand_rig_close(&mine);
+}
+
+/* A refused hand-over comes a tick later; a refused timer is not lost where the service drops what is refused. */
+Test(strand_executor, refusals_lose_nothing)
+{
+	struct strand_rig mine;
+	struct noted a = NOTED(&mine, 1), b = NOTED(&mine, 2);
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(&mine.queue);
+	cfg.executor = &mine.queue.base;
+	cfg.on_refused = TW_REFUSED_DROP;
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	noted_submit(&b, 4 * MS);
+	mine.queue.refuse = 2;
+	noted_submit(&a, 0);
+	strand_rig_advance(&mine, 2 * MS + 1);
+	mine.queue.refuse = 3;
+	strand_rig_advance(&mine, 10 * MS);
+	expect_order(&mine, 1, 2);
+	strand_rig_close(&mine);
+}

@@ -1,0 +1,277 @@
+/* Strands on a pool's threads and a running clock: order, one at a time, pinning, waiting, and services that end beside them. */
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "test/support/child.h"
+#include "test/support/shot.h"
+
+TestSuite(strand_real_pool, .timeout = 60);
+
+enum { SUBMITTERS = 4, EACH = 20000 };
+
+/* What one strand's tasks write down, plain on purpose: only the strand keeps them apart. */
+struct diary {
+	tw_strand *strand;
+	long runs, disorders;
+	long last[SUBMITTERS];
+	int inside;
+	pthread_t thread;
+	long threads; /* changes of it */
+	sem_t *done;
+	long wanted;
+};
+
+struct line {
+	struct diary *diary;
+	int submitter;
+	long number;
+};
+
+static void write_line(void *arg)
+{
+	struct line *line = arg;
+	struct diary *diary = line->diary;
+	if (diary->inside++)
+		diary->disorders++;
+	if (diary->last[line->submitter] + 1 != line->number)
+		diary->disorders++;
+	diary->last[line->submitter] = line->number;
+	if (!pthread_equal(diary->thread, pthread_self()))
+		diary->threads++;
+	diary->thread = pthread_self();
+	diary->inside--;
+	if (++diary->runs == diary->wanted)
+		sem_post(diary->done);
+}
+
+struct submitter {
+	struct line *lines;
+	struct diary *diary;
+	int number;
+	pthread_t thread;
+};
+
+static void *submit_lines(void *arg)
+{
+	struct submitter *s = arg;
+	for (long i = 0; i < EACH; i++) {
+		s->lines[i] = (struct line){s->diary, s->number, i + 1};
+		if (tw_strand_submit(s->diary->strand, 0, write_line, &s->lines[i], NULL))
+			abort();
+	}
+	return NULL;
+}
+
+static void all_submit(struct diary *diary)
+{
+	struct submitter submitters[SUBMITTERS];
+	sem_t done;
+	sem_init(&done, 0, 0);
+	diary->done = &done;
+	diary->wanted = (long)SUBMITTERS * EACH;
+	for (int i = 0; i < SUBMITTERS; i++) {
+		submitters[i] = (struct submitter){calloc(EACH, sizeof(struct line)), diary, i, 0};
+		expect_eq(pthread_create(&submitters[i].thread, NULL, submit_lines, &submitters[i]), 0);
+	}
+	for (int i = 0; i < SUBMITTERS; i++)
+		pthread_join(submitters[i].thread, NULL);
+	await(&done, 1);
+	for (int i = 0; i < SUBMITTERS; i++)
+		free(submitters[i].lines);
+	sem_destroy(&done);
+	expect_eq(diary->runs, (long)SUBMITTERS * EACH);
+	expect_eq(diary->disorders, 0);
+}
+
+Test(strand_real_pool, many_threads_submit_and_all_runs_in_order_one_at_a_time)
+{
+	tw_service *service = open_service(3);
+	struct diary diary = {0};
+	expect_eq(tw_strand_create(&diary.strand, service, NULL, NULL), 0);
+	all_submit(&diary);
+	expect_eq(tw_strand_destroy(diary.strand), 0);
+	close_service(service);
+}
+
+Test(strand_real_pool, a_pinned_strand_stays_on_one_thread)
+{
+	tw_pool *pool;
+	tw_service *service = open_service(1);
+	struct tw_pool_config three = {.size = sizeof three, .workers = 3};
+	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
+	expect_eq(tw_pool_create(&pool, &three), 0);
+	for (int i = 0; i < 4; i++) {
+		struct diary diary = {0};
+		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool), &pinned), 0);
+		all_submit(&diary);
+		expect_eq(diary.threads, 1);
+		expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+		expect_eq(tw_strand_destroy(diary.strand), 0);
+	}
+	close_service(service);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* The pool is asleep in between: each submit must wake the one worker that may run it. */
+static void post(void *arg)
+{
+	sem_post(arg);
+}
+
+Test(strand_real_pool, a_sleeping_pinned_worker_is_woken)
+{
+	tw_pool *pool;
+	tw_service *service = open_service(1);
+	struct tw_pool_config three = {.size = sizeof three, .workers = 3};
+	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
+	tw_strand *strands[3];
+	sem_t done;
+	sem_init(&done, 0, 0);
+	expect_eq(tw_pool_create(&pool, &three), 0);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), &pinned), 0);
+	for (int round = 0; round < 20000; round++) {
+		expect_eq(tw_strand_submit(strands[round % 3], 0, post, &done, NULL), 0);
+		await(&done, 1);
+	}
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	close_service(service);
+	expect_eq(tw_pool_destroy(pool), 0);
+	sem_destroy(&done);
+}
+
+Test(strand_real_pool, a_task_may_submit_to_its_strand_for_long_while_others_have_their_turn)
+{
+	tw_service *service = open_service(1);
+	tw_strand *one, *other;
+	sem_t done;
+	sem_init(&done, 0, 0);
+	expect_eq(tw_strand_create(&one, service, NULL, NULL), 0);
+	expect_eq(tw_strand_create(&other, service, NULL, NULL), 0);
+	for (int i = 0; i < 1000; i++) {
+		expect_eq(tw_strand_submit(one, 0, post, &done, NULL), 0);
+		expect_eq(tw_strand_submit(other, 0, post, &done, NULL), 0);
+		expect_eq(tw_schedule(service, 0, post, &done, NULL), 0);
+	}
+	await(&done, 3000);
+	expect_eq(tw_strand_destroy(one), 0);
+	expect_eq(tw_strand_destroy(other), 0);
+	close_service(service);
+	sem_destroy(&done);
+}
+
+/* -------------------------------------------------------------------- waiting */
+
+struct gate {
+	sem_t begun, open;
+	int after; /* plain: visible after a wait */
+};
+
+static void pass_gate(void *arg)
+{
+	struct gate *gate = arg;
+	sem_post(&gate->begun);
+	await(&gate->open, 1);
+	gate->after = 1;
+}
+
+static void *open_gate(void *arg)
+{
+	sem_post(&((struct gate *)arg)->open);
+	return NULL;
+}
+
+static void gate_init(struct gate *gate)
+{
+	sem_init(&gate->begun, 0, 0);
+	sem_init(&gate->open, 0, 0);
+	gate->after = 0;
+}
+
+Test(strand_real_pool, waits_for_the_task_that_runs)
+{
+	tw_service *service = open_service(1);
+	tw_strand *strand;
+	tw_strand_task task;
+	struct gate gate;
+	pthread_t opener;
+	for (int round = 0; round < 2; round++) {
+		gate_init(&gate);
+		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+		expect_eq(tw_strand_submit(strand, 0, pass_gate, &gate, &task), 0);
+		await(&gate.begun, 1);
+		if (round == 0) {
+			expect_eq(tw_strand_cancel(strand, task), TW_RUNNING);
+			expect_eq(tw_strand_cancel_wait(strand, task, MS), TW_RUNNING);
+		} else {
+			expect_eq(tw_strand_dispose_wait(strand, MS), -ETIMEDOUT);
+		}
+		expect_eq(pthread_create(&opener, NULL, open_gate, &gate), 0);
+		if (round == 0)
+			expect_eq(tw_strand_cancel_wait(strand, task, TW_FOREVER), TW_FINISHED);
+		else
+			expect_eq(tw_strand_dispose_wait(strand, TW_FOREVER), 0);
+		expect_eq(gate.after, 1);
+		pthread_join(opener, NULL);
+		expect_eq(tw_strand_destroy(strand), 0);
+	}
+	close_service(service);
+}
+
+Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
+{
+	for (int round = 0; round < 300; round++) {
+		tw_service *service = open_service(2);
+		tw_strand *strand;
+		sem_t done;
+		sem_init(&done, 0, 0);
+		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+		for (int i = 0; i < 5; i++)
+			expect_eq(tw_strand_submit(strand, (uint64_t)(i % 2) * MS, post, &done, NULL), 0);
+		if (round % 2)
+			await(&done, 5);
+		expect_eq(tw_strand_destroy(strand), 0);
+		expect_eq(tw_service_destroy(service), 0);
+		sem_destroy(&done);
+	}
+}
+
+/* Delayed tasks on the running clock: not early, in order of their delays. */
+struct due {
+	tw_service *service;
+	uint64_t at_ns;
+	int early;
+	sem_t *done;
+};
+
+static void check_due(void *arg)
+{
+	struct due *due = arg;
+	due->early = tw_now(due->service) < due->at_ns;
+	sem_post(due->done);
+}
+
+Test(strand_real_pool, delayed_tasks_are_never_early)
+{
+	tw_service *service = open_service(2);
+	tw_strand *strand;
+	static struct due dues[500];
+	uint64_t seed = 3;
+	sem_t done;
+	sem_init(&done, 0, 0);
+	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	for (int i = 0; i < 500; i++) {
+		uint64_t delay_ns = random_below(&seed, 100 * MS);
+		dues[i] = (struct due){service, tw_now(service) + delay_ns, 0, &done};
+		expect_eq(tw_strand_submit(strand, delay_ns, check_due, &dues[i], NULL), 0);
+	}
+	await(&done, 500);
+	for (int i = 0; i < 500; i++)
+		expect_eq(dues[i].early, 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	close_service(service);
+	sem_destroy(&done);
+}

@@ -1,0 +1,42 @@
+/*
+ * Static probes for tracers (USDT): bpftrace, perf, SystemTap and gdb see them as tickwheel:NAME. Each is one nop until a tracer
+ * arms it; its arguments are what the code has at hand there, so nothing is computed for it. Built in where the compiler finds
+ * sys/sdt.h (Debian: systemtap-sdt-dev) unless PROBES=0 is given to make; otherwise there is nothing, not even the nop.
+ *
+ *   probe      arguments                                                  on
+ *   arm        service, slot, generation, deadline_ns                     the scheduling thread: published
+ *   arm_batch  service, n, earliest deadline_ns                           likewise, for tw_schedule_batch
+ *   cancel     service, slot, generation, enum tw_outcome                 the calling thread: tw_cancel, tw_cancel_wait before it waits
+ *   reset      service, slot, generation, deadline_ns, result             the calling thread
+ *   file       service, slot, generation, tick                            the driver: from a lane into the wheel
+ *   handover   service, batch, n, tick                                    the driver: about to be offered to an executor
+ *   run        service, slot, generation, fn, late_ns                     a worker: about to call fn; late_ns: since its tick was due
+ *   done       service, slot, generation, run_ns                          likewise: fn has returned
+ *
+ * A timer is told by slot and generation together, as tw_dump lists it. docs/tracing.md has recipes.
+ */
+#ifndef TW_WHEEL_PROBES_H
+#define TW_WHEEL_PROBES_H
+
+#ifdef TW_PROBES
+#include <sys/sdt.h>
+#define TW_PROBE3(name, a, b, c) DTRACE_PROBE3(tickwheel, name, a, b, c)
+#define TW_PROBE4(name, a, b, c, d) DTRACE_PROBE4(tickwheel, name, a, b, c, d)
+#define TW_PROBE5(name, a, b, c, d, e) DTRACE_PROBE5(tickwheel, name, a, b, c, d, e)
+#else
+/* Named, never evaluated. */
+#define TW_PROBE3(name, a, b, c) TW_PROBE5(name, a, b, c, 0, 0)
+#define TW_PROBE4(name, a, b, c, d) TW_PROBE5(name, a, b, c, d, 0)
+#define TW_PROBE5(name, a, b, c, d, e) \
+	do {                           \
+		if (0) {               \
+			(void)(a);     \
+			(void)(b);     \
+			(void)(c);     \
+			(void)(d);     \
+			(void)(e);     \
+		}                      \
+	} while (0)
+#endif
+
+#endif
