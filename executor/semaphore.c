@@ -42,6 +42,7 @@
 #include "executor/base.h"
 #include "executor/nodes.h"
 #include "mpsc/futex.h"
+#include "wheel/context.h"
 
 #define HELD_ONE UINT64_C(1)
 #define COUNT_MASK UINT64_C(0x7fffffff)
@@ -66,6 +67,7 @@ struct function {
 	tw_semaphore *semaphore;
 	tw_fn *fn;
 	void *arg;
+	void *context;    /* of its acquire; released without the lock */
 	enum state state; /* under the lock */
 };
 
@@ -282,6 +284,8 @@ static void run(struct tw__work *work)
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
 	tw_service *service = s->service;
+	void *context = function->context;
+	struct tw__context_saved saved;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
 	if (runs)
@@ -289,11 +293,16 @@ static void run(struct tw__work *work)
 	else
 		put(s, function);
 	pthread_mutex_unlock(&s->lock);
-	if (!runs)
+	if (!runs) {
+		tw__context_release(context);
 		return;
+	}
+	tw__context_enter(context, &saved);
 	function->fn(function->arg);
+	tw__context_leave(&saved);
 	if (tw__forked(service))
 		return; /* a forked child: the lock may be held for ever */
+	tw__context_release(context);
 	pthread_mutex_lock(&s->lock);
 	put(s, function);
 	pthread_mutex_unlock(&s->lock);
@@ -313,6 +322,7 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	function->semaphore = s;
 	function->fn = fn;
 	function->arg = arg;
+	function->context = tw__context_capture();
 	function->waiter = (struct waiter){.is_function = true};
 	tw__work_init(&function->work, s->service, s->base.executor, run);
 	if (out)
@@ -332,11 +342,12 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	return 0;
 }
 
-/* The lock is held. *next: who gets the permit that had been handed to it. */
-static int cancel(tw_semaphore *s, struct function *function, struct waiter **next)
+/* The lock is held. *next: who gets the permit that had been handed to it. *context: to be released. */
+static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
 {
 	switch (function->state) {
 	case WAITING:
+		*context = function->context;
 		leave(s, &function->waiter);
 		s->out++; /* put takes it down */
 		put(s, function);
@@ -362,9 +373,12 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	if (!node)
 		return TW_GONE;
 	struct waiter *next = NULL;
+	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
-	int outcome = tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next) : TW_GONE;
+	bool is = tw__node_is(node, waiter.id);
+	int outcome = is ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
+	tw__context_release(context);
 	grant(s, next);
 	return outcome;
 }
