@@ -359,6 +359,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	l->random = seed_of(config->seed);
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
+	tw__rate_init(l);
 }
 
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)

@@ -215,8 +215,6 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 		r = admit_waiting(l, room_deadline(task));
 		now_ns = tw_now(l->service); /* it comes into the line now */
 	}
-	if (r)
-		l->rejected++;
 	if (!r && !(r = reserve(l))) {
 		if (out)
 			*out = handle;
@@ -226,6 +224,7 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	}
 	if (!r)
 		tw__dispatch(l, now_ns, &todo);
+	l->rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &todo);
 	if (r)
 		unmake(l, job);

@@ -141,8 +141,9 @@ struct tw_limiter {
 	/* Rate: when each token comes back, the next to take first. */
 	uint64_t *tokens;
 	uint32_t next_token;
-	bool rate_armed;
+	bool rate_armed; /* or `rate_retry` is out */
 	tw_timer rate_timer;
+	struct tw__work rate_retry; /* by way of the driver, when no timer could be had */
 
 	/* Ends. */
 	uint64_t unfinished;
@@ -208,7 +209,19 @@ void tw__limiter_call_end(struct tw__limiter_call *call);
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
 
+/*
+ * Of its timers; NULL: the service's. Where a refused hand-over would end a timer, the driver itself runs it: jobs wait for its
+ * callback, and so does destroy.
+ */
+static inline tw_executor *tw__limiter_timers_executor(const struct tw_limiter *l)
+{
+	return l->service->on_refused == TW_REFUSED_DROP ? tw_executor_inline() : NULL;
+}
+
 /* ------------------------------------------------- limiter_queue.c, under the lock */
+
+/* At birth, under no lock. */
+void tw__rate_init(struct tw_limiter *l);
 
 /* Into the line, or for another stay there. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);

@@ -68,6 +68,7 @@ void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, 
 
 /* ------------------------------------------------------------------ tokens */
 
+/* A token is back; or it is time to try for a timer again. */
 static void on_token(void *arg)
 {
 	struct tw_limiter *l = arg;
@@ -80,14 +81,30 @@ static void on_token(void *arg)
 	tw__limiter_unlock(l, &todo);
 }
 
+static void on_rate_retry(struct tw__work *work)
+{
+	on_token((char *)work - offsetof(struct tw_limiter, rate_retry));
+}
+
+void tw__rate_init(struct tw_limiter *l)
+{
+	tw__work_init(&l->rate_retry, l->service, tw_executor_inline(), on_rate_retry);
+}
+
 static void arm_rate(struct tw_limiter *l, uint64_t at_ns)
 {
-	struct tw_task task = {
-	    .size = sizeof task, .fn = on_token, .arg = l, .when_ns = at_ns, .flags = TW_TASK_AT | TW_TASK_CONTEXT};
-	if (!l->rate_armed && tw_schedule_task(l->service, &task, &l->rate_timer) == 0) {
-		l->rate_armed = true;
-		l->timers_out++;
-	}
+	struct tw_task task = {.size = sizeof task,
+			       .fn = on_token,
+			       .arg = l,
+			       .when_ns = at_ns,
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .executor = tw__limiter_timers_executor(l)};
+	if (l->rate_armed)
+		return;
+	l->rate_armed = true;
+	l->timers_out++;
+	if (tw_schedule_task(l->service, &task, &l->rate_timer))
+		tw__work_submit_later(&l->rate_retry);
 }
 
 /* Whether so many tokens and one more are there; if not, they will be looked for when they are. */

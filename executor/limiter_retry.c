@@ -45,8 +45,12 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 	disarm(l, job);
 	if (at_ns == UINT64_MAX)
 		return 0;
-	struct tw_task task = {
-	    .size = sizeof task, .fn = on_time, .arg = job, .when_ns = at_ns, .flags = TW_TASK_AT | TW_TASK_CONTEXT};
+	struct tw_task task = {.size = sizeof task,
+			       .fn = on_time,
+			       .arg = job,
+			       .when_ns = at_ns,
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .executor = tw__limiter_timers_executor(l)};
 	int r = tw_schedule_task(l->service, &task, &job->options->timer);
 	if (r)
 		return r;

@@ -202,6 +202,7 @@ static int submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_stran
 		return r;
 	struct tw__task_node *task = (struct tw__task_node *)node;
 	fill(task, spec);
+	task->context = tw__context_capture();
 	r = set_instant(service, task, spec);
 	if (!r) {
 		tw__tiny_lock(&strand->lock);
@@ -211,6 +212,7 @@ static int submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_stran
 		tw__tiny_unlock(&strand->lock);
 	}
 	if (tw_unlikely(r)) {
+		tw__context_release(task->context);
 		tw_store_relaxed(&task->strand, NULL);
 		tw__node_put(nodes, node);
 	}

@@ -49,6 +49,7 @@
 #include "mpsc/futex.h"
 #include "mpsc/tiny_lock.h"
 #include "tickwheel/strand.h"
+#include "wheel/context.h"
 
 enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
 
@@ -81,6 +82,7 @@ struct tw__task_node {
 	_Atomic(tw_strand *) strand; /* NULL: it has ended. Read under the lock of a strand that may be another one */
 	tw_fn *fn;
 	void *arg;
+	void *context; /* of its submit (wheel/context.h) */
 	tw_release_fn *release;
 	uint64_t due_ns;    /* nominal */
 	uint64_t period_ns; /* 0: runs once */
@@ -199,7 +201,7 @@ static inline bool tw__strand_ring(tw_strand *strand)
 /* strand_run.c. Moves the mail and what is due to the queue. */
 void tw__strand_gather(tw_strand *strand);
 
-/* Ends a task that nobody else will: calls its release, with the lock given up for it. False: that was in what is now a forked child. */
+/* Ends a task that nobody else will: calls its release, and gives its context back, with the lock given up for it. False: that was in what is now a forked child. */
 bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
 
 /* strand_time.c. Puts a task into the heap and sets the timer. 0, -ENOMEM, -EAGAIN: nothing changed. */

@@ -91,21 +91,31 @@ static tw__link take(tw_strand *strand)
 
 /* -------------------------------------------------------------------- endings */
 
+static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+{
+	struct tw__strand_run run = {strand, task, true, tw__strand_runs};
+	struct tw__context_saved saved;
+	tw__strand_runs = &run;
+	tw__context_enter(task->context, &saved);
+	task->release(task->arg, fate);
+	tw__context_leave(&saved);
+	tw__strand_runs = run.outer;
+}
+
 bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	tw_service *service = tw__strand_service(strand);
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
-	if (task->release) {
-		struct tw__strand_run run = {strand, task, true, tw__strand_runs};
+	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context))) {
 		task->state = TW__TASK_SETTLING;
 		strand->settling++;
 		tw__tiny_unlock(&strand->lock);
-		tw__strand_runs = &run;
-		task->release(task->arg, fate);
-		tw__strand_runs = run.outer;
+		if (task->release)
+			call_release(strand, task, fate);
 		if (tw__forked(service))
 			return false;
+		tw__context_release(task->context);
 		tw__tiny_lock(&strand->lock);
 		strand->settling--;
 		task->state = TW__TASK_QUEUED;
@@ -124,10 +134,13 @@ bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 
 static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
+	struct tw__context_saved saved;
 	task->state = TW__TASK_RUNNING;
 	strand->running = run->task = task;
 	tw__tiny_unlock(&strand->lock);
+	tw__context_enter(task->context, &saved);
 	task->fn(task->arg);
+	tw__context_leave(&saved);
 	if (tw__forked(tw__strand_service(strand)))
 		return false;
 	tw__tiny_lock(&strand->lock);

@@ -23,19 +23,20 @@ static void on_timer(void *arg)
 
 /*
  * Where a refused hand-over would end the timer, the driver itself runs it: it must come. Elsewhere a side record, and sorting out by
- * executors, are not worth it.
+ * executors, are not worth it. Tasks have contexts of their own: the timer carries none.
  */
 static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
 {
 	tw_service *service = tw__strand_service(strand);
-	if (tw_likely(service->on_refused != TW_REFUSED_DROP))
+	bool drops = service->on_refused == TW_REFUSED_DROP;
+	if (tw_likely(!drops && !tw__context_is_on()))
 		return tw_schedule_at(service, due_ns, on_timer, strand, out);
 	struct tw_task task = {.size = sizeof task,
 			       .fn = on_timer,
 			       .arg = strand,
 			       .when_ns = due_ns,
-			       .flags = TW_TASK_AT,
-			       .executor = tw_executor_inline()};
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .executor = drops ? tw_executor_inline() : NULL};
 	return tw_schedule_task(service, &task, out);
 }
 

@@ -140,11 +140,10 @@ struct tw_job_task {
 	uint64_t wait_ns;
 
 	/*
-	 * At most TW_MAX_DELAY_NS; 0: none. A job that is past one of them settles at once as timed out; if it is running, its
-	 * permit comes
-	 * back when the attempt really ends, and what that returns is not looked at. An attempt past attempt_timeout_ns while
-	 * retries are left does not settle the job:
-	 * it is told to stop, and when it has ended, whatever it returns, the retry follows.
+	 * At most TW_MAX_DELAY_NS; 0: none. A job that is past one of them settles at once as timed out; if it is running, its permit comes
+	 * back when the attempt really ends, and what that returns is not looked at. An attempt past attempt_timeout_ns while retries are left does not settle the job:
+	 * it is told to stop, and when it has ended, whatever it returns, the retry follows. Where the service has no room for a timer after the
+	 * submit (max_timers, memory), a timeout is not kept, and a retry is not waited for.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */

@@ -12,6 +12,8 @@
  * their executor. What one task has written, the next one sees. A strand keeps its thread for up to 64 runs while it has work, then goes to the
  * back of its executor's queue.
  *
+ * The context of the call that submits goes with the task, its release too (context.h).
+ *
  * Delays begin at the call, on the service's clock; a task never runs early, and as late as a timer would (G1, G2), plus a dispatch.
  *
  * Threads. Any thread may call anything beside anything, on the same task too, also from the strand's own tasks; but destroy: no other call

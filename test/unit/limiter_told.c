@@ -276,3 +276,70 @@ Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
 	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
 	limited_close(&home);
 }
+
+/* -------------------------------------------------------------------- timers */
+
+/* A service whose executor refuses, and which then drops timers: those of a limiter come all the same. */
+Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
+{
+	struct load loads[3] = {LOAD(1), LOAD(2, .answer = -EIO, .fails = 1), LOAD(3)};
+	struct queue_executor refusing;
+	struct tw_service_config service = rig_config();
+	struct tw_limiter_config config = limited_config(3);
+	queue_executor_open(&refusing);
+	queue_executor_open(&home.queue);
+	refusing.refuse = SIZE_MAX;
+	refusing.refuse_with = EAGAIN;
+	service.executor = &refusing.base;
+	service.on_refused = TW_REFUSED_DROP;
+	rig_open(&home.rig, &service);
+	config.executor = &home.queue.base;
+	config.rate_starts = 2;
+	config.rate_interval_ns = 10 * MS;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		struct tw_job_task task = load_task(&loads[i]);
+		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
+		load_submit_task(&loads[i], &task);
+	}
+	limited_advance(&home, 30 * MS);
+	for (int i = 0; i < 3; i++)
+		expect_settled(&loads[i], TW_JOB_SUCCEEDED, 0);
+	limited_close(&home);
+	queue_executor_close(&refusing);
+}
+
+/* The service has no room for a timer: the driver's next ticks try again. */
+Test(limiter_told, tokens_come_back_though_no_timer_could_be_had)
+{
+	struct load loads[2] = {LOAD(1), LOAD(2)};
+	struct tw_service_config small = rig_config();
+	struct tw_limiter_config config = limited_config(1);
+	tw_timer timers[300];
+	int taken = 0;
+	queue_executor_open(&home.queue);
+	small.max_timers = 1;
+	rig_open(&home.rig, &small);
+	while (taken < 300 && tw_schedule(home.rig.service, HOUR, submit_later, NULL, &timers[taken]) == 0)
+		taken++;
+	config.executor = &home.queue.base;
+	config.rate_starts = 1;
+	config.rate_interval_ns = 10 * MS;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		load_submit(&loads[i]);
+	limited_advance(&home, 8 * MS);
+	expect_eq(loads[1].starts, 0);
+	limited_advance(&home, 4 * MS);
+	expect_settled(&loads[1], TW_JOB_SUCCEEDED, 0);
+	struct tw_job_task task = load_task(&loads[0]);
+	task.timeout_ns = MS;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(limited_stats(&home).rejected, 1);
+	while (taken > 0)
+		expect_eq(tw_cancel(home.rig.service, timers[--taken]), TW_CANCELLED);
+	rig_advance(&home.rig, 20 * MS);
+	limited_close(&home);
+}

@@ -107,7 +107,7 @@ Test(strand, delays_run_in_the_order_of_their_instants, .init = opened, .fini = 
 	expect_le(b.ran_at_ns, RIG_START_NS + 22 * MS);
 }
 
-/* Two immediate ones and one after 500 ms: in order, on one thread. */
+/* Two immediate ones and one after 500 ms: in order, on one thread. With contexts: strand_context.c. */
 Test(strand, the_worked_check_without_context, .init = opened, .fini = closed)
 {
 	struct noted one = NOTED(&rig, 1), two = NOTED(&rig, 2), three = NOTED(&rig, 3);
