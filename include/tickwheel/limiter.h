@@ -272,8 +272,8 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct
 
 /*
  * Frees it. NULL is allowed. -EBUSY: jobs have not settled or attempts not ended, threads wait, or hand-overs to the executor, which
- * is given a second to get through with them, are still out: where the caller drives the executor, drive it and try again; nothing changed. -EDEADLK: called from one of its own jobs or
- * callbacks. Kept results are forgotten.
+ * is given a second to get through with them, are still out (where the caller drives the executor: drive it, and try again); nothing
+ * changed. -EDEADLK: called from one of its own jobs or callbacks. Kept results are forgotten.
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
