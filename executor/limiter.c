@@ -24,21 +24,34 @@ static struct tw__listener *next_listener(struct tw_limiter *l)
 	return first;
 }
 
-/* All that wait for the next idle are told of this one. */
+/* All that wait for the next idle are told of this one, and get its results. */
 static void move_listeners(struct tw_limiter *l)
 {
 	if (!l->listeners)
 		return;
+	for (struct tw__listener *listener = l->listeners; listener && l->results; listener = listener->next) {
+		listener->results = l->results;
+		l->results->refs++;
+	}
 	*l->due_end = l->listeners;
 	l->due_end = l->listeners_end;
 	l->listeners = NULL;
 	l->listeners_end = &l->listeners;
 }
 
+void tw__idle_reached(struct tw_limiter *l)
+{
+	l->idles++;
+	if (l->results)
+		l->results->delivered = true;
+	move_listeners(l);
+}
+
 /* False: in a forked child, without the lock. */
-static bool tell_one(struct tw_limiter *l, struct tw__listener *listener, struct tw__results *results)
+static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
 {
 	struct tw__limiter_call call;
+	struct tw__results *results = listener->results;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
@@ -47,6 +60,7 @@ static bool tell_one(struct tw_limiter *l, struct tw__listener *listener, struct
 	if (tw__forked(l->service))
 		return false;
 	pthread_mutex_lock(&l->lock);
+	tw__results_put(results);
 	return true;
 }
 
@@ -65,24 +79,17 @@ static bool tell_hook(struct tw_limiter *l)
 	return true;
 }
 
-/* What was collected for the idle that is being told; a submit meanwhile begins a new collection. */
 static bool tell_due(struct tw_limiter *l)
 {
-	struct tw__results *results = l->results;
 	struct tw__listener *listener;
 	bool here = true;
-	if (results)
-		results->refs++;
 	while (here && (listener = next_listener(l)))
-		here = tell_one(l, listener, results);
-	if (here)
-		tw__results_put(results);
+		here = tell_one(l, listener);
 	return here;
 }
 
 bool tw__idle_tell(struct tw_limiter *l)
 {
-	move_listeners(l);
 	if (l->telling)
 		return true; /* whoever tells goes on with these */
 	l->telling = true;
@@ -113,8 +120,10 @@ static void add_listener(struct tw_limiter *l, struct tw__listener *listener, st
 {
 	*l->listeners_end = listener;
 	l->listeners_end = &listener->next;
-	if (l->unfinished == 0)
-		todo->idle = true;
+	if (l->unfinished != 0)
+		return;
+	move_listeners(l);
+	todo->idle = true;
 }
 
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
@@ -146,22 +155,25 @@ static bool is_at_rest(const struct tw_limiter *l)
 	return l->unfinished == l->pending && !l->telling && l->idles == l->idles_told;
 }
 
-/* The lock is held, and given up meanwhile. */
+/*
+ * An idle that comes after the call's beginning, and has been told, is enough, though it may be over. One of before is not, even if it
+ * is told only now: somebody has submitted since. The lock is held, and given up meanwhile.
+ */
 static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), uint64_t timeout_ns)
 {
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	uint64_t told = l->idles_told;
+	uint64_t before = l->unfinished == 0 && l->idles_told != l->idles ? l->idles - 1 : l->idles;
 	bool in_time = timeout_ns != 0;
 	l->quiet_waiters++;
-	while (!is(l) && l->idles_told == told && in_time) {
+	while (!is(l) && l->idles_told <= before && in_time) {
 		uint32_t seen = tw_load_relaxed(&l->quiet_bell);
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&l->quiet_bell, seen, deadline_ns);
 		pthread_mutex_lock(&l->lock);
 	}
 	l->quiet_waiters--;
-	return is(l) || l->idles_told != told ? 0 : -ETIMEDOUT;
+	return is(l) || l->idles_told > before ? 0 : -ETIMEDOUT;
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
@@ -210,6 +222,8 @@ static int set_paused(tw_limiter *l, bool paused)
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->paused = paused;
+	if (paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
+		tw__room_ring(l); /* those who wait for room are refused */
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 	return 0;

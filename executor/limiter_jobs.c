@@ -115,11 +115,11 @@ static int admit(const struct tw_limiter *l)
 	return l->pending < l->config.max_pending ? 0 : -EAGAIN;
 }
 
-/* The lock is held, and given up while it waits. */
+/* For room. The lock is held, and given up while it waits. */
 static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 {
 	int r;
-	while ((r = admit(l)) == -EAGAIN && deadline_ns) {
+	while ((r = admit(l)) == -EAGAIN) {
 		uint32_t seen = tw_load_relaxed(&l->room_bell);
 		l->room_waiters++;
 		pthread_mutex_unlock(&l->lock);
@@ -191,21 +191,30 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	return 0;
 }
 
+/* Until when the caller's thread waits for room. */
+static uint64_t room_deadline(const struct tw_job_task *task)
+{
+	uint64_t deadline_ns = task->wait_ns;
+	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_JOB_WAIT_UNTIL))
+		deadline_ns += tw_clock_now(tw_clock_monotonic());
+	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
+}
+
 static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
 {
 	struct tw__job *job;
 	struct tw__todo todo;
-	uint64_t now_ns = tw_now(l->service), deadline_ns = task->wait_ns;
-	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_JOB_WAIT_UNTIL))
-		deadline_ns += tw_clock_now(tw_clock_monotonic());
-	if (deadline_ns < task->wait_ns)
-		deadline_ns = TW_FOREVER;
+	uint64_t now_ns = tw_now(l->service);
 	int r = make(l, task, now_ns, &job);
 	if (r)
 		return r;
 	tw_job handle = {tw__node_handle(&job->node)};
 	tw__limiter_lock(l, &todo);
-	r = admit_waiting(l, deadline_ns);
+	r = admit(l);
+	if (r == -EAGAIN && task->wait_ns) {
+		r = admit_waiting(l, room_deadline(task));
+		now_ns = tw_now(l->service); /* it comes into the line now */
+	}
 	if (r)
 		l->rejected++;
 	if (!r && !(r = reserve(l))) {

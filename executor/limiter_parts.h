@@ -52,7 +52,7 @@ enum {
 	TW__JOB_FINISHED = 512,
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
-	TW__JOB_ENDED = 4096 /* the attempt's end waits for STOPPING to go */
+	TW__JOB_ENDED = 4096 /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 };
 
 /* Of a job that is more than a function: times, retries, more callbacks. */
@@ -108,6 +108,7 @@ struct tw__listener {
 	struct tw__listener *next;
 	tw_idle_fn *fn;
 	void *arg;
+	struct tw__results *results; /* due: of the idle it is told of */
 };
 
 /* Results since the last idle that was told. */
@@ -146,10 +147,11 @@ struct tw_limiter {
 	/* Ends. */
 	uint64_t unfinished;
 	uint64_t settled;
+	uint64_t between;           /* jobs that are ENDED: neither running nor pending nor settled */
 	uint64_t idles, idles_told; /* times it was idle; whose listeners have returned */
 	bool telling;               /* somebody tells those in `due` */
 	struct tw__listener *listeners, **listeners_end, *due, **due_end;
-	struct tw__results *results, *due_results;
+	struct tw__results *results;
 	_Atomic uint32_t quiet_bell, room_bell;
 	uint32_t quiet_waiters, room_waiters;
 	uint64_t timers_out;
@@ -216,6 +218,9 @@ void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, 
 void tw__pending_more(struct tw_limiter *l);
 void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo);
 
+/* Those who wait for room look again. */
+void tw__room_ring(struct tw_limiter *l);
+
 /* Sends as many runners as there are jobs, permits and tokens for. */
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo);
 
@@ -257,6 +262,9 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 
 /* Wakes those who wait for the limiter to be quiet. */
 void tw__limiter_ring(struct tw_limiter *l);
+
+/* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. limiter.c */
+void tw__idle_reached(struct tw_limiter *l);
 
 /* Tells idle listeners, with the lock given up meanwhile. False: in a forked child, without the lock. limiter.c */
 bool tw__idle_tell(struct tw_limiter *l);

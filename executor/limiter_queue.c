@@ -47,10 +47,15 @@ void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
 		l->above_low_water = false;
 		todo->low_water = true;
 	}
-	if (tw_unlikely(l->room_waiters)) {
-		tw_add_release(&l->room_bell, 1);
-		tw__futex_wake(&l->room_bell, INT32_MAX);
-	}
+	tw__room_ring(l);
+}
+
+void tw__room_ring(struct tw_limiter *l)
+{
+	if (tw_likely(!l->room_waiters))
+		return;
+	tw_add_release(&l->room_bell, 1);
+	tw__futex_wake(&l->room_bell, INT32_MAX);
 }
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
@@ -237,27 +242,34 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	return true;
 }
 
-/*
- * User's code is to be called, for any length of time: what may start meanwhile is started by another runner. False: in a forked child.
- */
-static bool tell_first(struct tw_limiter *l, uint64_t *now_ns, struct tw__todo *todo)
-{
-	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
-		return true;
-	tw__dispatch(l, *now_ns, todo);
-	tw__limiter_unlock(l, todo);
-	if (tw__forked(l->service))
-		return false;
-	*now_ns = tw_now(l->service);
-	tw__limiter_lock(l, todo);
-	return true;
-}
-
 static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 {
 	runner->next = l->free_runners;
 	l->free_runners = runner;
 	l->runners_out--;
+}
+
+/*
+ * User's code is to be called, for any length of time: what may start meanwhile is started by another runner; if there is none, by this one, which
+ * goes home to be sent anew while this thread does the telling (on the driving thread nothing else can run: there it stays). False:
+ * it has gone, or in a forked child; the lock is free.
+ */
+static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
+{
+	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
+		return true;
+	tw__dispatch(l, *now_ns, todo);
+	bool goes = may_start(l, *now_ns) && l->base.executor != tw_executor_inline();
+	if (goes) {
+		go_home(l, runner);
+		tw__dispatch(l, *now_ns, todo);
+	}
+	tw__limiter_unlock(l, todo);
+	if (goes || tw__forked(l->service))
+		return false;
+	*now_ns = tw_now(l->service);
+	tw__limiter_lock(l, todo);
+	return true;
 }
 
 /* Work in the executor's hands. */
@@ -271,7 +283,7 @@ static void run(struct tw__work *work)
 	tw__limiter_lock(l, &todo);
 	l->searching--;
 	for (int left = JOBS_IN_A_ROW; left && (job = pick(l, now_ns, &todo)); left--) {
-		if (!run_one(l, job, &now_ns, &todo) || !tell_first(l, &now_ns, &todo))
+		if (!run_one(l, job, &now_ns, &todo) || !tell_first(l, runner, &now_ns, &todo))
 			return;
 	}
 	go_home(l, runner);

@@ -61,11 +61,12 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job_options *o = job->options;
-	if (!(job->flags & TW__JOB_INSIDE))
-		return; /* its end is being dealt with */
+	if (!(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED)
+		return; /* its end is being dealt with, or its function has but to return */
 	bool wholly = o->total_until_ns <= now_ns;
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
-		job->run_ns += now_ns - job->since_ns; /* for the result; what follows is nobody's */
+		if (now_ns > job->since_ns)                    /* not so if it began after this reading of the clock */
+			job->run_ns += now_ns - job->since_ns; /* for the result; what follows is nobody's */
 		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
 	} else if (o->until_ns > now_ns) {
 		return;

@@ -116,9 +116,7 @@ static void finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *t
 {
 	job->flags |= TW__JOB_FINISHED;
 	if (--l->unfinished == 0) {
-		l->idles++;
-		if (l->results)
-			l->results->delivered = true;
+		tw__idle_reached(l);
 		todo->idle = true;
 	}
 	if (l->quiet_waiters && is_quiet(l) && !todo->idle) /* else after the listeners */
@@ -205,11 +203,23 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 
 /* ----------------------------------------------------------------- attempts */
 
+/* What follows on the attempt's end has to wait a little. */
+static void hold_up(struct tw_limiter *l, struct tw__job *job)
+{
+	job->flags |= TW__JOB_ENDED;
+	l->between++;
+}
+
+static void go_on(struct tw_limiter *l, struct tw__job *job)
+{
+	job->flags &= (uint16_t)~TW__JOB_ENDED;
+	l->between--;
+}
+
 /* The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own. */
 static void decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
 	bool overdue = job->flags & TW__JOB_OVERDUE;
-	job->flags &= (uint16_t)~TW__JOB_ENDED;
 	if (overdue)
 		job->error = -ETIMEDOUT;
 	if (job->error == 0) {
@@ -217,7 +227,7 @@ static void decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, s
 	} else if (job->flags & TW__JOB_CANCEL) {
 		tw__settle(l, job, TW_JOB_CANCELLED, job->error, todo);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
-		job->flags |= TW__JOB_ENDED;
+		hold_up(l, job);
 		tw__jobs_append(&todo->retries_end, job);
 	} else {
 		tw__settle(l, job, overdue ? TW_JOB_TIMED_OUT : TW_JOB_FAILED, job->error, todo);
@@ -241,7 +251,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	job->error = error;
 	job->value = value;
 	if (job->flags & TW__JOB_STOPPING)
-		job->flags |= TW__JOB_ENDED;
+		hold_up(l, job);
 	else
 		decide(l, job, now_ns, todo);
 }
@@ -293,10 +303,12 @@ static bool do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 	if (!call_end(l, &call))
 		return false;
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
-	if (job->state == TW_JOB_SETTLED)
+	if (job->state == TW_JOB_SETTLED) {
 		note_settled(l, job, todo);
-	else if (job->flags & TW__JOB_ENDED)
+	} else if (job->flags & TW__JOB_ENDED) {
+		go_on(l, job);
 		decide(l, job, tw_now(l->service), todo);
+	}
 	return true;
 }
 
@@ -328,13 +340,14 @@ static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 		if (!call_end(l, &call))
 			return false;
 	}
+	go_on(l, job);
 	if (job->flags & TW__JOB_CANCEL || !tw__job_may_retry(l, job, 0)) {
 		job->options->retry.count = 0;
 		decide(l, job, now_ns, todo); /* cancelled or stopped meanwhile, or it would be too late */
 		return true;
 	}
-	job->flags &= (uint16_t)~TW__JOB_ENDED;
 	tw__job_back_off(l, job, now_ns + delay_ns);
+	tw__dispatch(l, now_ns, todo); /* if no timer was to be had it is in line already */
 	return true;
 }
 

@@ -15,7 +15,7 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->running = l->running;
 	stats->late = l->late;
 	stats->debt = l->running > l->limit ? l->running - l->limit : 0;
-	stats->pending = l->pending;
+	stats->pending = l->pending + l->between;
 	stats->retrying = l->retrying;
 	stats->added = l->added;
 	stats->succeeded = l->succeeded;

@@ -31,7 +31,7 @@ check-static: deps-static ## clang-tidy and cppcheck; test/static.sh gives the e
 	$(Q)test/static.sh
 
 check-hardened: deps-build+abi ## what the shared library was built with; that it reads no environment variable
-	$(again) $B/libtickwheel.so
+	$(again) $B/libtickwheel.so $(lib)
 	$(Q)test/hardened.sh $B/libtickwheel.so $(lib)
 
 abi: deps-build+abi ## exported symbols and public structs are those of test/abi.golden

@@ -22,10 +22,15 @@
  * nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
+<<<<<<< HEAD
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks
  * are called with no lock held:
  * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback),
  * never inside submit. Jobs run on the executor only.
+=======
+ * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called with no lock held:
+ * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback), never inside submit but for the hook `added`. Jobs run on the executor only.
+>>>>>>> rev2
  * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
  * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
  *
@@ -79,7 +84,7 @@ struct tw_job_result {
 /* What an attempt sees. Valid until the function returns; an asynchronous job keeps a copy of `job`. */
 struct tw_job_run {
 	tw_limiter *limiter;
-	tw_job job; /* names this very attempt: tw_job_complete refuses it when a later one runs */
+	tw_job job; /* names this very attempt: tw_job_complete refuses it when one of the six after it runs */
 	uint64_t id;
 	uint32_t attempt; /* from 1 */
 	uint32_t reserved;
@@ -284,8 +289,13 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
 TW_API int tw_limiter_start(tw_limiter *limiter, tw_idle_fn *idle, void *idle_arg);
 
 /*
+<<<<<<< HEAD
  * Running jobs go on; once this has returned no attempt begins until tw_limiter_resume. Both are harmless if they say nothing
  * new. 0. -EINVAL: NULL.
+=======
+ * Running jobs go on, also one that has just left the line and whose function is about to be entered; once this has returned none leaves the
+ * line until tw_limiter_resume. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
+>>>>>>> rev2
  */
 TW_API int tw_limiter_pause(tw_limiter *limiter);
 TW_API int tw_limiter_resume(tw_limiter *limiter);
@@ -310,10 +320,14 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
+<<<<<<< HEAD
 /*
  * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause),
  * above 2^30.
  */
+=======
+/* Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30. -ENOMEM. */
+>>>>>>> rev2
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /* added == succeeded + failed + cancelled + timed_out + dropped + pending + running - late, in each snapshot. */
@@ -323,7 +337,7 @@ struct tw_limiter_stats {
 	uint64_t running; /* permits that are out */
 	uint64_t late;    /* of these: of jobs that have settled as timed out */
 	uint64_t debt;    /* of these: beyond max_concurrency */
-	uint64_t pending; /* in line, or waiting for a retry */
+	uint64_t pending; /* in line, waiting for a retry, or between an attempt and what follows on it */
 	uint64_t retrying;
 
 	uint64_t added;

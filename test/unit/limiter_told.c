@@ -1,0 +1,278 @@
+/* Who is told of what by the limiter, when callbacks and other threads do something in between. On a clock moved by hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "executor/limiter_parts.h"
+#include "test/support/limited.h"
+
+TestSuite(limiter_told, .timeout = 60);
+
+static struct limited home;
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void open_started(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+/* At limit 1 nobody else could start the second. */
+static struct load second;
+
+static void start_the_second(void *arg, const struct tw_job_result *result)
+{
+	struct load *first = arg;
+	(void)result;
+	limited_pump(&home);
+	first->dones++;
+	expect_eq(second.dones, 1);
+}
+
+Test(limiter_told, done_that_takes_long_keeps_no_permit)
+{
+	struct load first = LOAD(1);
+	second = LOAD(2);
+	open_started(limited_config(1));
+	struct tw_job_task task = load_task(&first);
+	task.done = start_the_second;
+	load_submit_task(&first, &task);
+	load_submit(&second);
+	limited_pump(&home);
+	expect_eq(first.dones, 1);
+	limited_close(&home);
+}
+
+/* ---------------------------------------------------------------------- idle */
+
+static unsigned idles;
+static size_t idle_n;
+static struct load later;
+
+static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)arg;
+	(void)results;
+	idles++;
+	idle_n = n;
+}
+
+static void submit_later(void *arg)
+{
+	(void)arg;
+	if (!later.job.id)
+		load_submit(&later);
+}
+
+Test(limiter_told, listeners_get_their_results_though_a_job_was_submitted_before_they_were_told)
+{
+	struct load load = LOAD(1);
+	struct tw_limiter_config config = limited_config(1);
+	config.flags = TW_LIMITER_COLLECT;
+	config.hooks.idle = submit_later; /* called before listeners */
+	later = LOAD(2, .held = true);
+	open_started(config);
+	load_submit(&load);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
+	limited_pump(&home);
+	expect_eq(idles, 1);
+	expect_eq(idle_n, 1);
+	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
+	limited_close(&home);
+}
+
+static int plain(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	return 0;
+}
+
+static void submit_and_listen(void *arg)
+{
+	if (later.job.id)
+		return;
+	submit_later(arg);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
+}
+
+Test(limiter_told, listener_of_after_a_submit_is_not_told_of_the_idle_before)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.on_low_water = submit_and_listen; /* called when all has been dropped, before idle is told */
+	later = LOAD(2, .held = true);
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, NULL), 0);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(later.starts, 0);
+	expect_eq(idles, 0); /* it has been submitted, and waits */
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	limited_pump(&home);
+	expect_eq(idles, 0);
+	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
+	expect_eq(idles, 1);
+	limited_close(&home);
+}
+
+static pthread_t waiter;
+static int waited = 1;
+
+static void *submit_and_wait(void *arg)
+{
+	(void)arg;
+	if (tw_limiter_submit(home.limiter, plain, NULL, NULL) == 0)
+		waited = tw_limiter_wait_idle(home.limiter, 50 * MS);
+	return NULL;
+}
+
+static bool somebody_waits(void)
+{
+	pthread_mutex_lock(&home.limiter->lock);
+	bool waits = home.limiter->quiet_waiters;
+	pthread_mutex_unlock(&home.limiter->lock);
+	return waits;
+}
+
+/* While it is told, a thread submits a job, which cannot run yet, and waits for the next idle. */
+static void let_another_wait(void *arg, const struct tw_job_result *results, size_t n)
+{
+	on_idle(arg, results, n);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(pthread_create(&waiter, NULL, submit_and_wait, NULL), 0);
+	while (!somebody_waits() && waited == 1)
+		sched_yield();
+}
+
+Test(limiter_told, who_waits_after_a_submit_does_not_wait_for_the_idle_before)
+{
+	struct load load = LOAD(1);
+	open_started(limited_config(1));
+	load_submit(&load);
+	expect_eq(tw_limiter_on_idle(home.limiter, let_another_wait, NULL), 0);
+	limited_pump(&home);
+	expect_eq(idles, 1);
+	expect_eq(pthread_join(waiter, NULL), 0);
+	expect_eq(waited, -ETIMEDOUT);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	limited_close(&home);
+}
+
+/* --------------------------------------------------------------------- stats */
+
+static unsigned looks;
+
+static void look(void *arg, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+{
+	struct tw_limiter_stats stats = limited_stats(&home);
+	(void)arg;
+	(void)id;
+	(void)attempt;
+	(void)delay_ns;
+	looks++;
+	expect_eq(stats.running, 0);
+	expect_eq(stats.added, stats.pending);
+}
+
+Test(limiter_told, job_between_two_attempts_is_in_the_stats)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.retried = look;
+	open_started(config);
+	struct tw_job_task task = load_task(&load);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};
+	load_submit_task(&load, &task);
+	limited_advance(&home, 3 * MS);
+	expect_eq(looks, 1);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	limited_close(&home);
+}
+
+static int complete_and_stay(void *arg, struct tw_job_run *run)
+{
+	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
+	rig_advance(&home.rig, 20 * MS);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_told, completed_attempt_is_not_timed_out_before_its_function_returns)
+{
+	struct load load = LOAD(1, .held = true);
+	open_started(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.fn = complete_and_stay;
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	cr_assert_eq(load.result.value, &load);
+	expect_eq(load.stops, 0);
+	limited_close(&home);
+}
+
+/* ---------------------------------------------------------------------- room */
+
+static int answer = 1;
+static tw_job job_of_the_waiter;
+
+static void *submit_when_there_is_room(void *arg)
+{
+	struct tw_job_task task = load_task(arg);
+	task.wait_ns = TW_FOREVER;
+	task.queue_timeout_ns = 10 * MS;
+	answer = tw_limiter_submit_task(home.limiter, &task, &job_of_the_waiter);
+	return NULL;
+}
+
+static void let_another_wait_for_room(struct load *load)
+{
+	expect_eq(pthread_create(&waiter, NULL, submit_when_there_is_room, load), 0);
+	for (bool waits = false; !waits; sched_yield()) {
+		pthread_mutex_lock(&home.limiter->lock);
+		waits = home.limiter->room_waiters;
+		pthread_mutex_unlock(&home.limiter->lock);
+	}
+}
+
+Test(limiter_told, wait_for_room_is_no_stay_in_line)
+{
+	struct load first = LOAD(1, .held = true), line = LOAD(2, .held = true), load = LOAD(3, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.max_pending = 1;
+	open_started(config);
+	load_submit(&first);
+	limited_pump(&home);
+	load_submit(&line);
+	let_another_wait_for_room(&load);
+	rig_advance(&home.rig, 50 * MS);
+	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
+	limited_pump(&home);
+	expect_eq(pthread_join(waiter, NULL), 0);
+	expect_eq(answer, 0);
+	limited_advance(&home, 5 * MS); /* its time in line is 10 ms */
+	expect_eq(load.dones, 0);
+	expect_eq(tw_job_complete(home.limiter, line.job, 0, NULL), 0);
+	limited_pump(&home);
+	expect_eq(tw_job_complete(home.limiter, job_of_the_waiter, 0, NULL), 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.result.queued_ns, 5 * MS);
+	limited_close(&home);
+}
+
+Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
+{
+	struct load line = LOAD(1), load = LOAD(2);
+	struct tw_limiter_config config = limited_config(1);
+	config.max_pending = 1;
+	config.flags = TW_LIMITER_PAUSED_REFUSES;
+	limited_open(&home, &config);
+	load_submit(&line);
+	let_another_wait_for_room(&load);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(pthread_join(waiter, NULL), 0);
+	expect_eq(answer, -EBUSY);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	limited_close(&home);
+}

@@ -1,0 +1,90 @@
+/* The context of who asks for a permit goes with the function that gets it, and is released once. */
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(semaphore_context, .timeout = 30);
+
+static struct rig rig;
+static struct queue_executor queue;
+static tw_semaphore *permits;
+static unsigned released;
+static void *seen;
+static int first, second;
+
+static void *capture(void)
+{
+	return tw_context_get();
+}
+
+static void *install(void *context)
+{
+	void *former = tw_context_get();
+	tw_context_set(context);
+	return former;
+}
+
+static void restore(void *former)
+{
+	tw_context_set(former);
+}
+
+static void release(void *context)
+{
+	released += context != NULL;
+}
+
+static void see(void *arg)
+{
+	(void)arg;
+	seen = tw_context_get();
+}
+
+static void open_with(int32_t capacity)
+{
+	const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, release};
+	expect_eq(tw_context_hooks_set(&hooks), 0);
+	rig_open(&rig, NULL);
+	queue_executor_open(&queue);
+	expect_eq(tw_semaphore_create(&permits, rig.service, &queue.base, capacity), 0);
+}
+
+static void close_all(void)
+{
+	expect_eq(tw_semaphore_destroy(permits), 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+static tw_waiter wait_under(void *context)
+{
+	tw_waiter waiter;
+	tw_context_set(context);
+	expect_eq(tw_semaphore_acquire_async(permits, see, NULL, &waiter), 0);
+	tw_context_set(&second);
+	return waiter;
+}
+
+Test(semaphore_context, goes_with_a_function_that_gets_a_permit_later)
+{
+	open_with(0);
+	wait_under(&first);
+	expect_eq(tw_semaphore_set_capacity(permits, 1), 0);
+	queue_executor_run_all(&queue);
+	cr_assert_eq(seen, &first);
+	cr_assert_eq(tw_context_get(), &second);
+	expect_eq(released, 1);
+	close_all();
+}
+
+Test(semaphore_context, is_released_when_the_function_is_cancelled_in_line_or_on_its_way)
+{
+	open_with(1);
+	tw_waiter on_its_way = wait_under(&first), in_line = wait_under(&first);
+	expect_eq(tw_semaphore_cancel(permits, in_line), TW_CANCELLED);
+	expect_eq(released, 1);
+	expect_eq(tw_semaphore_cancel(permits, on_its_way), TW_CANCELLED);
+	queue_executor_run_all(&queue);
+	expect_eq(released, 2);
+	cr_assert_null(seen);
+	close_all();
+}
