@@ -40,64 +40,6 @@
 #include "executor/semaphore_parts.h"
 #include "mpsc/futex.h"
 #include "wheel/context.h"
-<<<<<<< HEAD
-=======
-
-#define HELD_ONE UINT64_C(1)
-#define COUNT_MASK UINT64_C(0x7fffffff)
-#define CAPACITY_SHIFT 31
-#define WAITERS (UINT64_C(1) << 63)
-
-enum state { IDLE, WAITING, HANDED, CANCELLED, RUNNING };
-
-/* In line: a thread's on its stack, a function's in its node. */
-struct waiter {
-	struct waiter *next, *previous; /* all under the lock */
-	uint64_t sequence;
-	bool queued;
-	bool is_function;
-	_Atomic uint32_t granted; /* a thread's: P2 */
-};
-
-struct function {
-	struct tw__node node;
-	struct waiter waiter;
-	struct tw__work work;
-	tw_semaphore *semaphore;
-	tw_fn *fn;
-	void *arg;
-	void *context;    /* of its acquire; released without the lock */
-	enum state state; /* under the lock */
-};
-
-struct line {
-	struct waiter *first, *last;
-};
-
-struct tw_semaphore {
-	_Atomic uint64_t word;
-	tw_service *service;
-	struct tw__base base;
-	_Alignas(TW__CACHE_LINE) pthread_mutex_t lock;
-	struct line threads, functions; /* what follows is under the lock */
-	uint64_t sequence;              /* of the next who joins */
-	uint64_t waiting, waiting_threads;
-	uint64_t out; /* functions whose work is with the executor */
-	uint64_t refused;
-	_Atomic uint64_t over_releases;
-	struct tw__nodes nodes;
-};
-
-static inline uint64_t held_of(uint64_t word)
-{
-	return word & COUNT_MASK;
-}
-
-static inline uint64_t capacity_of(uint64_t word)
-{
-	return word >> CAPACITY_SHIFT & COUNT_MASK;
-}
->>>>>>> rev2
 
 /* -------------------------------------------------------------------- line */
 
@@ -289,7 +231,6 @@ static void run(struct tw__work *work)
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
 	tw_service *service = s->service;
-	void *context = function->context;
 	struct tw__context_saved saved;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
@@ -303,10 +244,6 @@ static void run(struct tw__work *work)
 		tw__context_release(context);
 		return;
 	}
-<<<<<<< HEAD
-	struct tw__context_saved saved;
-=======
->>>>>>> rev2
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
@@ -352,18 +289,13 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	return 0;
 }
 
-<<<<<<< HEAD
 /* The lock is held. *next: who gets the permit that had been handed to it; *context: to be released. */
-=======
-/* The lock is held. *next: who gets the permit that had been handed to it. *context: to be released. */
->>>>>>> rev2
 static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
 {
 	switch (function->state) {
 	case WAITING:
 		*context = function->context;
 		leave(s, &function->waiter);
-		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
 		return TW_CANCELLED;
@@ -390,13 +322,8 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	struct waiter *next = NULL;
 	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
-<<<<<<< HEAD
-	int outcome =
-	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
-=======
 	bool is = tw__node_is(node, waiter.id);
 	int outcome = is ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
->>>>>>> rev2
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
 	grant(s, next);

@@ -22,15 +22,9 @@
  * nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
-<<<<<<< HEAD
- * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks
- * are called with no lock held:
- * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback),
- * never inside submit. Jobs run on the executor only.
-=======
- * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called with no lock held:
- * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback), never inside submit but for the hook `added`. Jobs run on the executor only.
->>>>>>> rev2
+ * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
+ * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
+ * callback), never inside submit but for the hook `added`. Jobs run on the executor only.
  * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
  * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
  *
@@ -289,13 +283,8 @@ TW_API int tw_limiter_destroy(tw_limiter *limiter);
 TW_API int tw_limiter_start(tw_limiter *limiter, tw_idle_fn *idle, void *idle_arg);
 
 /*
-<<<<<<< HEAD
- * Running jobs go on; once this has returned no attempt begins until tw_limiter_resume. Both are harmless if they say nothing
- * new. 0. -EINVAL: NULL.
-=======
  * Running jobs go on, also one that has just left the line and whose function is about to be entered; once this has returned none leaves the
  * line until tw_limiter_resume. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
->>>>>>> rev2
  */
 TW_API int tw_limiter_pause(tw_limiter *limiter);
 TW_API int tw_limiter_resume(tw_limiter *limiter);
@@ -320,14 +309,10 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
-<<<<<<< HEAD
 /*
- * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause),
- * above 2^30.
+ * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above
+ * 2^30. -ENOMEM.
  */
-=======
-/* Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30. -ENOMEM. */
->>>>>>> rev2
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /* added == succeeded + failed + cancelled + timed_out + dropped + pending + running - late, in each snapshot. */

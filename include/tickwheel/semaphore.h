@@ -69,14 +69,8 @@ TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline
  * Has fn(arg) called with a permit, on the executor, once there is one; never inside this call or inside a release. fn, or
  * whoever it tells,
  * gives the permit back with tw_semaphore_release. No thread waits. *out (may be NULL) is written before fn can run.
-<<<<<<< HEAD
- * If the executor refuses fn, the permit goes to the oldest thread that waits, and fn stays first in line for the next; if no
- * thread waits,
- * fn keeps the permit and is offered to the executor again each tick.
-=======
  * If the executor refuses fn, the permit goes to the oldest thread that waits, and fn stays first in line for the next; if no thread waits,
  * fn keeps the permit and is offered to the executor again each tick. The context of this call goes with fn (context.h).
->>>>>>> rev2
  * 0. -EINVAL: semaphore or fn NULL. -ENOMEM. -EAGAIN: 2^28 functions wait.
  */
 TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *arg, tw_waiter *out);
