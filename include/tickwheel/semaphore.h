@@ -49,8 +49,7 @@ TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_execu
 
 /*
  * Frees it. Permits may be out. NULL is allowed. -EBUSY: somebody waits, or a function that has been given a permit has not
- * returned; nothing
- * changed.
+ * returned, or the executor has not yet passed over one that was cancelled after that; nothing changed. Try again.
  */
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
