@@ -231,10 +231,6 @@ static void run(struct tw__work *work)
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
 	tw_service *service = s->service;
-<<<<<<< HEAD
-=======
-	struct tw__context_saved saved;
->>>>>>> stranger
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
 	void *context = function->context;
@@ -247,10 +243,7 @@ static void run(struct tw__work *work)
 		tw__context_release(context);
 		return;
 	}
-<<<<<<< HEAD
 	struct tw__context_saved saved;
-=======
->>>>>>> stranger
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
@@ -302,6 +295,7 @@ static int cancel(tw_semaphore *s, struct function *function, struct waiter **ne
 	switch (function->state) {
 	case WAITING:
 		leave(s, &function->waiter);
+		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
 		return TW_CANCELLED;
@@ -328,13 +322,8 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	struct waiter *next = NULL;
 	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
-<<<<<<< HEAD
 	int outcome =
 	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
-=======
-	bool is = tw__node_is(node, waiter.id);
-	int outcome = is ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
->>>>>>> stranger
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
 	grant(s, next);

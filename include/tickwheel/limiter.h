@@ -22,14 +22,9 @@
  * nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
-<<<<<<< HEAD
- * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called with no lock held:
- * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback), never inside submit but for the hook `added`. Jobs run on the executor only.
-=======
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
  * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
  * callback), never inside submit but for the hook `added`. Jobs run on the executor only.
->>>>>>> stranger
  * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
  * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
  *
@@ -313,14 +308,10 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
-<<<<<<< HEAD
-/* Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30. -ENOMEM. */
-=======
 /*
  * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above
  * 2^30. -ENOMEM.
  */
->>>>>>> stranger
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /* added == succeeded + failed + cancelled + timed_out + dropped + pending + running - late, in each snapshot. */
