@@ -42,7 +42,7 @@ hash := \#
 # Static probes for tracers, where their header is found (wheel/probes.h).
 common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
-links  := $(filter -fsanitize%,$(opt_$(MODE))) -pthread
+links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
 ifeq ($(opt_$(MODE)),)
 $(error MODE=$(MODE) is not known: release, debug, asan or tsan)
@@ -138,7 +138,7 @@ libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
 flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
-loop_lacks = $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l))
+loop_lacks = $(strip $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l)))
 
 # Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
 bench_peers := libevent libev libuv

@@ -120,8 +120,8 @@ extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_tic
     subject_wheel_bare, subject_timerfd, subject_posix, subject_limit;
 
 /* Of W11 and W12. */
-extern const struct subject subject_batch, subject_pool, subject_scheduler, subject_limiter, subject_semaphore,
-    subject_ring, subject_pool_mutex;
+extern const struct subject subject_batch, subject_pool, subject_strand, subject_scheduler, subject_limiter,
+    subject_semaphore, subject_ring, subject_pool_mutex;
 
 /* Each only where its library was found when this was compiled. */
 extern const struct subject subject_libevent, subject_libevent_mt, subject_libev, subject_libev_mt, subject_libuv,

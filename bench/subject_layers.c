@@ -25,7 +25,8 @@ static void destroy(void *me)
 	struct layer *self = me;
 	while (self->top && self->shut(self) == -EBUSY)
 		sched_yield();
-	tw_service_destroy(self->service);
+	while (tw_service_destroy(self->service) == -EBUSY)
+		sched_yield();
 	tw_pool_destroy(self->pool);
 	free(self);
 }
@@ -46,6 +47,40 @@ static void *create(const struct subject_setup *setup, int (*open)(struct layer 
 	}
 	return self;
 }
+
+/* ---- strand */
+
+static int open_strand(struct layer *self)
+{
+	tw_strand *strand = NULL;
+	int r = tw_strand_create(&strand, self->service, NULL, NULL);
+	self->top = strand;
+	return r;
+}
+
+static int shut_strand(struct layer *self)
+{
+	return tw_strand_destroy(self->top);
+}
+
+static void *create_strand(const struct subject_setup *setup)
+{
+	return create(setup, open_strand, shut_strand);
+}
+
+static int post_strand(void *me, expiry_fn *fn, void *arg)
+{
+	return tw_strand_submit(((struct layer *)me)->top, 0, fn, arg, NULL);
+}
+
+const struct subject subject_strand = {
+    .name = "tickwheel-strand",
+    .what = "tw_strand_submit, on a pool",
+    .workloads = ON_LAYERS,
+    .create = create_strand,
+    .destroy = destroy,
+    .post = post_strand,
+};
 
 /* ---- scheduler */
 

@@ -1,7 +1,8 @@
 /*
  * The limiter's line, its permits and tokens, and the runners that bring them together.
  *
- * The line is a heap. With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same one is always ahead, and
+ * The line is a heap. With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same
+ * one is always ahead, and
  * the key is a constant, the instant of its coming less its priority in units of aging_ns.
  */
 #include <errno.h>

@@ -98,11 +98,31 @@ bool tw_pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-/* Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. */
+/*
+ * Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. But once pushed it may be run, its
+ * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is within the door
+ * meanwhile, unless it is one that close joins. True: it has passed.
+ */
+static bool enter_with_work(tw_pool *pool)
+{
+	bool passes = !tw_pool_is_worker(pool);
+	if (passes)
+		tw_add_seq_cst(&pool->door, DOOR_WITHIN); /* D1 */
+	return passes;
+}
+
+static void leave_door(tw_pool *pool, bool passed)
+{
+	if (passed)
+		tw_sub_seq_cst(&pool->door, DOOR_WITHIN); /* D1; the last look at the pool */
+}
+
 static void submit_work(tw_pool *pool, tw_batch *work)
 {
+	bool passed = enter_with_work(pool);
 	tw__work_queue_push(&pool->works, (struct tw__work *)(void *)work); /* E2 */
 	tw__pool_call_for_help(pool);
+	leave_door(pool, passed);
 }
 
 /* Batches for the public face: from services whose own executor is another. */
@@ -126,11 +146,14 @@ static struct tw__worker *pinned_worker(tw_executor *self)
 static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	struct tw__worker *worker = pinned_worker(self);
+	tw_pool *pool = worker->pool;
 	(void)n;
 	if (!tw__batch_is_work(batch))
-		return -EINVAL;                                              /* only layers above get this executor */
+		return -EINVAL; /* only layers above get this executor */
+	bool passed = enter_with_work(pool);
 	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* E6 */
-	tw__pool_call(worker->pool, worker->index);
+	tw__pool_call(pool, worker->index);
+	leave_door(pool, passed);
 	return 0;
 }
 

@@ -20,7 +20,8 @@
  * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held >= cap; both whenever the lock is free. 3. A permit that
  * comes back is given to one waiter, or makes held smaller: the two are different branches of one function (pass_on).
  *
- * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses functions, the
+ * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses
+ * functions, the
  * oldest thread is found at once.
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on its work is with the executor,
@@ -28,80 +29,24 @@
  * gives the node back to WAITING, first in line, if a thread waits that takes the permit instead.
  *
  * Pairing table
- *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then P2 or the executor.
- *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the store;
+ *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
+ *   P2 or the executor.
+ *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
+ *   store;
  *       the wake-up goes to its address only, which may be another's by then: a wake-up too many.
  */
-#include "tickwheel/semaphore.h"
-
 #include <errno.h>
-#include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "executor/base.h"
-#include "executor/nodes.h"
+#include "executor/semaphore_parts.h"
 #include "mpsc/futex.h"
 #include "wheel/context.h"
 
-#define HELD_ONE UINT64_C(1)
-#define COUNT_MASK UINT64_C(0x7fffffff)
-#define CAPACITY_SHIFT 31
-#define WAITERS (UINT64_C(1) << 63)
-
-enum state { IDLE, WAITING, HANDED, CANCELLED, RUNNING };
-
-/* In line: a thread's on its stack, a function's in its node. */
-struct waiter {
-	struct waiter *next, *previous; /* all under the lock */
-	uint64_t sequence;
-	bool queued;
-	bool is_function;
-	_Atomic uint32_t granted; /* a thread's: P2 */
-};
-
-struct function {
-	struct tw__node node;
-	struct waiter waiter;
-	struct tw__work work;
-	tw_semaphore *semaphore;
-	tw_fn *fn;
-	void *arg;
-	void *context;    /* of its acquire; released without the lock */
-	enum state state; /* under the lock */
-};
-
-struct line {
-	struct waiter *first, *last;
-};
-
-struct tw_semaphore {
-	_Atomic uint64_t word;
-	tw_service *service;
-	struct tw__base base;
-	_Alignas(TW__CACHE_LINE) pthread_mutex_t lock;
-	struct line threads, functions; /* what follows is under the lock */
-	uint64_t sequence;              /* of the next who joins */
-	uint64_t waiting, waiting_threads;
-	uint64_t out; /* functions whose work is with the executor */
-	uint64_t refused;
-	_Atomic uint64_t over_releases;
-	struct tw__nodes nodes;
-};
-
-static inline uint64_t held_of(uint64_t word)
-{
-	return word & COUNT_MASK;
-}
-
-static inline uint64_t capacity_of(uint64_t word)
-{
-	return word >> CAPACITY_SHIFT & COUNT_MASK;
-}
-
 /* -------------------------------------------------------------------- line */
 
-/* In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near the front. */
+/*
+ * In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near
+ * the front.
+ */
 static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
 {
 	struct waiter *next = comes_back ? line->first : NULL;
@@ -192,7 +137,8 @@ static struct waiter *choose(tw_semaphore *s, struct waiter *waiter)
 }
 
 /*
- * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer. False: none was
+ * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer.
+ * False: none was
  * held. Under the lock.
  */
 static bool pass_on(tw_semaphore *s, struct waiter **chosen)
@@ -222,7 +168,8 @@ static void grant_thread(struct waiter *waiter)
 }
 
 /*
- * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again; NULL: there is no such thread, or
+ * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again;
+ * NULL: there is no such thread, or
  * it was cancelled, and its work has to make its way all the same.
  */
 static struct waiter *instead_of(tw_semaphore *s, struct function *function)
@@ -284,10 +231,9 @@ static void run(struct tw__work *work)
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
 	tw_service *service = s->service;
-	void *context = function->context;
-	struct tw__context_saved saved;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
+	void *context = function->context;
 	if (runs)
 		function->state = RUNNING;
 	else
@@ -297,6 +243,7 @@ static void run(struct tw__work *work)
 		tw__context_release(context);
 		return;
 	}
+	struct tw__context_saved saved;
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
@@ -342,13 +289,13 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	return 0;
 }
 
-/* The lock is held. *next: who gets the permit that had been handed to it. *context: to be released. */
+/* The lock is held. *next: who gets the permit that had been handed to it; *context: to be released. */
 static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
 {
 	switch (function->state) {
 	case WAITING:
-		*context = function->context;
 		leave(s, &function->waiter);
+		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
 		return TW_CANCELLED;
@@ -375,8 +322,8 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	struct waiter *next = NULL;
 	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
-	bool is = tw__node_is(node, waiter.id);
-	int outcome = is ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
+	int outcome =
+	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
 	grant(s, next);
@@ -515,78 +462,5 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 		after = waiter->next; /* first: it may be gone */
 		grant(s, waiter);
 	}
-	return 0;
-}
-
-/* --------------------------------------------------------------- life, stats */
-
-int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity)
-{
-	if (!out || !service || capacity < 0 || (executor && !tw__executor_is_sound(executor)))
-		return -EINVAL;
-	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
-	if (!s)
-		return -ENOMEM;
-	memset(s, 0, sizeof *s);
-	int r = tw__base_hold(&s->base, service, executor);
-	if (r) {
-		free(s);
-		return r;
-	}
-	s->service = service;
-	tw_store_relaxed(&s->word, (uint64_t)capacity << CAPACITY_SHIFT);
-	pthread_mutex_init(&s->lock, NULL);
-	tw__nodes_init(&s->nodes, sizeof(struct function), TW__NODES_MAX);
-	*out = s;
-	return 0;
-}
-
-static void free_all(tw_semaphore *s)
-{
-	tw__nodes_fini(&s->nodes);
-	pthread_mutex_destroy(&s->lock);
-	free(s);
-}
-
-int tw_semaphore_destroy(tw_semaphore *s)
-{
-	if (!s)
-		return 0;
-	if (tw__forked(s->service)) {
-		free_all(s);
-		return 0;
-	}
-	pthread_mutex_lock(&s->lock);
-	bool busy = s->waiting || s->out;
-	pthread_mutex_unlock(&s->lock);
-	if (busy)
-		return -EBUSY;
-	tw__base_let_go(&s->base);
-	free_all(s);
-	return 0;
-}
-
-int tw_semaphore_stats_get(tw_semaphore *s, struct tw_semaphore_stats *out)
-{
-	if (!s || !out || out->size < offsetof(struct tw_semaphore_stats, available))
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
-	struct tw_semaphore_stats stats = {.size = out->size};
-	pthread_mutex_lock(&s->lock);
-	uint64_t word = tw_load_relaxed(&s->word);
-	stats.waiters = s->waiting;
-	stats.waiting_threads = s->waiting_threads;
-	stats.handed = s->out;
-	stats.refused = s->refused;
-	pthread_mutex_unlock(&s->lock);
-	stats.capacity = capacity_of(word);
-	stats.held = held_of(word);
-	stats.available = stats.held < stats.capacity ? stats.capacity - stats.held : 0;
-	stats.debt = stats.held > stats.capacity ? stats.held - stats.capacity : 0;
-	stats.over_releases = tw_load_relaxed(&s->over_releases);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
 	return 0;
 }

@@ -107,8 +107,14 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 			tw__batch_end_one(batch);
 		return 0;
 	}
+	bool never_inline = tw__batch_service(batch)->on_refused != TW_REFUSED_INLINE;
 	tw__batch_end_all(batch);
-	return executor->ops->submit(executor, batch, n);
+	int r = executor->ops->submit(executor, batch, n);
+	if (r >= 0 || never_inline)
+		return r;
+	while (n-- > 0) /* a refusal would have them run here */
+		tw__batch_end_one(batch);
+	return 0;
 }
 
 static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
@@ -297,7 +303,10 @@ static bool is_quiet(tw_strand *strand)
 static bool may_wait(tw_strand *strand)
 {
 	tw_pool *pool = tw__pool_of(strand->work.executor);
-	return pool && !tw_pool_is_worker(pool) && !tw__strand_runs && !tw__inside(tw__strand_service(strand));
+	tw_service *service = tw__strand_service(strand);
+	if (strand->flags & TW__STRAND_REARM && !service->threaded)
+		return false; /* its work may wait for a tick, which may be the caller's to drive */
+	return pool && !tw_pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service);
 }
 
 static int destroy_forked(tw_strand *strand)

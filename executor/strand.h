@@ -24,7 +24,7 @@
  *
  * Pairing table
  *   S1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
- *   S2  lock: all else, its release -> its acquire.
+ *   S2  lock: all else, its release -> its acquire. (one site: every critical section takes it)
  *   S3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else", so a mail or DUE that came first makes it fail, and one
  *       that comes after it finds the strand idle and submits the work. Submits are kept apart by the lock.
  *   S4  bell: moved under the lock when something ended for which somebody waits; read under the lock that showed what to wait for.

@@ -123,6 +123,8 @@ bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 	tw_store_relaxed(&task->strand, NULL);
 	if (!task->linked)
 		tw__node_put(&tw__strands_of(service)->tasks, &task->node);
+	if (tw_unlikely(tw__strand_ring(strand))) /* now: the caller may go on to wait for something else */
+		tw__strand_wake(&strand->bell);
 	return true;
 }
 
@@ -195,7 +197,7 @@ static void leave(tw_strand *strand, bool more)
 {
 	bool again = !more && strand->flags & TW__STRAND_REARM && tw__strand_arm(strand) != 0;
 	_Atomic uint32_t *bell = &strand->bell;
-	if (!again)
+	if (!more && !again) /* else it is tried when the queue is empty */
 		strand->flags &= (uint8_t)~TW__STRAND_REARM;
 	bool idle = !more && !again && go_idle(strand);
 	bool last = idle && strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);

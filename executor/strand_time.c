@@ -53,7 +53,7 @@ int tw__strand_arm(tw_strand *strand)
 {
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *first = delays ? tw__heap_peek(&delays->heap) : NULL;
-	if (!first)
+	if (!first || tw__strand_disposed(strand)) /* its dispose ends them all */
 		return 0;
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
@@ -141,6 +141,9 @@ void tw__strand_due(tw_strand *strand)
 	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
 	struct tw__heap_item *first;
 	delays->timer = (tw_timer){0};
+	if (tw_unlikely(
+		tw__strand_disposed(strand))) /* what is left is for whoever disposes, and is about to come to it */
+		return;
 	while ((first = tw__heap_peek(&delays->heap)) && (uint64_t)tw__heap_key(&delays->heap, first) <= now_ns) {
 		tw__heap_remove(&delays->heap, first);
 		tw__strand_queue_task(strand, task_of(first));

@@ -152,16 +152,17 @@ class timer
 	}
 
 	/*
-	 * Due after `delay` from now, or at `deadline`, instead. False: too late, it is gone or runs (from its own callback it is re-armed).
+	 * Due after `delay` from now, or at `deadline`, instead. False: too late, it is gone or runs (from its own callback it is re-armed),
+	 * or this object owns none.
 	 * Other errors (the service is closed, no room) throw.
 	 */
 	template <class Rep, class Period> bool reset(std::chrono::duration<Rep, Period> delay)
 	{
-		return moved(tw_reset(service_, handle_, detail::delay_ns(delay)));
+		return service_ && moved(tw_reset(service_, handle_, detail::delay_ns(delay)));
 	}
 	bool reset_at(time_point deadline)
 	{
-		return moved(tw_reset_at(service_, handle_, detail::delay_ns(deadline.time_since_epoch())));
+		return service_ && moved(tw_reset_at(service_, handle_, detail::delay_ns(deadline.time_since_epoch())));
 	}
 
 	/* A hint: is it waiting to run? */
@@ -198,7 +199,10 @@ class timer
 	tw_timer handle_ = {0};
 };
 
-/* A service; closed with TW_CLOSE_DROP and freed when it goes. That must not happen in one of its own callbacks. */
+/*
+ * A service; closed with TW_CLOSE_DROP and freed when it goes. That must not happen in one of its own callbacks, nor while strands, limiters
+ * and the like that the C functions have made on get() exist: they keep it alive, and it would stay for good.
+ */
 class service
 {
       public:

@@ -52,6 +52,9 @@ done
 for text in README.md CHANGELOG.md LICENSE; do put 644 "$text" "$to_doc/$text"; done
 
 echo "installed tickwheel $VERSION: $to_lib, $to_include, $to_man"
+if [ -z "${DESTDIR:-}" ] && command -v pkg-config >/dev/null 2>&1 && ! pkg-config --exists "tickwheel = $VERSION" 2>/dev/null; then
+	echo "pkg-config does not look in $libdir/pkgconfig: export PKG_CONFIG_PATH=$libdir/pkgconfig"
+fi
 # What the dynamic linker knows already, and who is not root, needs no word.
 if [ -z "${DESTDIR:-}" ] && ldconfig -p >/dev/null 2>&1; then
 	if [ "$(id -u)" -eq 0 ]; then ldconfig; fi

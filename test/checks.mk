@@ -21,7 +21,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
 
-check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short; ten minutes
+check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited
@@ -31,7 +31,7 @@ check-static: deps-static ## clang-tidy and cppcheck; test/static.sh gives the e
 	$(Q)test/static.sh
 
 check-hardened: deps-build+abi ## what the shared library was built with; that it reads no environment variable
-	$(again) $B/libtickwheel.so
+	$(again) $B/libtickwheel.so $(lib)
 	$(Q)test/hardened.sh $B/libtickwheel.so $(lib)
 
 abi: deps-build+abi ## exported symbols and public structs are those of test/abi.golden
@@ -73,7 +73,7 @@ check-memcheck: deps-build+memcheck ## unit tests under valgrind: bad accesses, 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
 
-check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz; an hour
+check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)
@@ -81,9 +81,10 @@ check-full: check models-mutants check-analyzer check-arm64 ## make check, the m
 	@echo "check-full: ok"
 
 fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-fuzz_support := $(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c))
+fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c)))
 
-build/fuzz/test/fuzz/%: $B/plain/test/fuzz/%.o $$(patsubst %.c,$B/plain/%.o,$$(fuzz_support)) $$(lib)
+build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(lib)
+	@mkdir -p $(@D)
 	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
 
 fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found

@@ -1,7 +1,7 @@
 #!/bin/sh
 # docs.sh LIB "CK_LIBS" BUILD_DIR: the code in docs/*.md and in examples/README.md. A ```c block with "int main" is compiled and run; other
 # ```c blocks are compiled by themselves, ```cpp blocks as C++17. Links to files of this tree lead somewhere; examples/README.md names
-# each example, and nothing else. Knobs: CC, CXX.
+# each example, and nothing else; README.md names each public header. Knobs: CC, CXX.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -60,4 +60,9 @@ done
 (cd examples && ls -d *.c */ | sed 's/\.c$//; s|/$||' | sort) >"$dir/there"
 sed -n 's/^| *\[`\([a-z0-9_]*\)\/*`\].*/\1/p' examples/README.md | sort >"$dir/named"
 diff "$dir/named" "$dir/there" >"$dir/out" || fail "examples/README.md names (<) not what there is (>)"
+: >"$dir/out"
+for header in include/tickwheel/*.h include/*.hpp; do
+	grep -qF "]($header)" README.md || echo "$header" >>"$dir/out"
+done
+[ ! -s "$dir/out" ] || fail "README.md does not say what these headers are for"
 echo "docs: ok ($count pieces of code, $(wc -l <"$dir/there") examples named)"

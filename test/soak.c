@@ -155,9 +155,6 @@ static void take_sample(void)
 	s->late_ms = (double)atomic_exchange(&soak.worst_ns, 0) / 1e6;
 	s->descriptors = entries_of("/proc/self/fd");
 	s->threads = entries_of("/proc/self/task");
-	char why[128] = "";
-	if (tw_validate(soak.service, why, sizeof why) != 0)
-		die(why);
 }
 
 static int compare(const void *a, const void *b)
@@ -231,7 +228,11 @@ int main(int argc, char **argv)
 	for (int i = 0; i < PRODUCERS; i++)
 		pthread_join(producers[i], NULL);
 	int failed = verdict(seconds);
-	if (tw_service_close(soak.service, TW_CLOSE_DROP, TW_FOREVER) != 0 || tw_service_destroy(soak.service) != 0)
+	char why[128] = "";
+	if (tw_service_close(soak.service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
+	    tw_validate(soak.service, why, sizeof why) != 0)
+		die(why);
+	if (tw_service_destroy(soak.service) != 0)
 		die("the end");
 	return failed;
 }

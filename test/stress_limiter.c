@@ -1,8 +1,10 @@
 /*
  * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
  *
- * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds with a constant
- * limit the number of attempts under way never exceeds it; in all rounds each accepted job settles once, is released once after that, with no attempt of it under way, and the
+ * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds
+ * with a constant
+ * limit the number of attempts under way never exceeds it; in all rounds each accepted job settles once, is released once after
+ * that, with no attempt of it under way, and the
  * counters balance.
  */
 #include <errno.h>

@@ -1,8 +1,10 @@
 /*
  * stress_semaphore SECONDS [SEED]: permits that go round among threads and functions, while the capacity changes.
  *
- * Threads take permits at once, in time, or not; functions get them, some are cancelled while they wait or as they are handed over. In rounds
- * without a change of the capacity the number of holders never exceeds it; in all rounds the books balance at the end: each permit that was had was given
+ * Threads take permits at once, in time, or not; functions get them, some are cancelled while they wait or as they are handed
+ * over. In rounds
+ * without a change of the capacity the number of holders never exceeds it; in all rounds the books balance at the end: each
+ * permit that was had was given
  * back, each function ran or was cancelled, and the capacity is available again, no more and no less.
  */
 #include <errno.h>

@@ -35,7 +35,7 @@
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
-enum { POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000, OWN_GRACE_NS = 100000000 };
+enum { PUSH_NS = 20000, POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000, OWN_GRACE_NS = 100000000 };
 
 enum { DROP = 1 + TW_CLOSE_DROP, RUN = 1 + TW_CLOSE_RUN, DRAIN = 1 + TW_CLOSE_DRAIN };
 
@@ -458,9 +458,22 @@ static int settle(const struct closer *c)
 	return r || waits ? r : leave(c);
 }
 
+/* Work has run whose pusher is still looking whether to ring (work.h, X4): a moment. */
+static bool await_pushers(const struct closer *c)
+{
+	while (!tw__works_are_pushed(c->service)) {
+		if (now() >= c->own_until_ns)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = PUSH_NS}, NULL);
+	}
+	return true;
+}
+
 static int stop(const struct closer *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
+	if (!await_pushers(c))
+		return -ETIMEDOUT;
 	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
 		return -ETIMEDOUT;
 	quiet(service);

@@ -5,7 +5,7 @@
 
 enum {
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it is put off until the next tick */
-	MOST_UNREAD = 2048  /* entries that a lane may hold until the next tick */
+	MOST_UNREAD = 2048  /* entries that a lane may hold until the next tick, if that is not half of its bound */
 };
 
 void tw__loop_init(struct tw__loop *loop)
@@ -97,7 +97,8 @@ static bool lanes_want_draining(tw_service *service)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, P1 */
 		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
-		if ((int64_t)(hurried - head) > 0 || tail - head > MOST_UNREAD)
+		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
+		if ((int64_t)(hurried - head) > 0 || tail - head > most)
 			return true;
 	}
 	return false;

@@ -419,7 +419,9 @@ static void end_entry(tw_service *service, struct tw__local *local, uint64_t ent
 
 void tw__batch_end_all(tw_batch *batch)
 {
+	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
+	tw_store_release(cursor, tw_load_relaxed(cursor));       /* R1: nobody has it yet; claims see the mark */
 }
 
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)

@@ -20,9 +20,11 @@ static void push(tw_service *service, struct tw__work *work)
 void tw__work_submit_later(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
+	tw_add_relaxed(&service->works_pushers, 1);   /* X4: comes before, by X1 and X3 */
 	push(service, work);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
 		tw__gate_ring(&service->gate);
+	tw_add_release(&service->works_pushers, (uint32_t)-1); /* X4; the last look at the service */
 }
 
 void tw__work_submit(struct tw__work *work)

@@ -20,6 +20,8 @@
  *   X2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
  *       (all seq_cst): one of the two sees the other, as for groups (group.h, K5).
  *   X3  service.holders: CAS acq_rel (hold), sub acq_rel (let go) -> CAS acq_rel (close): all that holders did came before.
+ *   X4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
+ *       may be run and the last hold be given up; without it the service is freed while the pusher looks whether to ring.
  */
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
@@ -95,6 +97,12 @@ void tw__service_let_go(tw_service *service);
 static inline bool tw__service_is_held(tw_service *service)
 {
 	return tw_load_relaxed(&service->holders) & ~(uint32_t)TW__HOLDERS_CLOSED;
+}
+
+/* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
+static inline bool tw__works_are_pushed(tw_service *service)
+{
+	return tw_load_acquire(&service->works_pushers) == 0; /* X4 */
 }
 
 /* Close: there will be no more. False: there are some, and nothing has changed. */

@@ -1,5 +1,6 @@
 /*
- * The limiter: runs jobs, at most so many at a time; the rest wait in order of priority. With retries, timeouts, a rate, bounds on what waits.
+ * The limiter: runs jobs, at most so many at a time; the rest wait in order of priority. With retries, timeouts, a rate, bounds
+ * on what waits.
  *
  *     struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 8};
  *     tw_limiter *limiter;
@@ -8,23 +9,29 @@
  *     tw_limiter_submit(limiter, fetch, page, NULL);
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
- * Life of a job. Submitted it waits; as an **attempt** it runs, with a permit; then it is **settled**, with one status, exactly once; or it waits for a retry,
+ * Life of a job. Submitted it waits; as an **attempt** it runs, with a permit; then it is **settled**, with one status, exactly
+ * once; or it waits for a retry,
  * without a permit, and then in line again. When it has settled, `done` is called once; when besides its last attempt has really ended,
  * `release` is called once, and arg is yours again.
  *
- * A synchronous job ends as its function returns. An asynchronous one (TW_JOB_ASYNC) may return TW_JOB_PENDING: its attempt ends, and its permit
+ * A synchronous job ends as its function returns. An asynchronous one (TW_JOB_ASYNC) may return TW_JOB_PENDING: its attempt ends,
+ * and its permit
  * comes back, when somebody calls tw_job_complete, exactly once.
  *
- * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if nothing is
+ * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if
+ * nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
- * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called with no lock held:
- * `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's callback), never inside submit but for the hook `added`. Jobs run on the executor only.
- * A job, its callbacks, and an idle listener are under the context of the call that passed them (context.h); hooks and low water under none.
+ * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
+ * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
+ * callback), never inside submit but for the hook `added`. Jobs run on the executor only.
+ * A job, its callbacks, and an idle listener are under the context of the call that passed them (context.h); hooks and low water
+ * under none.
  * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
  * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
  *
- * Times are on the service's clock, but for threads that wait (tw_job_wait, tw_limiter_wait_idle, _stop, submit with wait_ns), whose timeouts are real time.
+ * Times are on the service's clock, but for threads that wait (tw_job_wait, tw_limiter_wait_idle, _stop, submit with wait_ns),
+ * whose timeouts are real time.
  */
 #ifndef TICKWHEEL_LIMITER_H
 #define TICKWHEEL_LIMITER_H
@@ -83,7 +90,8 @@ struct tw_job_run {
 enum { TW_JOB_PENDING = 1 };
 
 /*
- * A job. 0: succeeded. Negative errno (-1 .. -4095): failed. TW_JOB_PENDING: of an asynchronous job only, tw_job_complete will be called, or was already.
+ * A job. 0: succeeded. Negative errno (-1 .. -4095): failed. TW_JOB_PENDING: of an asynchronous job only, tw_job_complete will be
+ * called, or was already.
  * Anything else: failed with -EINVAL. It must not longjmp, throw or end its thread.
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
@@ -106,7 +114,10 @@ enum tw_job_flags {
 	TW_JOB_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_now(tw_clock_monotonic()) */
 };
 
-/* A job that fails is tried again. Zero: not at all. An attempt that timed out has failed; one that was cancelled is not tried again. */
+/*
+ * A job that fails is tried again. Zero: not at all. An attempt that timed out has failed; one that was cancelled is not tried
+ * again.
+ */
 struct tw_retry {
 	uint32_t count;       /* attempts after the first; 0 .. 2^30 */
 	uint32_t factor_x100; /* each delay is so many hundredths of the last; 100 .. 100000; 0: 100 */
@@ -148,8 +159,10 @@ struct tw_job_task {
 
 /*
  * Submits a job: it waits until the limiter has been started, a permit is free and its turn has come. *out (may be NULL) is written
- * before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out of range, unknown flags. -ERANGE: a time beyond TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending
- * jobs wait, and wait_ns is 0; or no timer could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse then. -ENOMEM. A refused job is not called, nor is its done or release.
+ * before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out of range, unknown flags. -ERANGE: a time beyond
+ * TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending
+ * jobs wait, and wait_ns is 0; or no timer could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse
+ * then. -ENOMEM. A refused job is not called, nor is its done or release.
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
 TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task *task, tw_job *out);
@@ -158,7 +171,8 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task 
  * Ends the attempt of an asynchronous job, from any thread, also before its function has returned. error: 0, or a negative
  * errno (-1 .. -4095). With the handle of tw_job_run only that attempt, with the one of submit whichever runs.
  * 0. TW_JOB_LATE: the attempt has ended, but the job had settled before (timed out). -EALREADY: the attempt has been completed, or
- * has ended otherwise, or there is no such job: counted (tw_limiter_stats.refused_completions). -EINVAL: limiter NULL, error positive or below -4095, or the job
+ * has ended otherwise, or there is no such job: counted (tw_limiter_stats.refused_completions). -EINVAL: limiter NULL, error
+ * positive or below -4095, or the job
  * is synchronous (counted too). A refused completion changes nothing.
  */
 enum { TW_JOB_LATE = 1 };
@@ -175,7 +189,8 @@ TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
- * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be NULL) is its result. -ETIMEDOUT. TW_GONE: it has settled
+ * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be
+ * NULL) is its result. -ETIMEDOUT. TW_GONE: it has settled
  * already, and its result was not kept (TW_JOB_KEEP). -EDEADLK: called by the job itself, or by its done. -EINVAL: NULL.
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns, struct tw_job_result *out);
@@ -191,7 +206,10 @@ enum tw_job_state {
 /* An enum tw_job_state. -EINVAL: NULL. */
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 
-/* A job with TW_JOB_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or not kept. */
+/*
+ * A job with TW_JOB_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or
+ * not kept.
+ */
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
 /* ------------------------------------------------------------------- limiter */
@@ -232,7 +250,8 @@ struct tw_limiter_config {
 	uint64_t aging_ns;
 
 	/*
-	 * At most rate_starts attempts begin in any span of rate_interval_ns: a bucket of that many tokens, each of which comes back one interval
+	 * At most rate_starts attempts begin in any span of rate_interval_ns: a bucket of that many tokens, each of which comes
+	 * back one interval
 	 * after it was taken. 1 .. 2^20 and 1 .. TW_MAX_DELAY_NS; both or none.
 	 */
 	uint32_t rate_starts;
@@ -244,14 +263,17 @@ struct tw_limiter_config {
 };
 
 /*
- * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is written on success only.
- * -EINVAL: an argument NULL, a knob out of range, unknown flags. -E2BIG. -ENOMEM. -ESHUTDOWN: service or pool closed. -EPERM: forked child.
+ * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is
+ * written on success only.
+ * -EINVAL: an argument NULL, a knob out of range, unknown flags. -E2BIG. -ENOMEM. -ESHUTDOWN: service or pool closed. -EPERM:
+ * forked child.
  */
 TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *config);
 
 /*
  * Frees it. NULL is allowed. -EBUSY: jobs have not settled or attempts not ended, threads wait, or hand-overs to the executor, which
- * is given a second to get through with them, are still out; nothing changed. -EDEADLK: called from one of its own jobs or callbacks. Kept results are forgotten.
+ * is given a second to get through with them, are still out (where the caller drives the executor: drive it, and try again); nothing
+ * changed. -EDEADLK: called from one of its own jobs or callbacks. Kept results are forgotten.
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
@@ -269,7 +291,8 @@ TW_API int tw_limiter_pause(tw_limiter *limiter);
 TW_API int tw_limiter_resume(tw_limiter *limiter);
 
 /*
- * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those that run have
+ * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those
+ * that run have
  * ended and idle listeners have been told. Attempts that fail meanwhile are not retried. Jobs submitted later wait for the next start.
  * 0. -ETIMEDOUT: some still run. -EDEADLK: called from one of its jobs or callbacks with a timeout; nothing changed. -EINVAL: NULL.
  */
@@ -281,10 +304,16 @@ TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
  */
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
-/* Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, unless timeout_ns is 0. -EINVAL: NULL. */
+/*
+ * Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, unless
+ * timeout_ns is 0. -EINVAL: NULL.
+ */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
-/* Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30. -ENOMEM. */
+/*
+ * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above
+ * 2^30. -ENOMEM.
+ */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /* added == succeeded + failed + cancelled + timed_out + dropped + pending + running - late, in each snapshot. */

@@ -151,7 +151,11 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service, const st
  */
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
-/* Closes, waits without bound, and frees. NULL is allowed. Errors as tw_scheduler_close; nothing is freed then. */
+/*
+ * Closes, waits without bound, and frees. NULL is allowed. Errors as tw_scheduler_close; nothing is freed then. Where the calling thread
+ * itself pumps the executor (manual.h), or plays it (sim.h), nobody would do so meanwhile, and the wait never end: there call
+ * tw_scheduler_close with timeout 0, and pump, until it answers 0; then destroy.
+ */
 TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 
 /* -------------------------------------------------------------------- post */

@@ -11,7 +11,8 @@
  * A permit belongs to nobody: any thread may release what another has acquired. Waiters of both kinds are served in the order in which
  * they came, and nobody overtakes them: while somebody waits, a permit that comes back goes to the oldest, never to a newcomer.
  *
- * Threads: any thread may call anything at any time, also from callbacks, but destroy, which must be alone. A thread that waits in a callback keeps its
+ * Threads: any thread may call anything at any time, also from callbacks, but destroy, which must be alone. A thread that waits
+ * in a callback keeps its
  * worker. Uncontended acquire and release are one compare-and-swap each. What a thread did before it released
  * is visible to whoever gets that permit. In a forked child all calls answer -EPERM but destroy, which frees the memory.
  */
@@ -37,16 +38,18 @@ typedef struct tw_waiter {
 } tw_waiter;
 
 /*
- * Makes a semaphore with `capacity` permits, all available; 0 is allowed. executor: what runs the functions of tw_semaphore_acquire_async; NULL: whatever
+ * Makes a semaphore with `capacity` permits, all available; 0 is allowed. executor: what runs the functions of
+ * tw_semaphore_acquire_async; NULL: whatever
  * runs the service's callbacks. Service and executor must outlive it; the service refuses to close meanwhile (-EBUSY).
- * *out is written on success only. -EINVAL: out or service NULL, capacity negative, executor without submit. -ENOMEM. -ESHUTDOWN: the service or the
+ * *out is written on success only. -EINVAL: out or service NULL, capacity negative, executor without submit. -ENOMEM. -ESHUTDOWN:
+ * the service or the
  * executor's pool is closed. -EPERM: forked child.
  */
 TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity);
 
 /*
- * Frees it. Permits may be out. NULL is allowed. -EBUSY: somebody waits, or a function that has been given a permit has not returned; nothing
- * changed.
+ * Frees it. Permits may be out. NULL is allowed. -EBUSY: somebody waits, or a function that has been given a permit has not
+ * returned, or the executor has not yet passed over one that was cancelled after that; nothing changed. Try again.
  */
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
@@ -63,7 +66,8 @@ TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, uint64_t timeout_ns);
 TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline_ns);
 
 /*
- * Has fn(arg) called with a permit, on the executor, once there is one; never inside this call or inside a release. fn, or whoever it tells,
+ * Has fn(arg) called with a permit, on the executor, once there is one; never inside this call or inside a release. fn, or
+ * whoever it tells,
  * gives the permit back with tw_semaphore_release. No thread waits. *out (may be NULL) is written before fn can run.
  * If the executor refuses fn, the permit goes to the oldest thread that waits, and fn stays first in line for the next; if no thread waits,
  * fn keeps the permit and is offered to the executor again each tick. The context of this call goes with fn (context.h).
@@ -84,7 +88,8 @@ TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
 TW_API int tw_semaphore_release(tw_semaphore *semaphore);
 
 /*
- * Growth starts as many waiters as there are new permits. Shrinking takes what is available; what is out beyond the new capacity is a debt:
+ * Growth starts as many waiters as there are new permits. Shrinking takes what is available; what is out beyond the new capacity
+ * is a debt:
  * so many of the next releases go to nobody. 0. -EINVAL: NULL, or capacity negative.
  */
 TW_API int tw_semaphore_set_capacity(tw_semaphore *semaphore, int32_t capacity);

@@ -139,6 +139,7 @@ void a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled()
 	int runs = 0;
 	tickwheel::timer t;
 	CHECK(!t.is_pending() && t.cancel() == tickwheel::outcome::gone);
+	CHECK(!t.reset(1s) && !t.reset_at(service.now() + 1s));
 	t = service.schedule(1s, [&] { runs += 1; });
 	tickwheel::timer moved = std::move(t);
 	CHECK(moved.is_pending() && t.handle().id == 0);

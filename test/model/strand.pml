@@ -11,7 +11,8 @@
  * Holds:
  *   one runner: the work is out at most once, whoever makes the strand active
  *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by dispose, once; the strand is idle
- *   nothing begins to run after dispose has taken the queue
+ *   nothing begins to run once the strand is disposed of
+ *   nobody makes it active once it is disposed of, idle, and its timer has come: then it may be destroyed
  *
  *   run: LIVE   one runner, nothing left behind
  *   run: DISPOSE   the same, against a dispose
@@ -40,7 +41,7 @@ bool in_heap = true;
 byte ran[THINGS], cancelled[THINGS], refused[THINGS];
 byte out;     /* how often the work is out on the executor */
 byte runners; /* that are inside */
-bool emptied; /* dispose has taken the queue */
+bool timer_over, destroyed;
 byte over;    /* bringers that are done */
 
 inline lock()
@@ -96,7 +97,7 @@ proctype driver()
 	gone = disposed;
 	atomic {
 		if
-		:: !gone -> mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!destroyed); mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -104,7 +105,7 @@ proctype driver()
 	atomic {
 		gone = disposed;
 		if
-		:: !gone -> mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!destroyed); mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -123,7 +124,7 @@ proctype driver()
 proctype timer()
 {
 	bool wakes;
-	atomic { wakes = !is_active; is_active = true; due = true };
+	atomic { wakes = !is_active; is_active = true; due = true; timer_over = true };
 	if
 	:: wakes -> submit_work()
 	:: !wakes
@@ -188,7 +189,7 @@ loop:	do
 #else
 			end = disposed;
 #endif
-			assert(end || !emptied);
+			assert(end || !disposed);
 			unlock();
 			if
 			:: end -> cancelled[thing]++
@@ -201,19 +202,19 @@ loop:	do
 		if
 		:: idle ->
 #ifdef IDLE_BY_STORE
-			is_active = false
+			atomic { is_active = false; runners-- }
 #else
 			atomic {
 				idle = !mail && !due;
 				if
 				:: idle -> is_active = false
 				:: else
-				fi
+				fi;
+				runners-- /* idle: another may come, and waits for the lock; else it is this one that submits the work */
 			}
 #endif
-		:: else
+		:: else -> runners--
 		fi;
-		runners--; /* what follows is the submit of the work, if it is not idle */
 		unlock();
 		if
 		:: !idle -> submit_work()
@@ -242,14 +243,18 @@ proctype disposer()
 			t++
 		:: t == THINGS -> break
 		od;
-		t = 0;
+		t = 0
+	};
+	unlock(); /* for the releases */
+	lock();
+	atomic {
 		if
 		:: in_heap -> in_heap = false; cancelled[DELAYED]++
 		:: else
-		fi;
-		emptied = true
+		fi
 	};
 	unlock();
+	atomic { !is_active && timer_over && !locked -> destroyed = true }; /* its executor may be gone from here on */
 	over++
 }
 

@@ -1,5 +1,6 @@
 /*
- * A limiter on a clock that the test moves by hand, and loads: jobs that write down what became of them. Its executor is the queueing one, emptied
+ * A limiter on a clock that the test moves by hand, and loads: jobs that write down what became of them. Its executor is the
+ * queueing one, emptied
  * after each tick, so that what can start at an instant starts at that instant.
  */
 #ifndef TEST_SUPPORT_LIMITED_H

@@ -401,7 +401,7 @@ Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
 
 Test(limiter_times, at_most_so_many_starts_in_any_interval)
 {
-	struct load loads[8];
+	struct load loads[9];
 	struct tw_limiter_config config = limited_config(100);
 	config.rate_starts = 3;
 	config.rate_interval_ns = 10 * MS;
@@ -416,9 +416,12 @@ Test(limiter_times, at_most_so_many_starts_in_any_interval)
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
 	}
+	limited_advance(&home, 5 * MS);
+	loads[8] = LOAD(8); /* a look at the bucket, just before tokens come back */
+	load_submit(&loads[8]);
 	limited_advance(&home, 50 * MS);
-	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20};
-	for (int i = 0; i < 8; i++) {
+	static const uint64_t starts_ms[] = {0, 0, 4, 10, 10, 14, 20, 20, 24};
+	for (int i = 0; i < 9; i++) {
 		expect_eq(loads[i].starts, 1);
 		expect_eq(loads[i].started_ns[0], starts_ms[i] * MS);
 	}

@@ -1,8 +1,6 @@
 /* How tasks end: failing, cancelling, closing; pause; priorities of threads; refusals. */
 #include <errno.h>
-#include <unistd.h>
 
-#include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/work_rig.h"
 
@@ -497,7 +495,8 @@ Test(scheduler_ends, creation_without_memory_leaves_nothing_behind)
 /* The service has no room for the host timer: the driver's next ticks try again. */
 Test(scheduler_ends, delayed_task_runs_though_no_timer_could_be_had)
 {
-	struct job job = JOB(&rig, 1);
+	static struct job job; /* told as the suite closes the scheduler */
+	job = JOB(&rig, 1);
 	struct tw_scheduler_config config = work_rig_config(&rig);
 	work_rig_close(&rig);
 	struct tw_service_config small = rig_config();
@@ -518,68 +517,4 @@ Test(scheduler_ends, delayed_task_runs_though_no_timer_could_be_had)
 	expect_eq(run(), TW_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS); /* closed while it is being tried */
-}
-
-/* ------------------------------------------------------------------------ fork */
-
-static void check_in_child(void *arg)
-{
-	struct job *job = arg;
-	struct tw_scheduler_stats stats = {.size = sizeof stats};
-	struct tw_scheduler_event event;
-	const struct tw_scheduler_post post = {.size = sizeof post, .fn = job_turn, .arg = job};
-	tw_scheduler *none;
-	child_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -EPERM);
-	child_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL), -EPERM);
-	child_eq(tw_scheduler_post_task(rig.scheduler, &post, NULL), -EPERM);
-	child_eq(tw_scheduler_cancel(rig.scheduler, job->task), -EPERM);
-	child_eq(tw_scheduler_run(rig.scheduler, 1), -EPERM);
-	child_eq(tw_scheduler_pause(rig.scheduler), -EPERM);
-	child_eq(tw_scheduler_resume(rig.scheduler), -EPERM);
-	child_eq(tw_scheduler_interrupt(rig.scheduler), -EPERM);
-	child_eq(tw_scheduler_force_frame_rate(rig.scheduler, 60), -EPERM);
-	child_eq(tw_scheduler_stats_get(rig.scheduler, &stats), -EPERM);
-	child_eq(tw_scheduler_events(rig.scheduler, &event, 1), -EPERM);
-	child_eq(tw_scheduler_trace(rig.scheduler, stderr), -EPERM);
-	child_eq(tw_should_yield(rig.scheduler), false);
-	child_eq(tw_scheduler_close(rig.scheduler, 0), -EPERM);
-	child_eq(tw_scheduler_destroy(rig.scheduler), 0);
-}
-
-Test(scheduler_ends, child_is_refused_and_the_parent_untouched)
-{
-	struct job job = JOB(&rig, 1);
-	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_in_child(check_in_child, &job);
-	expect_eq(run(), TW_RUN_IDLE);
-	expect_told(&job, TW_FATE_FIRED, 0);
-}
-
-static bool is_child;
-
-static int fork_here(struct job *job, struct tw_turn *turn)
-{
-	(void)turn;
-	job->answer = child_fork();
-	is_child = job->answer == 0;
-	return TW_TURN_DONE;
-}
-
-Test(scheduler_ends, task_that_forks_comes_back_in_both)
-{
-	struct job job = JOB(&rig, 1), second = JOB(&rig, 2);
-	job.act = fork_here;
-	job_post(&job, TW_PRIORITY_NORMAL);
-	job_post(&second, TW_PRIORITY_NORMAL);
-	int r = run();
-	if (is_child) {
-		child_eq(r, -EPERM);
-		child_eq(job.told, 0);
-		child_eq(second.turns, 0);
-		child_eq(tw_scheduler_destroy(rig.scheduler), 0);
-		_exit(0);
-	}
-	expect_eq(r, TW_RUN_IDLE);
-	expect_child_well(job.answer);
-	EXPECT_ORDER(&rig, 1, 2);
 }

@@ -445,3 +445,22 @@ Test(real_loop, what_comes_later_is_drained_once_a_tick)
 	expect_le(stats.ticks, took_ticks);
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+/* ------------------------------------------------------------ many calls a tick */
+
+/* What is due later may wait in a lane until the next tick, but not until the lane is full. */
+Test(real_loop, a_driver_that_is_called_often_keeps_short_lanes_from_filling)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg),
+					.drive = TW_DRIVE_MANUAL,
+					.executor = tw_executor_inline(),
+					.tick_ns = TW_SECOND,
+					.lane_entries = 1024};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int i = 0; i < 20000; i++) {
+		expect_eq(tw_schedule(service, 600 * TW_SECOND, nothing, NULL, NULL), 0);
+		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}

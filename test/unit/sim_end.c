@@ -56,6 +56,61 @@ Test(sim_end, close_drops_what_is_pending_and_what_waits)
 	expect_eq(tw_sim_destroy(sim), 0);
 }
 
+/* ---------------------------------------------------- what stands on its service */
+
+static int count_job(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	count(arg);
+	return 0;
+}
+
+static int count_turn(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	count(arg);
+	return TW_TURN_DONE;
+}
+
+/* What would wait for the workers is asked not to; they move; then everything can be freed. */
+Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
+{
+	open_sim();
+	tw_service *service = tw_sim_service(sim);
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 2};
+	tw_scheduler *scheduler;
+	tw_limiter *limiter;
+	tw_semaphore *semaphore;
+	tw_strand *strand;
+	tw_waiter waiter;
+	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
+	expect_eq(tw_limiter_submit(limiter, count_job, NULL, NULL), 0);
+	expect_eq(tw_semaphore_acquire_async(semaphore, count, NULL, &waiter), 0);
+	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
+	expect_eq(tw_sim_step(sim), 1); /* handed over */
+	expect_eq(tw_sim_step(sim), 1); /* one is taken */
+
+	expect_eq(tw_scheduler_close(scheduler, 0), -ETIMEDOUT);
+	expect_eq(tw_limiter_stop(limiter, 0), 0);
+	expect_eq(tw_semaphore_cancel(semaphore, waiter), TW_CANCELLED);
+	expect_eq(tw_semaphore_destroy(semaphore), -EBUSY);
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_sim_destroy(sim), -EBUSY);
+
+	expect_eq(tw_sim_run_for(sim, 2 * MS), 0);
+	expect_eq(tw_scheduler_close(scheduler, 0), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_semaphore_destroy(semaphore), 0);
+	expect_eq(ran, 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+}
+
 Test(sim_end, close_runs_what_is_pending_on_its_workers)
 {
 	open_sim();

@@ -369,3 +369,45 @@ Test(strand, cancelled_tasks_leave_the_queue, .init = opened, .fini = closed)
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1, 2);
 }
+
+/* ------------------------------------------------------------- want of timers */
+
+/* Takes all timers that the service has left. */
+static int fill(tw_service *service, tw_timer *timers, int n, struct noted *noted)
+{
+	int filled = 0;
+	while (filled < n && tw_schedule(service, HOUR, note_run, noted, &timers[filled]) == 0)
+		filled++;
+	return filled;
+}
+
+/* More waits than one turn of the strand takes, so it is not at its end when the timer cannot be set. */
+Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
+{
+	enum { MANY = 200, MORE_THAN_THERE_ARE = 1 << 16 };
+	static tw_timer timers[MORE_THAN_THERE_ARE];
+	struct strand_rig mine;
+	struct noted due = NOTED(&mine, 1), later = NOTED(&mine, 2), others = NOTED(&mine, 3);
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 16;
+	queue_executor_open(&mine.queue);
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
+	noted_submit(&due, MS);
+	noted_submit(&later, 10 * MS);
+	for (int i = 0; i < MANY; i++)
+		noted_submit(&others, 0);
+	rig_advance(&mine.rig, 3 * MS);
+	int filled = fill(mine.rig.service, timers, MORE_THAN_THERE_ARE, &others);
+	expect_ge(filled, 1);
+	expect_lt(filled, MORE_THAN_THERE_ARE);
+	expect_eq(queue_executor_run_next(&mine.queue), 1);
+	expect_eq(due.runs, 0);
+	for (int i = 0; i < filled; i++)
+		expect_eq(tw_cancel(mine.rig.service, timers[i]), TW_CANCELLED);
+	strand_rig_advance(&mine, 20 * MS);
+	expect_eq(others.runs, MANY);
+	expect_eq(due.runs, 1);
+	expect_eq(later.runs, 1);
+	strand_rig_close(&mine);
+}

@@ -180,6 +180,23 @@ Test(strand_dispose, the_timer_of_a_destroyed_strand_is_gone)
 	strand_rig_close(&rig);
 }
 
+/* Its timer has run, and its work waits: nobody is to set the timer to what dispose is about to cancel. */
+Test(strand_dispose, leaves_no_timer_behind_when_some_tasks_have_come_due)
+{
+	struct noted due = NOTED(&rig, 1), later = NOTED(&rig, 2);
+	strand_rig_open(&rig);
+	noted_submit_released(&due, MS);
+	noted_submit_released(&later, HOUR);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(tw_strand_destroy(rig.strand), 0);
+	rig.strand = NULL;
+	expect_eq(due.fate, TW_FATE_CANCELLED);
+	expect_eq(later.fate, TW_FATE_CANCELLED);
+	expect_eq(due.releases + later.releases, 2);
+	strand_rig_pump(&rig);
+	strand_rig_close(&rig); /* the service is free to close */
+}
+
 Test(strand_dispose, service_is_busy_while_strands_live)
 {
 	strand_rig_open(&rig);

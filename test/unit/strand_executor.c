@@ -164,6 +164,26 @@ Test(strand_executor, releases_after_the_end_are_told_by_the_services_executor)
 	strand_rig_close(&mine);
 }
 
+Test(strand_executor, timers_of_a_disposed_strand_do_not_run_where_refused_ones_run_inline)
+{
+	struct strand_rig mine;
+	struct noted a = NOTED(&mine, 1);
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(&mine.queue);
+	cfg.executor = &mine.queue.base;
+	cfg.on_refused = TW_REFUSED_INLINE;
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, NULL, NULL), 0);
+	named(&a, MS, tw_strand_executor(mine.strand));
+	expect_eq(tw_strand_dispose(mine.strand), 0);
+	mine.queue.refuse = 1;
+	rig_advance(&mine.rig, 5 * MS);
+	expect_eq(a.runs, 0);
+	expect_eq(a.releases, 1);
+	expect_eq(a.fate, TW_FATE_CANCELLED);
+	strand_rig_close(&mine);
+}
+
 /* ------------------------------------------------------------------------ bases */
 
 Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = closed)

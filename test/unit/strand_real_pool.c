@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "executor/strand.h"
 #include "test/support/child.h"
 #include "test/support/shot.h"
 
@@ -218,6 +219,73 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 		pthread_join(opener, NULL);
 		expect_eq(tw_strand_destroy(strand), 0);
 	}
+	close_service(service);
+}
+
+/* A release that waits to be let go, called by a dispose that goes on to wait for the task that runs. */
+struct pair {
+	tw_strand *strand;
+	tw_strand_task task; /* the one with the release */
+	struct gate release;
+	int answer;
+	sem_t answered;
+};
+
+static void pass_release_gate(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	pass_gate(&((struct pair *)arg)->release);
+}
+
+static void *dispose_and_wait(void *arg)
+{
+	if (tw_strand_dispose_wait(((struct pair *)arg)->strand, TW_FOREVER))
+		abort();
+	return NULL;
+}
+
+static void *cancel_and_wait(void *arg)
+{
+	struct pair *pair = arg;
+	pair->answer = tw_strand_cancel_wait(pair->strand, pair->task, TW_FOREVER);
+	sem_post(&pair->answered);
+	return NULL;
+}
+
+static bool is_waited_for(tw_strand *strand)
+{
+	tw__tiny_lock(&strand->lock);
+	bool waited = strand->flags & TW__STRAND_WAITED;
+	tw__tiny_unlock(&strand->lock);
+	return waited;
+}
+
+Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_for_something_else)
+{
+	tw_service *service = open_service(1);
+	struct pair pair = {.answer = -1};
+	struct gate gate;
+	pthread_t disposer, canceller;
+	gate_init(&gate);
+	gate_init(&pair.release);
+	sem_init(&pair.answered, 0, 0);
+	struct tw_strand_spec spec = {.size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
+	expect_eq(tw_strand_create(&pair.strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(pair.strand, 0, pass_gate, &gate, NULL), 0);
+	expect_eq(tw_strand_submit_spec(pair.strand, &spec, &pair.task), 0);
+	await(&gate.begun, 1);
+	expect_eq(pthread_create(&disposer, NULL, dispose_and_wait, &pair), 0);
+	await(&pair.release.begun, 1);
+	expect_eq(pthread_create(&canceller, NULL, cancel_and_wait, &pair), 0);
+	while (!is_waited_for(pair.strand))
+		sched_yield();
+	sem_post(&pair.release.open);
+	await(&pair.answered, 1); /* while the first task still runs */
+	expect_eq(pair.answer, TW_FINISHED);
+	sem_post(&gate.open);
+	pthread_join(canceller, NULL);
+	pthread_join(disposer, NULL);
+	expect_eq(tw_strand_destroy(pair.strand), 0);
 	close_service(service);
 }
 

@@ -123,6 +123,20 @@ Test(work, held_service_refuses_to_close)
 	tw_clock_manual_destroy(now_clock);
 }
 
+/* Whoever has submitted work may still look at the service when the work has run and all have let go. */
+Test(work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
+{
+	open_with(NULL);
+	tw__service_let_go(service);
+	tw_add_relaxed(&service->works_pushers, 1); /* as in a submit that has just pushed */
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	tw_add_release(&service->works_pushers, (uint32_t)-1);
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	cr_assert_eq(tw_service_destroy(service), 0);
+	queue_executor_close(&queue);
+	tw_clock_manual_destroy(now_clock);
+}
+
 Test(work, base_keeps_a_shared_pool_open)
 {
 	tw_pool *pool;

@@ -1,0 +1,147 @@
+/* The limiter with threads that wait, and on a pool. No test waits for time to pass. */
+#include <errno.h>
+#include <sched.h>
+
+#include "test/support/limited.h"
+
+TestSuite(limiter_threads, .timeout = 60);
+
+static struct limited home;
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void complete(struct load *load)
+{
+	expect_eq(tw_job_complete(home.limiter, load->job, 0, load), 0);
+	limited_pump(&home);
+}
+
+struct waiter {
+	struct load *load;
+	_Atomic bool begun;
+	int answer;
+	struct tw_job_result result;
+};
+
+static void *submit_waiting(void *arg)
+{
+	struct waiter *self = arg;
+	struct tw_job_task task = load_task(self->load);
+	task.wait_ns = TW_FOREVER;
+	atomic_store(&self->begun, true);
+	self->answer = tw_limiter_submit_task(home.limiter, &task, &self->load->job);
+	return NULL;
+}
+
+static void *wait_for_job(void *arg)
+{
+	struct waiter *self = arg;
+	atomic_store(&self->begun, true);
+	self->answer = tw_job_wait(home.limiter, self->load->job, 50 * SECOND, &self->result);
+	return NULL;
+}
+
+static void *wait_idle(void *arg)
+{
+	struct waiter *self = arg;
+	atomic_store(&self->begun, true);
+	self->answer = tw_limiter_wait_idle(home.limiter, 50 * SECOND);
+	return NULL;
+}
+
+static void start(pthread_t *thread, void *(*body)(void *), struct waiter *waiter)
+{
+	expect_eq(pthread_create(thread, NULL, body, waiter), 0);
+	while (!atomic_load(&waiter->begun))
+		sched_yield();
+}
+
+Test(limiter_threads, submit_waits_for_room)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), third = LOAD(3, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.max_pending = 1;
+	limited_open(&home, &config);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	load_submit(&first);
+	limited_pump(&home);
+	load_submit(&second);
+	struct waiter waiter = {.load = &third};
+	pthread_t thread;
+	start(&thread, submit_waiting, &waiter);
+	expect_eq(limited_stats(&home).added, 2);
+	complete(&first); /* the second runs: there is room */
+	pthread_join(thread, NULL);
+	expect_eq(waiter.answer, 0);
+	limited_pump(&home);
+	complete(&second);
+	complete(&third);
+	limited_close(&home);
+}
+
+Test(limiter_threads, submit_waits_no_longer_than_asked)
+{
+	struct load first = LOAD(1), second = LOAD(2);
+	struct tw_limiter_config config = limited_config(1);
+	config.max_pending = 1;
+	limited_open(&home, &config);
+	load_submit(&first);
+	struct tw_job_task task = load_task(&second);
+	task.wait_ns = 2 * MS;
+	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
+	expect_ge(tw_clock_now(tw_clock_monotonic()) - start_ns, 2 * MS);
+	tw_limiter_stop(home.limiter, 0);
+	limited_close(&home);
+}
+
+Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
+{
+	struct load load = LOAD(1, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	limited_open(&home, &config);
+	tw_limiter_start(home.limiter, NULL, NULL);
+	load_submit(&load);
+	limited_pump(&home);
+	struct waiter waiters[2] = {{.load = &load}, {.load = &load}};
+	pthread_t threads[2];
+	start(&threads[0], wait_for_job, &waiters[0]);
+	start(&threads[1], wait_idle, &waiters[1]);
+	complete(&load);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	cr_assert(waiters[0].answer == 0 || waiters[0].answer == TW_GONE); /* if it came too late */
+	if (waiters[0].answer == 0)
+		expect_eq(waiters[0].result.value, &load);
+	expect_eq(waiters[1].answer, 0);
+	limited_close(&home);
+}
+
+static int count_up(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	atomic_fetch_add((atomic_int *)arg, 1);
+	return 0;
+}
+
+Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
+{
+	for (int inline_too = 0; inline_too < 2; inline_too++) {
+		tw_service *service;
+		tw_limiter *limiter;
+		atomic_int ran = 0;
+		struct tw_service_config cfg = {.size = sizeof(cfg),
+						.executor = inline_too ? tw_executor_inline() : NULL};
+		struct tw_limiter_config config = limited_config(2);
+		expect_eq(tw_service_create(&service, &cfg), 0);
+		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+		expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+		for (int i = 0; i < 1000; i++)
+			expect_eq(tw_limiter_submit(limiter, count_up, &ran, NULL), 0);
+		expect_eq(tw_limiter_wait_idle(limiter, 50 * SECOND), 0);
+		expect_eq(atomic_load(&ran), 1000);
+		expect_eq(tw_limiter_stop(limiter, TW_FOREVER), 0);
+		expect_eq(tw_limiter_destroy(limiter), 0);
+		expect_eq(tw_service_destroy(service), 0);
+	}
+}
