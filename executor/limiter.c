@@ -52,13 +52,17 @@ static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
 {
 	struct tw__limiter_call call;
 	struct tw__results *results = listener->results;
+	struct tw__context_saved saved;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
+	tw__context_enter(listener->context, &saved);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
+	tw__context_leave(&saved);
 	tw__limiter_call_end(&call);
-	free(listener);
 	if (tw__forked(l->service))
 		return false;
+	tw__context_release(listener->context);
+	free(listener);
 	pthread_mutex_lock(&l->lock);
 	tw__results_put(results);
 	return true;
@@ -111,7 +115,7 @@ static struct tw__listener *make_listener(tw_idle_fn *fn, void *arg)
 {
 	struct tw__listener *listener = malloc(sizeof *listener);
 	if (listener)
-		*listener = (struct tw__listener){.fn = fn, .arg = arg};
+		*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
 	return listener;
 }
 

@@ -108,6 +108,7 @@ struct tw__listener {
 	struct tw__listener *next;
 	tw_idle_fn *fn;
 	void *arg;
+	void *context;               /* of its on_idle, or start */
 	struct tw__results *results; /* due: of the idle it is told of */
 };
 

@@ -25,6 +25,8 @@
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
  * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
  * callback), never inside submit but for the hook `added`. Jobs run on the executor only.
+ * A job, its callbacks, and an idle listener are under the context of the call that passed them (context.h); hooks and low water
+ * under none.
  * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
  * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
  *

@@ -336,7 +336,7 @@ Test(limiter_bounds, callbacks_may_call_anything)
 
 /* ------------------------------------------------------------------- context */
 
-static void *contexts[3];
+static void *contexts[4];
 
 static int see_context(void *arg, struct tw_job_run *run)
 {
@@ -359,6 +359,14 @@ static void see_context_in_release(void *arg)
 	contexts[2] = tw_context_get();
 }
 
+static void see_context_in_idle(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)arg;
+	(void)results;
+	(void)n;
+	contexts[3] = tw_context_get();
+}
+
 Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
 {
 	int mine = 1, other = 2;
@@ -367,11 +375,12 @@ Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
 	open_started(1);
 	tw_context_set(&mine);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	expect_eq(tw_limiter_on_idle(home.limiter, see_context_in_idle, NULL), 0);
 	tw_context_set(&other);
 	limited_pump(&home);
 	cr_assert_eq(tw_context_get(), &other);
 	tw_context_set(NULL);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		cr_assert_eq(contexts[i], &mine);
 	close_all();
 }
