@@ -1,12 +1,8 @@
 /*
  * The pool's birth, end, and plain tasks. What the workers do: pool_worker.c; what services hand over: pool_source.c.
  *
- * Submit against close: a submit passes the **door**, whose lowest bit says closed and whose upper bits count those within.
- * Close sets the bit and waits until nobody is within: from then on the ring only empties.
- *
- * Pairing table (E1 .. E5: pool_worker.c)
- *   D1  door: add seq_cst (submit) against or seq_cst (close), then load acquire until only the bit is left: one of the two sees
- *       the other; all that was enqueued within is visible to the closer.
+ * Submit against close: a bit in the ring's tail says closed (task_ring.h, T3). Close sets it, and waits until all that were given a place
+ * before have filled it: from then on the ring only empties. Pairing table of the waking: pool_worker.c.
  */
 #include "executor/pool.h"
 
@@ -24,22 +20,16 @@
 #include "wheel/spawn.h"
 #include "wheel/work.h"
 
-enum { DOOR_CLOSED = 1, DOOR_WITHIN = 2, TIMED_ONE_IN = 16 };
+enum { TIMED_ONE_IN = 16 };
 
 /* -------------------------------------------------------------------- submit */
 
 static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 {
-	if (tw_add_seq_cst(&pool->door, DOOR_WITHIN) & DOOR_CLOSED) { /* D1 */
-		tw_sub_seq_cst(&pool->door, DOOR_WITHIN);
-		return -ESHUTDOWN;
-	}
-	bool done = tw__task_ring_push(&pool->tasks, task);
-	tw_sub_seq_cst(&pool->door, DOOR_WITHIN); /* D1, E2 */
-	if (!done)
-		return -EAGAIN;
-	tw__pool_call_for_help(pool);
-	return 0;
+	int r = tw__task_ring_push(&pool->tasks, task); /* E2 */
+	if (tw_likely(r == 0))
+		tw__pool_call_for_help(pool);
+	return r;
 }
 
 /* Tries, and sleeps until there may be room. The caller is counted in waiting_for_room. False: *r is the answer. */
@@ -209,13 +199,13 @@ static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 	}
 }
 
-/* Nobody is within the door any more; whoever waits for room has been sent away. */
+/* Nobody is submitting any more; whoever waits for room has been sent away. */
 static void shut_door(tw_pool *pool)
 {
-	tw_or_seq_cst(&pool->door, DOOR_CLOSED); /* D1 */
+	tw__task_ring_close(&pool->tasks);
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
-	while (tw_load_acquire(&pool->door) != DOOR_CLOSED || tw_load_acquire(&pool->waiting_for_room))
+	while (tw_load_acquire(&pool->waiting_for_room))
 		sched_yield();
 }
 

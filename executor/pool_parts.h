@@ -55,10 +55,9 @@ struct tw_pool {
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
 	struct tw__task_ring tasks;
-	struct tw__work_queue works;                   /* of layers above, for any worker */
-	alignas(TW__CACHE_LINE) _Atomic uint64_t door; /* 2 for each submit under way; 1: closed (pool.c) */
-	_Atomic uint32_t waiting_for_room;             /* submitters */
-	_Atomic uint32_t room;                         /* moves on when a task leaves the ring and somebody waits */
+	struct tw__work_queue works;                               /* of layers above, for any worker */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
+	_Atomic uint32_t room; /* moves on when a task leaves the ring and somebody waits */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
 	_Atomic uint32_t sleepers;                          /* bits set in idle */

@@ -20,7 +20,9 @@
  *   E2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
  *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
  *       one comes. What stands between the two, on either side: for a source a full fence (CK); for an open batch its seq_cst store
- *       and load; for a task an addition to the door, which orders the two by who came first; for work its seq_cst push (work_queue.h, Q2).
+ *       and load; for a task nothing, its cell's seq_cst store and load do (of several tasks being
+ *       pushed, a worker sees none beyond the first unfinished one, whose pusher then sees the worker); for work its seq_cst push
+ *       (work_queue.h, Q2).
  *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
  *       makes the wait return at once. A worker that finds work after its bit was taken waits for the increment that must follow:
  *       else it would be woken by it later, with nobody counting it as searching.
@@ -285,7 +287,7 @@ static bool find_work(struct tw__worker *self, struct find *find)
 /* For others: what waits for this worker alone is no reason to wake one. */
 static bool more_waits(tw_pool *pool)
 {
-	return tw__task_ring_count(&pool->tasks) > 0 || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works);
+	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works);
 }
 
 /* -------------------------------------------------------------------- working */
@@ -418,8 +420,7 @@ static bool sleep_until_called(struct tw__worker *self, struct find *find)
 	tw_sub_seq_cst(&pool->searching, 1);
 	tw_add_seq_cst(&pool->sleepers, 1);
 	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
-	tw_add_seq_cst(&pool->door, 0); /* E2: tasks */
-	ck_pr_fence_memory();           /* E2: sources */
+	ck_pr_fence_memory(); /* E2: sources */
 	bool found = find_work(self, find);
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))
