@@ -2,7 +2,11 @@
  * The pool's birth, end, and plain tasks. What the workers do: pool_worker.c; what services hand over: pool_source.c.
  *
  * Submit against close: a bit in the ring's tail says closed (task_ring.h, T3). Close sets it, and waits until all that were given a place
- * before have filled it: from then on the ring only empties. Pairing table of the waking: pool_worker.c.
+ * before have filled it: from then on the ring only empties.
+ *
+ * Pairing table (of the waking: pool_worker.c)
+ *   D1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
+ *       when nobody else is to be woken -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
  */
 #include "executor/pool.h"
 
@@ -90,29 +94,29 @@ bool tw_pool_is_worker(const tw_pool *pool)
 
 /*
  * Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. But once pushed it may be run, its
- * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is within the door
- * meanwhile, unless it is one that close joins. True: it has passed.
+ * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is counted
+ * meanwhile (D1), unless it is one that close joins. True: it is.
  */
-static bool enter_with_work(tw_pool *pool)
+static bool begin_bringing(tw_pool *pool)
 {
-	bool passes = !tw_pool_is_worker(pool);
-	if (passes)
-		tw_add_seq_cst(&pool->door, DOOR_WITHIN); /* D1 */
-	return passes;
+	bool counted = !tw_pool_is_worker(pool);
+	if (counted)
+		tw_add_relaxed(&pool->bringing_work, 1); /* D1 */
+	return counted;
 }
 
-static void leave_door(tw_pool *pool, bool passed)
+static void end_bringing(tw_pool *pool, bool counted)
 {
-	if (passed)
-		tw_sub_seq_cst(&pool->door, DOOR_WITHIN); /* D1; the last look at the pool */
+	if (counted)
+		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* D1; the last look at the pool */
 }
 
 static void submit_work(tw_pool *pool, tw_batch *work)
 {
-	bool passed = enter_with_work(pool);
+	bool counted = begin_bringing(pool);
 	tw__work_queue_push(&pool->works, (struct tw__work *)(void *)work); /* E2 */
 	tw__pool_call_for_help(pool);
-	leave_door(pool, passed);
+	end_bringing(pool, counted);
 }
 
 /* Batches for the public face: from services whose own executor is another. */
@@ -140,10 +144,10 @@ static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* only layers above get this executor */
-	bool passed = enter_with_work(pool);
+	bool counted = begin_bringing(pool);
 	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* E6 */
 	tw__pool_call(pool, worker->index);
-	leave_door(pool, passed);
+	end_bringing(pool, counted);
 	return 0;
 }
 
@@ -205,7 +209,7 @@ static void shut_door(tw_pool *pool)
 	tw__task_ring_close(&pool->tasks);
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
-	while (tw_load_acquire(&pool->waiting_for_room))
+	while (tw_load_acquire(&pool->waiting_for_room) || tw_load_acquire(&pool->bringing_work)) /* D1 */
 		sched_yield();
 }
 

@@ -57,7 +57,8 @@ struct tw_pool {
 	struct tw__task_ring tasks;
 	struct tw__work_queue works;                               /* of layers above, for any worker */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
-	_Atomic uint32_t room; /* moves on when a task leaves the ring and somebody waits */
+	_Atomic uint32_t bringing_work; /* threads in the middle of submitting work; workers are not counted (D1) */
+	_Atomic uint32_t room;          /* moves on when a task leaves the ring and somebody waits */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
 	_Atomic uint32_t sleepers;                          /* bits set in idle */
