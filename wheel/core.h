@@ -131,6 +131,7 @@ struct tw_service {
 	/* The layers above; see work.h. */
 	_Atomic(struct tw__work *) works; /* a stack: for the driver to offer, or to run */
 	_Atomic uint32_t works_pushers;   /* threads that are pushing, or look whether to wake the driver */
+	_Atomic uint32_t works_recall;    /* a lock: of those who take some back */
 	struct tw__work *works_kept;      /* the driver's: refused, to be offered again in the next tick; in order */
 	_Atomic(struct tw__strands *) strands; /* made with the first of them; ended by the composition root */
 	_Atomic uint32_t holders;              /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "mpsc/tiny_lock.h"
 #include "wheel/driver.h"
 
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run)
@@ -68,6 +69,7 @@ static struct tw__work *take_all(tw_service *service)
 bool tw__work_recall(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
+	tw__tiny_lock(&service->works_recall); /* lest another who recalls has it in hand */
 	struct tw__work *next, *others = take_all(service);
 	bool found = false, pushed = false;
 	for (; others; others = next) {
@@ -79,6 +81,7 @@ bool tw__work_recall(struct tw__work *work)
 		push(service, others);
 		pushed = true;
 	}
+	tw__tiny_unlock(&service->works_recall);
 	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
 		tw__gate_ring(&service->gate);
 	return found;

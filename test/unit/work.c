@@ -3,6 +3,8 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #include "executor/base.h"
 #include "test/support/queue_executor.h"
@@ -135,6 +137,44 @@ Test(work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 	cr_assert_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);
 	tw_clock_manual_destroy(now_clock);
+}
+
+/* Nobody drives, so what is submitted can always be taken back, whoever else does the same meanwhile. */
+struct taker {
+	struct tw__work work;
+	pthread_t thread;
+	int missed;
+};
+
+static void never(struct tw__work *w)
+{
+	(void)w;
+	abort();
+}
+
+static void *submit_and_recall(void *arg)
+{
+	struct taker *taker = arg;
+	for (int i = 0; i < 300000 && !taker->missed; i++) {
+		tw__work_submit_later(&taker->work);
+		taker->missed += !tw__work_recall(&taker->work);
+	}
+	return NULL;
+}
+
+Test(work_real, is_recalled_whoever_else_recalls)
+{
+	struct taker takers[3] = {0};
+	open_with(NULL);
+	for (int i = 0; i < 3; i++) {
+		tw__work_init(&takers[i].work, service, &queue.base, never);
+		cr_assert_eq(pthread_create(&takers[i].thread, NULL, submit_and_recall, &takers[i]), 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(takers[i].thread, NULL);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(takers[i].missed, 0);
+	close_all();
 }
 
 Test(work, base_keeps_a_shared_pool_open)
