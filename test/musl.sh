@@ -32,5 +32,8 @@ for source in examples/*.c; do
 	musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -o "$dir/bin/$name" "$source" "$dir/libtickwheel.a" "$libck" -lm ||
 		fail "$name does not build"
 done
+# One of the examples starts the server beside it.
+musl-gcc -static -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Iinclude -I. -o "$dir/bin/server" examples/server/*.c "$dir/libtickwheel.a" "$libck" -lm ||
+	fail "the server does not build"
 test/examples.sh "$dir/bin" >"$dir/log" || fail "an example failed"
 echo "musl: ok (library, $(wc -l <"$dir/log") examples, static)"
