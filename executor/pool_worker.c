@@ -418,6 +418,7 @@ static bool sleep_until_called(struct tw__worker *self, struct find *find)
 	tw_pool *pool = self->pool;
 	uint32_t before = ck_ec32_value(&self->wakes); /* E3 */
 	tw_sub_seq_cst(&pool->searching, 1);
+	sched_yield(); /* who brings work may want this processor, and then need wake nobody; others are woken as usual meanwhile */
 	tw_add_seq_cst(&pool->sleepers, 1);
 	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
 	ck_pr_fence_memory(); /* E2: sources */
