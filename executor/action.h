@@ -151,7 +151,7 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool tell);
 void tw__actions_begin(tw_action_scheduler *scheduler);
 
 /* The same for the first of `due` alone. If it fails, gather() brings what is of its batch into `due`, and all of that is closed. */
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *scheduler));
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *));
 
 /* The host has come for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);

@@ -116,7 +116,7 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 /* ------------------------------------------------------------------------ flushes */
 
 static int run_first(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch, bool told,
-		     void gather(tw_action_scheduler *scheduler))
+		     void gather(tw_action_scheduler *))
 {
 	struct tw_action *action = list->first;
 	tw__action_unlink(list, action);
@@ -148,7 +148,7 @@ int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 	return failure;
 }
 
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *scheduler))
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *))
 {
 	return run_first(scheduler, &scheduler->due, 0, false, gather);
 }

@@ -16,6 +16,7 @@ static bool grow(tw_action_scheduler *scheduler)
 	if (count < room)
 		return true;
 	uint64_t twice = room ? 2 * room : 16;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): cells are pointers */
 	struct tw_action **cells = calloc(twice, sizeof(*cells));
 	if (!cells)
 		return false;

@@ -217,10 +217,10 @@ static void drop_tasks(tw_sim *sim)
 {
 	struct tw__sim_queue *tasks = &sim->queues[0];
 	for (size_t i = 0, kept = 0, count = tasks->count; i < count; i++) {
-		struct tw__sim_item item = tasks->items[(tasks->first + i) % tasks->room];
+		struct tw__sim_item item = tasks->items[(tasks->first + i) & (tasks->room - 1)];
 		bool keep = item.batch != NULL;
 		if (keep)
-			tasks->items[(tasks->first + kept++) % tasks->room] = item;
+			tasks->items[(tasks->first + kept++) & (tasks->room - 1)] = item;
 		tasks->count -= !keep;
 		tw_sub_seq_cst(&sim->waiting, !keep);
 	}

@@ -25,7 +25,7 @@ struct tw__sim_item {
 
 struct tw__sim_queue {
 	tw_service *service;
-	struct tw__sim_item *items; /* a ring */
+	struct tw__sim_item *items; /* a ring; room is 0 or a power of two */
 	size_t room, first, count;
 };
 

@@ -28,9 +28,11 @@ static int make_room(struct tw__sim_queue *queue)
 	if (!items)
 		return -ENOMEM;
 	for (size_t i = 0; i < queue->count; i++)
-		items[i] = queue->items[(queue->first + i) % queue->room];
+		items[i] = queue->items[(queue->first + i) & (queue->room - 1)];
 	free(queue->items);
-	*queue = (struct tw__sim_queue){queue->service, items, room, 0, queue->count};
+	queue->items = items;
+	queue->room = room;
+	queue->first = 0;
 	return 0;
 }
 
@@ -45,7 +47,7 @@ int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 	int r = make_room(queue);
 	if (r)
 		return r;
-	struct tw__sim_item *at = &queue->items[(queue->first + queue->count++) % queue->room];
+	struct tw__sim_item *at = &queue->items[(queue->first + queue->count++) & (queue->room - 1)];
 	*at = *item;
 	at->number = sim->numbered;
 	sim->numbered += item->tickets;
@@ -106,7 +108,7 @@ static void take_first(tw_sim *sim, struct tw__sim_queue *queue, struct tw__sim_
 	*run = (struct tw__sim_run){.item = *first, .index = -1};
 	first->number++;
 	if (--first->tickets == 0) {
-		queue->first = (queue->first + 1) % queue->room;
+		queue->first = (queue->first + 1) & (queue->room - 1);
 		queue->count--;
 		tw_sub_seq_cst(&sim->waiting, 1);
 	}

@@ -45,6 +45,16 @@ void plain_register(struct plain_test *test)
 	all = test;
 }
 
+static char note[256];
+
+void plain_noted(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	vsnprintf(note, sizeof note, format, args);
+	va_end(args);
+}
+
 void plain_failed(const char *file, int line, const char *condition, const char *format, ...)
 {
 	char text[1024];
@@ -54,6 +64,8 @@ void plain_failed(const char *file, int line, const char *condition, const char 
 	va_end(args);
 	fflush(stdout);
 	fprintf(stderr, "%s:%d: %s%s%s\n", file, line, condition, *text ? ": " : "", text);
+	if (*note)
+		fprintf(stderr, "%s\n", note);
 	fflush(stderr);
 	_exit(1);
 }

@@ -432,7 +432,9 @@ Test(scheduler, host_timer_is_one_for_the_earliest_and_a_newer_earliest_moves_it
 
 Test(scheduler, host_timer_is_set_only_while_nothing_is_ready)
 {
-	struct job delayed = JOB(&rig, 1), ready = JOB(&rig, 2), more = JOB(&rig, 3);
+	static struct job delayed; /* told by the rig's end */
+	struct job ready = JOB(&rig, 2), more = JOB(&rig, 3);
+	delayed = JOB(&rig, 1);
 	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, 100 * MS);
 	expect_eq(service_timers(), 1);
 	job_post(&ready, TW_PRIORITY_NORMAL);

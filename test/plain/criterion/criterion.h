@@ -33,6 +33,9 @@ void plain_register(struct plain_test *test);
 
 __attribute__((noreturn)) void plain_failed(const char *file, int line, const char *condition, const char *format, ...);
 
+/* The last one is said when the test fails. */
+void plain_noted(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 #define PLAIN_ADD(suite_name, test_name, of_suite, of_test, function, ...)                          \
 	__attribute__((constructor)) static void plain_add_##suite_name##_##test_name(void)         \
 	{                                                                                           \
@@ -64,6 +67,7 @@ __attribute__((noreturn)) void plain_failed(const char *file, int line, const ch
 #define cr_assert_str_neq(a, b, ...) PLAIN_CHECK(strcmp(a, b) != 0, #a " is not " #b, __VA_ARGS__)
 #define cr_assert_fail(...) PLAIN_CHECK(false, "failed", __VA_ARGS__)
 #define cr_fail cr_assert_fail
+#define cr_log_info plain_noted
 #define cr_expect cr_assert
 #define cr_expect_not cr_assert_not
 #define cr_expect_eq cr_assert_eq
