@@ -109,6 +109,10 @@ static void touch_another(uint64_t *seed)
 	struct slot *slot = &slots[random_below(seed, SLOTS)];
 	if (pthread_rwlock_tryrdlock(&slot->lock))
 		return; /* its owner may be waiting for this very run */
+	if (!slot->action) {
+		pthread_rwlock_unlock(&slot->lock); /* the round is being closed */
+		return;
+	}
 	if (random_percent(seed, 80)) {
 		arm(slot->action, slot->life, seed);
 	} else if (tw_action_close(slot->action) != TW_RUNNING) {
@@ -294,9 +298,13 @@ static void open_round(uint64_t *seed)
 static void close_round(void)
 {
 	uint64_t none = 0;
-	for (int i = 0; i < SLOTS; i++)
+	for (int i = 0; i < SLOTS; i++) {
+		pthread_rwlock_wrlock(&slots[i].lock); /* runs of others may be at it */
 		if (tw_action_destroy(slots[i].action) < 0)
 			violation("destroy", i);
+		slots[i].action = NULL;
+		pthread_rwlock_unlock(&slots[i].lock);
+	}
 	await(immediates_are_over, &none, "immediates are left");
 	for (int i = 0; i < SCHEDULERS; i++) {
 		int r = tw_action_scheduler_destroy(schedulers[i]);
