@@ -42,5 +42,5 @@ check-man: deps-build+man ## the manual says what the headers say, and its pages
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/musl.sh build/musl
 
-check-deb: deb ## installs the Debian packages into a root of their own, and runs an example there
+check-deb: deb deps-man ## installs the Debian packages into a root of their own, and runs an example there
 	$(Q)CC='$(CC)' test/deb.sh build/deb

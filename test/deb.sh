@@ -50,7 +50,8 @@ ${CC:-cc} -o "$work/program" "$root/usr/share/doc/libtickwheel-dev/examples/requ
 	fail "an example does not build"
 LD_LIBRARY_PATH=$libdir timeout 20 "$work/program" >"$work/out" 2>&1 || fail "the example failed"
 LD_LIBRARY_PATH=$libdir ldd "$work/program" | grep -q "$root" || fail "the example ran with another library"
-man -l "$root/usr/share/man/man3/tw_cancel.3.gz" >"$work/out" 2>&1 || fail "the manual cannot be read"
+gzip -dc "$root/usr/share/man/man3/tw_cancel.3.gz" | mandoc -Tascii | col -b >"$work/out" 2>&1
+grep -q 'int tw_cancel(tw_service' "$work/out" || fail "the manual cannot be read"
 
 in_root --purge libtickwheel-dev "$(dpkg-deb -f "$dir"/libtickwheel[0-9]*.deb Package)" || fail "dpkg does not remove them"
 find "$root/usr" ! -type d >"$work/out" 2>/dev/null || true
