@@ -10,12 +10,14 @@
 extern const uint8_t *random_input;
 extern size_t random_input_left;
 
-/* Most draws are for small ranges: one byte, or a mark and four. */
+/* Most draws are for small ranges: one byte, or a mark and four. A mark with less behind it ends the input, or a program would never end. */
 static inline bool random_fed(uint64_t *number)
 {
 	size_t size = random_input_left && *random_input >= 0xf0 ? 5 : 1;
-	if (random_input_left < size)
+	if (random_input_left < size) {
+		random_input_left = 0;
 		return false;
+	}
 	*number = *random_input;
 	for (size_t i = 1; i < size; i++)
 		*number = *number << 8 | random_input[i];
