@@ -77,12 +77,12 @@ check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind:
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-planted fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
 
-check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
+check-full: check models-mutants check-planted check-analyzer check-arm64 ## make check, the models' mutants, planted bugs, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)
@@ -99,6 +99,9 @@ build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(lib)
 fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang
 	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
+
+check-planted: deps-build+fuzz ## bugs put into a copy of the sources: the fuzz targets and the soak must find each
+	$(Q)test/planted.sh
 
 soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descriptors and threads must be flat; one line of verdict
 	$(again) $B/test/soak
