@@ -77,7 +77,7 @@ check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind:
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full check-planted fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-planted check-clocks fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
@@ -107,7 +107,11 @@ soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descripto
 	$(again) $B/test/soak
 	$(Q)$B/test/soak $(SECONDS)
 
-$B/test/soak: $B/test/soak.o $$(lib)
+check-clocks: deps-build+faults ## the real clocks where they are odd: time namespaces, leaps, a time of day that steps (libfaketime)
+	$(again) $B/test/clocks
+	$(Q)test/clocks.sh $B/test/clocks
+
+$B/test/soak $B/test/clocks: $$@.o $$(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report
