@@ -15,7 +15,8 @@ $B/plain/%.o: %.c $B/flags
 
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(plain_libs) $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) $(CFLAGS) -o $@ $^ \
+		$(plain_libs) $(ck_libs) -lm
 
 # ------------------------------------------------------------------ check
 
