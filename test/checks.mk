@@ -25,7 +25,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
 
-check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
+check: check-cheap check-compilers check-sandbox check-clocks models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited
@@ -46,12 +46,22 @@ abi-accept: deps-build+abi ## takes what they are now for golden
 	$(again) $B/libtickwheel.so
 	$(Q)CC="$(CC)" test/abi.sh --accept $B/libtickwheel.so
 
-check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors
+check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors (clang's unit tests: check-sandbox)
 	$(again) all build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
 	$(Q)CC=gcc CXX=g++ test/headers.sh
 	$(again) all build/clang/plain/run MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
 	$(Q)CC=clang CXX=clang++ test/headers.sh
-	$(Q)build/clang/plain/run --jobs 2
+
+sandboxed := loop ledger close groups
+# The unit tests of the clang build, so that one run tells of both: another compiler, and the gate that takes membarrier's place.
+check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, where the system refuses membarrier
+	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
+	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --without test/plain/not_sandboxed
+	$(Q)set -e; for s in $(sandboxed); do build/clang/test/sandbox build/clang/test/stress_$$s $(SHORT); done
+
+
+$B/test/sandbox: $B/test/sandbox.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
 check-asan: deps-build ## unit tests and short stress under AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
 	$(again) build/asan/plain/run MODE=asan
@@ -78,7 +88,7 @@ check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind:
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full check-planted check-clocks fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-planted check-clocks check-sandbox fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
