@@ -57,7 +57,7 @@ sandboxed := loop ledger close groups
 check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, where the system refuses membarrier
 	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
 	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --without test/plain/not_sandboxed
-	$(Q)set -e; for s in $(sandboxed); do build/clang/test/sandbox build/clang/test/stress_$$s $(SHORT); done
+	$(Q)build/clang/test/sandbox $(CURDIR)/test/stress.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress_%)
 
 
 $B/test/sandbox: $B/test/sandbox.o
@@ -66,13 +66,13 @@ $B/test/sandbox: $B/test/sandbox.o
 check-asan: deps-build ## unit tests and short stress under AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
 	$(again) build/asan/plain/run MODE=asan
 	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
-	$(again) stress MODE=asan SECONDS=$(SHORT)
+	$(again) stress MODE=asan SECONDS=$(SHORT) AT_ONCE=2
 
 check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
 	$(again) build/tsan/plain/run MODE=tsan
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
 		build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
-	$(again) tsan SECONDS=$(SHORT)
+	$(again) tsan SECONDS=$(SHORT) AT_ONCE=2
 
 # All suites under valgrind take far more than a quarter of an hour. What it adds to check-asan is values that were never written, so these are
 # the suites that walk each layer's ways of making, reusing and giving back memory; long ones (models, simulation, storms) are not.
@@ -129,7 +129,7 @@ coverage: deps-build+coverage ## lines and branches that the unit tests and a sh
 	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
 	$(again) build/cover/plain/run MODE=cover
 	$(Q)build/cover/plain/run --jobs 2 --patience 10
-	$(again) stress MODE=cover SECONDS=$(SHORT)
+	$(again) stress MODE=cover SECONDS=$(SHORT) AT_ONCE=2
 	$(Q)test/coverage.sh build/cover
 
 faults: deps-build ## the list of requests that were refused in turn, and what came of each
