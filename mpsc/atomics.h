@@ -66,7 +66,9 @@ static inline void tw_cpu_relax(void)
 static inline void tw_prefetch_write(const void *p)
 {
 #if defined(__x86_64__)
-	__asm__ volatile("prefetchw %0" : : "m"(*(const char *)p)); /* the builtin asks for a line to be read, without -mprfchw */
+	__asm__ volatile("prefetchw %0"
+			 :
+			 : "m"(*(const char *)p)); /* the builtin asks for a line to be read, without -mprfchw */
 #else
 	__builtin_prefetch(p, 1);
 #endif
