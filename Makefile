@@ -83,7 +83,7 @@ deps-%:
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
-again = $(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
+again = +$(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Objects made by another compiler, or with other flags, are made again.
 $B/flags: FORCE
