@@ -194,10 +194,10 @@ Test(sim, all_workers_get_their_share)
 }
 
 /* Two services on one clock, both due at the same instants. */
-static void run_two_services(uint64_t seed)
+static void run_two_services(uint64_t seed, uint32_t workers)
 {
 	tw_service *other;
-	open_sim(seed, 2);
+	open_sim(seed, workers);
 	struct tw_service_config config = {.size = sizeof config,
 					   .clock = tw_sim_clock(log_.sim),
 					   .executor = tw_sim_executor(log_.sim),
@@ -217,12 +217,23 @@ Test(sim, several_services_stand_on_it_and_each_comes_first_now_and_then)
 {
 	int other_first = 0;
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		run_two_services(seed);
+		run_two_services(seed, 2);
 		other_first += log_.ids[0] >= 100;
 		close_sim();
 	}
 	expect_gt(other_first, 5);
 	expect_lt(other_first, 35);
+}
+
+Test(sim, one_worker_takes_from_all_queues_in_the_order_of_handing_over)
+{
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		run_two_services(seed, 1);
+		for (int i = 1; i < 20; i++)
+			if (i != 10)
+				expect_eq(log_.ids[i], log_.ids[i - 1] + 1);
+		close_sim();
+	}
 }
 
 /* ---------------------------------------------------------------------- traces */
