@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "executor/strand.h"
 #include "test/support/strands.h"
 
 TestSuite(strand_executor, .timeout = 30);
@@ -119,10 +120,23 @@ static void dispose(struct noted *noted)
 	noted->answer = tw_strand_dispose(noted->rig->strand);
 }
 
-/* Three batches; the second is half run, and has more tickets left than the third. */
+/* The batches that wait in the strand. */
+static int batches_in(tw_strand *strand, tw_batch **batches)
+{
+	int n = 0;
+	for (tw__link place = strand->first; place && n < 3; place = *tw__strand_link(place))
+		batches[n++] = (tw_batch *)(place - TW__LINK_CARGO);
+	return n;
+}
+
+/*
+ * Three batches; the second is half run, and has more tickets left than the third. Each batch is told of as many endings as it has tickets: with
+ * the last it is gone, and whoever told it of one more would look at what is another's by then.
+ */
 static void disposed_in_the_middle(int by_itself)
 {
 	struct noted timers[150];
+	tw_batch *batches[3];
 	int ran = by_itself >= 0 ? by_itself + 1 : 64;
 	for (int i = 0; i < 150; i++) {
 		timers[i] = NOTED(&rig, i);
@@ -130,10 +144,17 @@ static void disposed_in_the_middle(int by_itself)
 		named(&timers[i], MS, tw_strand_executor(rig.strand));
 	}
 	rig_advance(&rig.rig, 3 * MS);
+	tw__tiny_lock(&rig.strand->lock);
+	tw__strand_gather(rig.strand);
+	tw__tiny_unlock(&rig.strand->lock);
+	expect_eq(batches_in(rig.strand, batches), 3);
 	queue_executor_run_next(&rig.queue);
 	if (by_itself < 0)
 		expect_eq(tw_strand_dispose(rig.strand), 0);
 	strand_rig_pump(&rig);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_load_relaxed(tw__batch_word(batches[i], HOLDER_FINISHED)),
+			  tw__batch_chunk(batches[i])->count);
 	expect_eq(rig.rig.ran, ran);
 	for (int i = 0; i < 150; i++) {
 		expect_eq(timers[i].releases, 1);
