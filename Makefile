@@ -129,7 +129,7 @@ $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 		-o $@ $< $(lib) $(ck_libs)
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
-	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 
@@ -195,7 +195,7 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
-models: deps-models ## the protocols' models through spin; a minute at most
+models: deps-models ## the protocols' models through spin; a minute and a half
 	$(Q)test/models.sh build/models
 
 models-mutants: deps-models ## the same models, each with a rule removed: must fail
