@@ -175,18 +175,17 @@ void tw__scheduler_host_called(struct tw__work *work)
 		return;
 	scheduler->host = TW__HOST_IDLE;
 	bool more = tw__scheduler_settle(scheduler);
-	tw__scheduler_came_home(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__scheduler_unlock_home(scheduler);
 	if (more)
 		tw__scheduler_call_host(scheduler);
 }
 
-/* The lock is held. More work: the host stays asked, by the answer instead of `wanted`. */
+/* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
 static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host = TW__HOST_IDLE;
 	int result = tw__scheduler_settle(scheduler) ? TW_RUN_MORE : TW_RUN_IDLE;
-	tw__scheduler_came_home(scheduler);
+	tw__scheduler_unlock_home(scheduler);
 	return result;
 }
 
@@ -203,14 +202,12 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 		result = -EBUSY;
 	else if (scheduler->closed)
 		result = -ESHUTDOWN;
-	if (!result) {
-		scheduler->host = TW__HOST_RUNNING;
-		if (!run_slice(scheduler, budget, now_ns))
-			return -EPERM;
-		result = end_of_run(scheduler);
+	if (result) {
+		pthread_mutex_unlock(&scheduler->lock);
+		return result;
 	}
-	pthread_mutex_unlock(&scheduler->lock);
-	return result;
+	scheduler->host = TW__HOST_RUNNING;
+	return run_slice(scheduler, budget, now_ns) ? end_of_run(scheduler) : -EPERM;
 }
 
 /* -------------------------------------------------------------- what turns ask */

@@ -15,7 +15,8 @@
  *
  * The end. A service waits in its close for what it has handed over, so somebody must pump meanwhile. Where closing and
  * pumping are one thread's: close with TW_CLOSE_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
- * service, destroy the queue. So with what stands on the service: close a scheduler, stop a limiter with timeout 0, pump, destroy it.
+ * service, destroy the queue. What stands on the service comes first: strands and schedulers may be destroyed at once, a limiter is stopped
+ * with timeout 0, pumped for, and destroyed.
  */
 #ifndef TICKWHEEL_MANUAL_H
 #define TICKWHEEL_MANUAL_H

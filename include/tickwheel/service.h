@@ -151,8 +151,9 @@ enum tw_close_mode {
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
  * on a manual clock, which nobody could advance; nothing has changed then. -EBUSY: strands, schedulers and the like still use it;
- * nothing has changed then either.
- * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. With
+ * nothing has changed then either. Those that were destroyed while an executor had a piece of their work are waited for first.
+ * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again (if it is such
+ * a strand that waits for its executor, it is still open). With
  * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,
  * so that TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what
  * then is left is dropped, and callbacks that run are waited for a second longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
