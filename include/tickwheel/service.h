@@ -431,7 +431,8 @@ TW_API bool tw_closing(void);
 /*
  * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
  * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
- * each call returns. The number of callbacks run or handed over. Without tw_fd, a call in a tick that was dealt with already, with nothing
+ * each call returns. The number of callbacks run or handed over; what strands, schedulers and the like have to do counts as one
+ * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Without tw_fd, a call in a tick that was dealt with already, with nothing
  * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
  * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
