@@ -314,7 +314,7 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		scheduler->stats.dropped++;
 		if (scheduler->events)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
-		tw__node_put(&scheduler->nodes, &task->node);
+		tw__scheduler_give_back(scheduler, task);
 		pthread_mutex_unlock(&scheduler->lock);
 		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
 		pthread_mutex_lock(&scheduler->lock);

@@ -64,6 +64,7 @@ struct tw_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t home; /* closed, and something has come home: host, timer or retry */
 	struct tw__heap tasks, timers;
+	struct tw__task *spare; /* nodes to be used again, linked by arg */
 	uint64_t last_number;
 	enum tw__host_state host;
 	bool paused, closed, retrying;
@@ -120,6 +121,9 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
 
 /* The first of a heap that is not cleared (but perhaps running), or NULL; those before it fall out. */
 struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap);
+
+/* The node of a task that has ended. */
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task);
 
 /* A cleared task has left its heap. */
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task);

@@ -7,11 +7,19 @@
 
 /* ------------------------------------------------------------------- heaps */
 
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
+{
+	if (tw_unlikely(!tw__node_end(&scheduler->nodes, &task->node)))
+		return;
+	task->arg = scheduler->spare;
+	scheduler->spare = task;
+}
+
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task)
 {
 	scheduler->stats.cleared--;
 	scheduler->timers_cleared -= task->delayed;
-	tw__node_put(&scheduler->nodes, &task->node);
+	tw__scheduler_give_back(scheduler, task);
 }
 
 struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap)
@@ -155,18 +163,34 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 	return 0;
 }
 
-static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+/* The lock is held; free while memory is asked for. */
+static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 {
 	struct tw__node *node = NULL;
-	bool call_host = false;
+	*out = scheduler->spare;
+	if (tw_likely(*out != NULL)) {
+		scheduler->spare = (*out)->arg;
+		return 0;
+	}
+	pthread_mutex_unlock(&scheduler->lock);
 	int r = tw__node_get(&scheduler->nodes, &node);
+	pthread_mutex_lock(&scheduler->lock);
+	*out = (struct tw__task *)node;
+	return r;
+}
+
+static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+{
+	struct tw__task *task;
+	bool call_host = false;
 	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
 	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
 	pthread_mutex_lock(&scheduler->lock);
+	int r = take_node(scheduler, &task);
 	if (!r) {
-		r = accept(scheduler, (struct tw__task *)node, &request, &call_host);
+		r = accept(scheduler, task, &request, &call_host);
 		if (r)
-			tw__node_put(&scheduler->nodes, node);
+			tw__scheduler_give_back(scheduler, task);
 	}
 	scheduler->stats.rejected += r != 0;
 	pthread_mutex_unlock(&scheduler->lock);

@@ -209,7 +209,7 @@ enum tw_run_result {
 
 /*
  * For a manual host: runs what is ready for one slice, at most `budget` turns (TW_NO_LIMIT: no limit), on this thread. Expired tasks run beyond
- * the slice, but not beyond the budget. Reads the clock once, and once for each turn. A tw_run_result. -EINVAL: NULL, budget 0,
+ * the slice, but not beyond the budget. Reads the clock once, and once after each turn that leaves others waiting. A tw_run_result. -EINVAL: NULL, budget 0,
  * or another host. -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed.
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
