@@ -110,7 +110,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 		put_timer_away(scheduler);
 		return;
 	}
-	int64_t at_ns = tw__heap_key(&scheduler->timers, &first->item);
+	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
 	if (at_ns > FARTHEST_NS) {
 		int64_t farthest_ns = (int64_t)scheduler->base.service->start_ns;
 		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
@@ -305,7 +305,9 @@ static bool would_wait_for_itself(const tw_scheduler *scheduler)
 static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 {
 	struct tw__task *task;
-	while ((task = tw__task_of(tw__heap_pop(heap)))) {
+	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
+		if (task == scheduler->current)
+			continue; /* out of its heap, the rest of it is its turn's */
 		if (tw__task_is_cleared(task)) {
 			tw__scheduler_forget(scheduler, task);
 			continue;
@@ -319,15 +321,6 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
 		pthread_mutex_lock(&scheduler->lock);
 	}
-}
-
-/* The running task leaves its heap, and the rest of it is its turn's. */
-static void drop_tasks(tw_scheduler *scheduler)
-{
-	if (scheduler->current && tw__heap_has(&scheduler->current->item))
-		tw__heap_remove(&scheduler->tasks, &scheduler->current->item);
-	drop_all(scheduler, &scheduler->timers);
-	drop_all(scheduler, &scheduler->tasks);
 }
 
 /* What is out and can be fetched back: nobody else might ever call it. */
@@ -371,7 +364,8 @@ static void shut(tw_scheduler *scheduler)
 {
 	scheduler->closed = true;
 	fetch_home(scheduler);
-	drop_tasks(scheduler);
+	drop_all(scheduler, &scheduler->timers);
+	drop_all(scheduler, &scheduler->tasks);
 }
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)

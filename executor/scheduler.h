@@ -62,9 +62,9 @@ struct tw_scheduler {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t home; /* closed, and something has come home: host, timer or retry */
-	struct tw__heap tasks, timers;
-	struct tw__task *spare; /* nodes to be used again, linked by arg */
+	pthread_cond_t home;           /* closed, and something has come home: host, timer or retry */
+	struct tw__heap tasks, timers; /* loose */
+	struct tw__task *spare;        /* nodes to be used again, linked by arg */
 	uint64_t last_number;
 	enum tw__host_state host;
 	bool paused, closed, retrying;

@@ -26,7 +26,7 @@ struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *he
 {
 	struct tw__task *task;
 	while ((task = tw__task_of(tw__heap_peek(heap))) && tw__task_is_cleared(task)) {
-		tw__heap_pop(heap);
+		tw__heap_pop_loose(heap);
 		tw__scheduler_forget(scheduler, task);
 	}
 	return task;
@@ -36,10 +36,10 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns)
 {
 	struct tw__task *task;
 	while ((task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
-	       tw__heap_key(&scheduler->timers, &task->item) <= now_ns) {
-		tw__heap_pop(&scheduler->timers);
+	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
+		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;
-		tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
 	}
 }
 
@@ -76,8 +76,8 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 	clear(scheduler, task);
 	if (!tw__heap_has(&task->item)) {
 		tw__scheduler_forget(scheduler, task); /* close has taken it out */
-	} else if (task->item.entry.place == 0) {
-		tw__heap_pop(&scheduler->tasks);
+	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
+		tw__heap_pop_loose(&scheduler->tasks);
 		tw__scheduler_forget(scheduler, task);
 	} else {
 		sweep_if_many(scheduler);
@@ -141,9 +141,9 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 {
 	tw__heap_item_init(&task->item, ++scheduler->last_number);
 	if (task->delayed)
-		tw__heap_push_reserved(&scheduler->timers, &task->item, start_ns);
+		tw__heap_push_loose(&scheduler->timers, &task->item, start_ns);
 	else
-		tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns);
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
 	scheduler->stats.posted++;
 }
 
