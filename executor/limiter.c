@@ -267,10 +267,8 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 /* In the order in which they would have run; those that wait for a retry last. */
 static void drop_all(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
-	struct tw__heap_item *item;
 	struct tw__job *job;
-	while ((item = tw__heap_peek(&l->line))) {
-		job = (struct tw__job *)(void *)((char *)item - offsetof(struct tw__job, item));
+	while ((job = tw__line_first(&l->line))) {
 		tw__line_leave(l, job, now_ns, todo);
 		tw__settle(l, job, TW_JOB_DROPPED, -ESHUTDOWN, todo);
 	}
@@ -345,7 +343,7 @@ static void free_all(struct tw_limiter *l)
 	}
 	free(l->results);
 	free(l->tokens);
-	tw__heap_free(&l->line);
+	tw__line_free(&l->line);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -358,6 +356,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	if (!l->config.max_pending)
 		l->config.max_pending = TW__NODES_MAX;
 	l->limit = config->max_concurrency;
+	l->line.aging_ns = config->aging_ns;
 	l->listeners_end = &l->listeners;
 	l->due_end = &l->due;
 	l->random = seed_of(config->seed);

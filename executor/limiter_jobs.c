@@ -77,7 +77,6 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 		return r;
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
-	tw__heap_item_init(&job->item, 0);
 	job->id = 0;
 	job->state = TW_JOB_GONE; /* until it is in line */
 	job->fn = task->fn;
@@ -133,9 +132,9 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 }
 
 /* All that may fail is had before anything is changed. */
-static int reserve(struct tw_limiter *l)
+static int reserve(struct tw_limiter *l, int32_t priority)
 {
-	if (tw__heap_reserve(&l->line, (uint32_t)l->unfinished + 1) || tw__runner_reserve(l, l->unfinished + 1))
+	if (tw__line_reserve(&l->line, priority) || tw__runner_reserve(l, l->unfinished + 1))
 		return -ENOMEM;
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
@@ -169,7 +168,7 @@ static bool tell_added(struct tw_limiter *l, uint64_t id)
 
 static void take_back(struct tw_limiter *l, struct tw__job *job)
 {
-	tw__heap_remove(&l->line, &job->item);
+	tw__line_remove(&l->line, job);
 	l->added--;
 	l->unfinished--;
 	l->pending--;
@@ -215,7 +214,7 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 		r = admit_waiting(l, room_deadline(task));
 		now_ns = tw_now(l->service); /* it comes into the line now */
 	}
-	if (!r && !(r = reserve(l))) {
+	if (!r && !(r = reserve(l, task->priority))) {
 		if (out)
 			*out = handle;
 		r = accept_and_enter(l, job, now_ns);

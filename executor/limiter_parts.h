@@ -13,7 +13,7 @@
  *
  * Life of a job, all under the lock
  *
- *   IN_LINE    in the heap, by key and turn.                         -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
+ *   IN_LINE    in the list of its priority.                          -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
  *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt
  *   is over, what follows on it is
  *              held up by a stop callback or a hook that has not returned.
@@ -70,10 +70,15 @@ struct tw__job_options {
 	tw_job_release_fn *release;
 };
 
+/* A ring with its owner in it: whoever leaves need not know which it is. */
+struct tw__links {
+	struct tw__links *next, *previous;
+};
+
 struct tw__job {
 	struct tw__node node;
 	union {
-		struct tw__heap_item item; /* IN_LINE */
+		struct tw__links links; /* IN_LINE */
 		struct {
 			struct tw__job *next, *previous; /* RETRYING, or to do */
 		};
@@ -96,6 +101,22 @@ struct tw__job {
 	uint16_t timers;       /* armed, or whose callback has not come to its end */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
+};
+
+/* All of one priority in line, in turn. */
+struct tw__rank {
+	struct tw__heap_item item; /* in the heap of those ranks that may have jobs */
+	struct tw__links jobs;
+	int32_t priority;
+};
+
+/* See limiter_line.c. */
+struct tw__line {
+	struct tw__rank **ranks; /* by priority; each that a job ever had */
+	uint32_t ranks_n, ranks_room;
+	struct tw__heap heap;
+	uint64_t count;    /* jobs */
+	uint64_t aging_ns; /* constant */
 };
 
 struct tw__runner {
@@ -124,8 +145,7 @@ struct tw_limiter {
 	pthread_mutex_t lock; /* for all that is not constant */
 
 	/* Line. */
-	struct tw__heap line;
-	uint64_t turn;
+	struct tw__line line;
 	uint64_t pending; /* in line, or to be tried again */
 	uint64_t retrying;
 	struct tw__job *first_retrying;
@@ -218,6 +238,20 @@ static inline tw_executor *tw__limiter_timers_executor(const struct tw_limiter *
 {
 	return l->service->on_refused == TW_REFUSED_DROP ? tw_executor_inline() : NULL;
 }
+
+/* -------------------------------------------------- limiter_line.c, under the lock */
+
+/* A job of that priority can be added from now on. 0 or -ENOMEM. */
+int tw__line_reserve(struct tw__line *line, int32_t priority);
+
+/* The last of its priority; its since_ns is set. */
+void tw__line_add(struct tw__line *line, struct tw__job *job);
+void tw__line_remove(struct tw__line *line, struct tw__job *job);
+
+/* Whose turn it is, and stays in line; NULL: nobody's. */
+struct tw__job *tw__line_first(struct tw__line *line);
+
+void tw__line_free(struct tw__line *line);
 
 /* ------------------------------------------------- limiter_queue.c, under the lock */
 

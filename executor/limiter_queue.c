@@ -1,10 +1,4 @@
-/*
- * The limiter's line, its permits and tokens, and the runners that bring them together.
- *
- * The line is a heap. With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same
- * one is always ahead, and
- * the key is a constant, the instant of its coming less its priority in units of aging_ns.
- */
+/* How jobs come into the line and leave it; permits and tokens, and the runners that bring them together. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,16 +7,8 @@
 
 enum { JOBS_IN_A_ROW = 64 }; /* then a runner goes to the end of the executor's queue, for the sake of others there */
 
-/* -------------------------------------------------------------------- line */
+/* ----------------------------------------------------------- coming and going */
 
-static int64_t key_of(const struct tw_limiter *l, const struct tw__job *job)
-{
-	if (l->config.aging_ns)
-		return (int64_t)job->since_ns - job->priority * (int64_t)l->config.aging_ns;
-	return -job->priority;
-}
-
-/* Room was reserved at submit: the line never holds more than all jobs. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	job->state = TW_JOB_IN_LINE;
@@ -30,8 +16,7 @@ void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 	if (job->options)
 		job->options->until_ns =
 		    job->options->queue_timeout_ns ? now_ns + job->options->queue_timeout_ns : UINT64_MAX;
-	tw__heap_item_init(&job->item, l->turn++);
-	tw__heap_push_reserved(&l->line, &job->item, key_of(l, job));
+	tw__line_add(&l->line, job);
 }
 
 void tw__pending_more(struct tw_limiter *l)
@@ -60,7 +45,7 @@ void tw__room_ring(struct tw_limiter *l)
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
-	tw__heap_remove(&l->line, &job->item);
+	tw__line_remove(&l->line, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
 	tw__pending_less(l, todo);
@@ -169,16 +154,10 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 	}
 }
 
-static struct tw__job *first_in_line(const struct tw_limiter *l)
-{
-	struct tw__heap_item *item = tw__heap_peek(&l->line);
-	return item ? (struct tw__job *)(void *)((char *)item - offsetof(struct tw__job, item)) : NULL;
-}
-
 /* The first in line becomes a running job; NULL: there is none, or nothing may start. */
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
-	struct tw__job *job = first_in_line(l);
+	struct tw__job *job = tw__line_first(&l->line);
 	if (!job || !l->started || l->paused || l->running >= l->limit || !has_token(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */

@@ -181,7 +181,7 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
 /*
  * TW_CANCELLED: it waited (in line, or for a retry), and has settled as cancelled: `done` has returned. TW_RUNNING: it is told to stop
  * (tw_job_is_cancelled; `stop`, which has returned), and settles when the attempt ends: as succeeded if it succeeds all the same,
- * else as cancelled, with its error. TW_GONE: it has settled, or never was. -EINVAL: NULL. O(log n).
+ * else as cancelled, with its error. TW_GONE: it has settled, or never was. -EINVAL: NULL. O(1).
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 
