@@ -89,17 +89,12 @@ int tw__line_reserve(struct tw__line *line, int32_t priority)
 void tw__line_add(struct tw__line *line, struct tw__job *job)
 {
 	struct tw__rank *rank = rank_at(line, place_of(line, job->priority), job->priority);
-	bool first = is_empty(rank);
 	job->links = (struct tw__links){.next = &rank->jobs, .previous = rank->jobs.previous};
 	rank->jobs.previous->next = &job->links;
 	rank->jobs.previous = &job->links;
 	line->count++;
-	if (!first)
-		return;
 	if (!tw__heap_has(&rank->item))
 		tw__heap_push_reserved(&line->heap, &rank->item, key_of(line, rank));
-	else if (line->aging_ns)
-		tw__heap_rekey(&line->heap, &rank->item, key_of(line, rank));
 }
 
 void tw__line_remove(struct tw__line *line, struct tw__job *job)
