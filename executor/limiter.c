@@ -344,6 +344,7 @@ static void free_all(struct tw_limiter *l)
 	free(l->results);
 	free(l->tokens);
 	tw__line_free(&l->line);
+	tw__heap_free(&l->untimed);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -363,6 +364,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__rate_init(l);
+	tw__times_init(l);
 }
 
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
@@ -403,8 +405,13 @@ static bool await_all_home(struct tw_limiter *l)
 {
 	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + HOMECOMING_NS;
 	bool waits = l->service->threaded || l->base.executor != tw_executor_inline();
-	if (l->rate_armed && tw_cancel(l->service, l->rate_timer) == TW_CANCELLED) {
+	if (l->rate_armed &&
+	    (tw_cancel(l->service, l->rate_timer) == TW_CANCELLED || tw__work_recall(&l->rate_retry))) {
 		l->rate_armed = false;
+		l->timers_out--;
+	}
+	if (l->time_retry_out && tw__work_recall(&l->time_retry)) {
+		l->time_retry_out = false;
 		l->timers_out--;
 	}
 	while (!all_home(l) && waits) {

@@ -25,7 +25,8 @@
  * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a timer's callback holds it.
  *
  * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at the clock and at the job's state,
- * so one that comes too late, or for an attempt of before, does no harm.
+ * so one that comes too late, or for an attempt of before, does no harm. While the service has no timer to give, such jobs are in a heap
+ * by their instants, at whose top the driver looks in each tick.
  */
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
@@ -55,9 +56,12 @@ enum {
 	TW__JOB_ENDED = 4096 /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 };
 
+struct tw__job;
+
 /* Of a job that is more than a function: times, retries, more callbacks. */
 struct tw__job_options {
 	struct tw_limiter *limiter;
+	struct tw__job *job;
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
 	uint64_t until_ns;          /* of the stay in line or the attempt, or when the retry begins; UINT64_MAX: none */
 	uint64_t total_until_ns;    /* the same, of all */
@@ -65,7 +69,8 @@ struct tw__job_options {
 	struct tw_retry retry;
 	uint64_t delay_ns; /* of the next retry, without jitter */
 	tw_timer timer;
-	uint64_t timer_at_ns; /* UINT64_MAX: not armed */
+	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
+	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
 };
@@ -159,9 +164,10 @@ struct tw_limiter {
 	struct tw__runner *free_runners;
 	uint64_t runners;
 
-	/* Rate: when each token comes back, the next to take first. */
+	/* Rate (limiter_rate.c): a ring of when tokens come back, the first to come first; those taken for what has not begun yet. */
 	uint64_t *tokens;
-	uint32_t next_token;
+	uint32_t first_token, tokens_used;
+	uint64_t tokens_out;
 	bool rate_armed; /* or `rate_retry` is out */
 	tw_timer rate_timer;
 	struct tw__work rate_retry; /* by way of the driver, when no timer could be had */
@@ -177,6 +183,10 @@ struct tw_limiter {
 	_Atomic uint32_t quiet_bell, room_bell;
 	uint32_t quiet_waiters, room_waiters;
 	uint64_t timers_out;
+	uint64_t timed;             /* jobs with options */
+	struct tw__heap untimed;    /* with room for all of these; by instant */
+	struct tw__work time_retry; /* out while there are any */
+	bool time_retry_out;
 	uint64_t unlocking; /* threads that are doing what there was to do */
 	uint64_t random;
 
@@ -255,9 +265,6 @@ void tw__line_free(struct tw__line *line);
 
 /* ------------------------------------------------- limiter_queue.c, under the lock */
 
-/* At birth, under no lock. */
-void tw__rate_init(struct tw_limiter *l);
-
 /* Into the line, or for another stay there. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo);
@@ -275,10 +282,33 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo);
 /* One runner more, if there is a use for it. 0 or -ENOMEM. */
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted);
 
+/* -------------------------------------------------- limiter_rate.c, under the lock */
+
+/* At birth, under no lock. */
+void tw__rate_init(struct tw_limiter *l);
+
+/* tw__rate_allows, where there is a rate. */
+bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns);
+
+/* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
+static inline bool tw__rate_allows(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+{
+	return tw_likely(!l->tokens) || tw__rate_has_token(l, beyond, now_ns);
+}
+
+/* An attempt for which a token was taken: its function is called next. Not under the lock. */
+void tw__rate_begin(struct tw_limiter *l);
+
 /* ------------------------------------------------- limiter_retry.c, under the lock */
+
+/* At birth, under no lock. */
+void tw__times_init(struct tw_limiter *l);
 
 /* Arms, moves or disarms the job's timer by its state. 0, or why no timer could be had. */
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
+
+/* The same; without a timer its time is kept by looking at it in each tick of the service, until there is one. */
+void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
 
 /* Whether an attempt that has failed, or will have by the time it ends, is to be followed by another. */
