@@ -112,6 +112,38 @@ Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout 
 		try_random();
 }
 
+static void submit_second(void *arg, uint64_t id, uint32_t attempt)
+{
+	(void)arg;
+	(void)attempt;
+	if (id == 1)
+		load_submit(&loads[1]);
+}
+
+static int stay_long(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	limited_advance(&home, 15 * MS);
+	return 0;
+}
+
+/* When it came, the token was out, and nobody knew when it would be back. */
+Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_nobodys_end)
+{
+	struct tw_limiter_config config = rated(1, 10 * MS);
+	config.hooks.started = submit_second;
+	open_started(config);
+	loads[0] = LOAD(0);
+	loads[1] = LOAD(1);
+	struct tw_job_task task = load_task(&loads[0]);
+	task.fn = stay_long;
+	load_submit_task(&loads[0], &task);
+	limited_pump(&home);
+	expect_eq(loads[1].started_ns[0], 10 * MS);
+	limited_close(&home);
+}
+
 /* Retries are starts like others. */
 Test(limiter_rate, retries_take_tokens_too)
 {
