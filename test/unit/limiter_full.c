@@ -248,8 +248,8 @@ static void play(uint64_t seed, bool full, struct tw_job_result *results, uint64
 		randoms[i].held = random_percent(&seed, 40);
 		struct tw_job_task task = load_task(&randoms[i]);
 		task.attempt_timeout_ns = (5 + random_below(&seed, 20)) * MS;
-		task.retry = (struct tw_retry){
-		    .count = (uint32_t)random_below(&seed, 4), .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};
+		task.retry = (struct tw_retry){.count = (uint32_t)random_below(&seed, 4),
+					       .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};
 		load_submit_task(&randoms[i], &task);
 	}
 	if (full)
