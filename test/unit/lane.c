@@ -114,6 +114,38 @@ Test(lane, a_full_lane_drops_its_dead_in_order)
 	lane_free(lane);
 }
 
+Test(lane, a_batch_is_admitted_up_to_the_bound_and_no_further)
+{
+	struct tw__lane *lane = lane_new(4096, nothing_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 10), 0);
+	cr_assert_eq(tw__lane_admit(lane, 11), -EAGAIN);
+	cr_assert_eq(tw__lane_admit(lane, SIZE_MAX), -EAGAIN);
+	lane_free(lane);
+	lane = lane_new(4096, odd_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 2000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* The driver has met a producer at the lane's lock: it comes first the next time, and once only. */
+Test(lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
+{
+	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t i = 1; i <= 4090; i++)
+		cr_assert_eq(push(lane, i), 0);
+	tw_store_relaxed(&lane->lock, 1); /* as in a compaction */
+	cr_assert_eq(tw__lane_take(lane, entries), -1);
+	tw_store_relaxed(&lane->lock, 0);
+	cr_assert_eq(tw__lane_admit(lane, 100), -EAGAIN);
+	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	cr_assert_eq(tw__lane_admit(lane, 100), 0);
+	lane_free(lane);
+}
+
 /* From every position of head and tail within a segment: all live, all dead, alternating. */
 Test(lane, compaction_at_every_alignment)
 {
