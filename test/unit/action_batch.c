@@ -275,9 +275,10 @@ Test(action_batch, destroyed_before_its_turn_lets_go_of_the_service_when_it_has_
 	work_schedule(&work, scheduler, 0);
 	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
 	destroy_all(&work, 1, scheduler);
-	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -EBUSY);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(queue_executor_run_next(&queue), 1);
 	expect_eq(work.runs, 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
 	rig_close(&rig);
 	queue_executor_close(&queue);
 }
