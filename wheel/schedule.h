@@ -30,7 +30,7 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 struct tw__arming {
 	enum tw__kind kind;
 	uint64_t value;
-	uint32_t option; /* side record; 0: a plain timer */
+	uint32_t option; /* side record; 0: a plain timer. Before: one that was kept for its group, or 0 */
 };
 
 /* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
@@ -38,6 +38,19 @@ static inline bool tw__task_needs_option(const tw_service *service, const struct
 {
 	return task->release || task->period || task->group.id || task->slack_ns || task->max_lateness_ns ||
 	       (task->executor && task->executor != service->executor);
+}
+
+/*
+ * A task in the struct that we know, with fn, arg, one instant, and perhaps a group: what a check would look at beside these and the range is
+ * zero.
+ */
+static inline bool tw__task_is_short(const struct tw_task *task)
+{
+	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved | task->max_lateness_ns |
+			   task->slack_ns | task->jitter_ns | (unsigned)task->late | task->reserved_late;
+	uintptr_t pointers =
+	    (uintptr_t)task->period | (uintptr_t)task->release | (uintptr_t)task->executor | (uintptr_t)task->context;
+	return task->size == sizeof *task && task->fn && !(numbers | pointers);
 }
 
 /* A deadline that the service cannot express. */
