@@ -13,7 +13,7 @@
 #include "wheel/schedule.h"
 
 /* An armed timer without side record was ended by this thread. */
-static void cancelled(tw_service *service, uint32_t slot, uint64_t word)
+static inline void cancelled(tw_service *service, uint32_t slot, uint64_t word)
 {
 	struct tw__local *local = tw__local_of(service);
 	tw__count_cancel(service, local);

@@ -133,10 +133,10 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 	return 0;
 }
 
-/* Due in a tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
-static inline bool comes_later(const tw_service *service, uint64_t deadline_ns)
+/* A tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+static inline bool comes_later(const tw_service *service, uint64_t tick)
 {
-	return tw__tick_of(service, deadline_ns) > tw_load_relaxed(&service->gate.cursor);
+	return tick > tw_load_relaxed(&service->gate.cursor);
 }
 
 /* Negative: refused. Else whether a new segment was begun. */
@@ -183,7 +183,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		kind = TW__KIND_DEADLINE;
 		value = deadline_ns += own_instant(service, local);
 	}
-	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__deadline_bits(service, deadline_ns);
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
 	int entered = TW__NO_MEMBER;
 	if (option) {
 		entered = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
@@ -197,7 +198,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	if (option)
 		tw__group_entered(service, local, option, tw__entry_make(slot, generation), entered);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
-	if (tw_likely(service->published || comes_later(service, deadline_ns)))
+	if (tw_likely(service->published || comes_later(service, tick)))
 		tw__publish_calm(service, local);
 	else
 		tw__publish(service, local);

@@ -16,12 +16,17 @@ static inline unsigned tw__hint_shift(const tw_service *service)
 }
 
 /* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
-static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
 		return tick & TW__DEADLINE_MASK;
 	return TW__UNFILED | tick >> tw__hint_shift(service);
+}
+
+static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+{
+	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
 }
 
 /* ---------------------------------------- what a task and a batch of them share */
@@ -54,7 +59,10 @@ static inline bool tw__task_is_short(const struct tw_task *task)
 }
 
 /* A deadline that the service cannot express. */
-bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns);
+static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
+{
+	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
+}
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.

@@ -7,11 +7,6 @@
 #include "wheel/schedule.h"
 #include "wheel/timing.h"
 
-bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
-{
-	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
-}
-
 /* -------------------------------------------------------------------- check */
 
 static int read_period(struct tw_period *period, const struct tw_period *in)
