@@ -303,6 +303,8 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	if (tw_unlikely(marks & TW__HAS_OPTION)) {
+		if (clock->estimated)
+			begun_ns = tw__run_clock_exact(clock, service);
 		enum tw_fate fate = begin_option(service, &run, begun_ns);
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
 			finish_without_run(service, local, &run, fate, begun_ns);

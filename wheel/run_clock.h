@@ -18,6 +18,7 @@ struct tw__run_clock {
 	uint64_t base_ns;          /* where the register goes on from; 0: not at all */
 	uint64_t base_count, rate; /* rate: as the counter's */
 	unsigned readings;
+	bool estimated; /* now_ns is the register's */
 };
 
 /* Reads the clock, and the register beside it. An interruption between the two would shift all that is counted from there. */
@@ -25,6 +26,7 @@ static inline void tw__run_clock_base(struct tw__run_clock *clock, tw_service *s
 {
 	uint64_t before = tw__counter_register(), ns = tw__clock_read(service), count = tw__counter_register();
 	clock->now_ns = ns;
+	clock->estimated = false;
 	clock->rate = tw_load_relaxed(&service->counter.rate);
 	clock->base_ns = clock->rate && count - before < TW__RUN_CLOCK_GAP_COUNTS ? ns : 0;
 	clock->base_count = count;
@@ -34,13 +36,15 @@ static inline void tw__run_clock_base(struct tw__run_clock *clock, tw_service *s
 
 static inline uint64_t tw__run_clock_exact(struct tw__run_clock *clock, const tw_service *service)
 {
+	clock->estimated = false;
 	return clock->now_ns = tw__clock_read(service);
 }
 
 static inline uint64_t tw__run_clock_read(struct tw__run_clock *clock, tw_service *service)
 {
 	uint64_t age = clock->base_ns ? tw__counter_register() - clock->base_count : UINT64_MAX;
-	if (tw_likely(age < TW__RUN_CLOCK_SPAN_COUNTS))
+	clock->estimated = age < TW__RUN_CLOCK_SPAN_COUNTS;
+	if (tw_likely(clock->estimated))
 		clock->now_ns = clock->base_ns + (age * clock->rate >> 32);
 	else if (service->counter.usable && ++clock->readings >= TW__RUN_CLOCK_READINGS)
 		tw__run_clock_base(clock, service);
