@@ -267,10 +267,8 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 /* In the order in which they would have run; those that wait for a retry last. */
 static void drop_all(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
-	struct tw__heap_item *item;
 	struct tw__job *job;
-	while ((item = tw__heap_peek(&l->line))) {
-		job = (struct tw__job *)(void *)((char *)item - offsetof(struct tw__job, item));
+	while ((job = tw__line_first(&l->line))) {
 		tw__line_leave(l, job, now_ns, todo);
 		tw__settle(l, job, TW_JOB_DROPPED, -ESHUTDOWN, todo);
 	}
@@ -345,7 +343,8 @@ static void free_all(struct tw_limiter *l)
 	}
 	free(l->results);
 	free(l->tokens);
-	tw__heap_free(&l->line);
+	tw__line_free(&l->line);
+	tw__heap_free(&l->untimed);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -358,12 +357,14 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	if (!l->config.max_pending)
 		l->config.max_pending = TW__NODES_MAX;
 	l->limit = config->max_concurrency;
+	l->line.aging_ns = config->aging_ns;
 	l->listeners_end = &l->listeners;
 	l->due_end = &l->due;
 	l->random = seed_of(config->seed);
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__rate_init(l);
+	tw__times_init(l);
 }
 
 int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
@@ -404,8 +405,13 @@ static bool await_all_home(struct tw_limiter *l)
 {
 	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + HOMECOMING_NS;
 	bool waits = l->service->threaded || l->base.executor != tw_executor_inline();
-	if (l->rate_armed && tw_cancel(l->service, l->rate_timer) == TW_CANCELLED) {
+	if (l->rate_armed &&
+	    (tw_cancel(l->service, l->rate_timer) == TW_CANCELLED || tw__work_recall(&l->rate_retry))) {
 		l->rate_armed = false;
+		l->timers_out--;
+	}
+	if (l->time_retry_out && tw__work_recall(&l->time_retry)) {
+		l->time_retry_out = false;
 		l->timers_out--;
 	}
 	while (!all_home(l) && waits) {

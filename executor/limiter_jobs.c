@@ -59,6 +59,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 		    .retry = task->retry,
 		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
 		    .timer_at_ns = UINT64_MAX,
+		    .untimed.entry.place = TW__HEAP_NOWHERE,
 		    .stop = task->stop,
 		    .release = task->release};
 	return o;
@@ -77,13 +78,14 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 		return r;
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
-	tw__heap_item_init(&job->item, 0);
 	job->id = 0;
 	job->state = TW_JOB_GONE; /* until it is in line */
 	job->fn = task->fn;
 	job->arg = task->arg;
 	job->done = task->done;
 	job->context = tw__context_capture();
+	if (options)
+		options->job = job;
 	job->options = options;
 	job->queued_ns = job->run_ns = 0;
 	job->value = NULL;
@@ -133,9 +135,11 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 }
 
 /* All that may fail is had before anything is changed. */
-static int reserve(struct tw_limiter *l)
+static int reserve(struct tw_limiter *l, const struct tw__job *job)
 {
-	if (tw__heap_reserve(&l->line, (uint32_t)l->unfinished + 1) || tw__runner_reserve(l, l->unfinished + 1))
+	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->unfinished + 1))
+		return -ENOMEM;
+	if (job->options && tw__heap_reserve(&l->untimed, (uint32_t)l->timed + 1))
 		return -ENOMEM;
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
@@ -144,13 +148,8 @@ static void accept_job(struct tw_limiter *l, struct tw__job *job)
 {
 	job->id = ++l->added;
 	l->unfinished++;
+	l->timed += job->options != NULL;
 	tw__pending_more(l);
-}
-
-static int enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
-{
-	tw__line_enter(l, job, now_ns);
-	return job->options ? tw__job_arm(l, job) : 0;
 }
 
 /* With the hook that comes before all others the lock is given up in between. False: in a forked child. */
@@ -169,26 +168,27 @@ static bool tell_added(struct tw_limiter *l, uint64_t id)
 
 static void take_back(struct tw_limiter *l, struct tw__job *job)
 {
-	tw__heap_remove(&l->line, &job->item);
+	tw__line_remove(&l->line, job);
 	l->added--;
 	l->unfinished--;
+	l->timed--;
 	l->pending--;
 }
 
 /* The lock is held. */
 static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
+	bool announced = l->config.hooks.added != NULL;
 	accept_job(l, job);
-	if (!l->config.hooks.added) {
-		int r = enter(l, job, now_ns);
-		if (r)
-			take_back(l, job);
-		return r;
-	}
-	if (!tell_added(l, job->id))
+	if (announced && !tell_added(l, job->id))
 		return -EPERM;
-	enter(l, job, now_ns); /* without its timer if none is to be had: it was announced */
-	return 0;
+	tw__line_enter(l, job, now_ns);
+	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
+	if (r)
+		take_back(l, job);
+	else if (job->options && announced) /* it cannot be taken back */
+		tw__job_keep_time(l, job);
+	return r;
 }
 
 /* Until when the caller's thread waits for room. */
@@ -215,7 +215,7 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 		r = admit_waiting(l, room_deadline(task));
 		now_ns = tw_now(l->service); /* it comes into the line now */
 	}
-	if (!r && !(r = reserve(l))) {
+	if (!r && !(r = reserve(l, job))) {
 		if (out)
 			*out = handle;
 		r = accept_and_enter(l, job, now_ns);

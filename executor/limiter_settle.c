@@ -132,9 +132,9 @@ void tw__limiter_ring(struct tw_limiter *l)
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
-	(void)l;
 	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_GONE)
 		return;
+	l->timed -= job->options != NULL;
 	free(job->options);
 	job->options = NULL;
 	if (job->flags & TW__JOB_KEEP || job->waiters)
@@ -347,7 +347,6 @@ static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 		return true;
 	}
 	tw__job_back_off(l, job, now_ns + delay_ns);
-	tw__dispatch(l, now_ns, todo); /* if no timer was to be had it is in line already */
 	return true;
 }
 

@@ -157,6 +157,7 @@ void tw__pool_call(tw_pool *pool, unsigned worker)
 	tw__pool_call_for_help(pool);
 }
 
+/* They are in nobody's count: `searching` means nothing from here on, and need not, since no worker sleeps again. */
 void tw__pool_wake_all(tw_pool *pool, unsigned started)
 {
 	for (unsigned i = 0; i < started; i++)

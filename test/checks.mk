@@ -15,7 +15,8 @@ $B/plain/%.o: %.c $B/flags
 
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ $(plain_libs) $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) $(CFLAGS) -o $@ $^ \
+		$(plain_libs) $(ck_libs) -lm
 
 # ------------------------------------------------------------------ check
 
@@ -77,12 +78,12 @@ check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind:
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-planted check-clocks fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
 
-check-full: check models-mutants check-analyzer check-arm64 ## make check, the models' mutants, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
+check-full: check models-mutants check-planted check-analyzer check-arm64 ## make check, the models' mutants, planted bugs, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)
@@ -100,11 +101,18 @@ fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang
 	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
 
+check-planted: deps-build+fuzz ## bugs put into a copy of the sources: the fuzz targets and the soak must find each
+	$(Q)test/planted.sh
+
 soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descriptors and threads must be flat; one line of verdict
 	$(again) $B/test/soak
 	$(Q)$B/test/soak $(SECONDS)
 
-$B/test/soak: $B/test/soak.o $$(lib)
+check-clocks: deps-build+faults ## the real clocks where they are odd: time namespaces, leaps, a time of day that steps (libfaketime)
+	$(again) $B/test/clocks
+	$(Q)test/clocks.sh $B/test/clocks
+
+$B/test/soak $B/test/clocks: $$@.o $$(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
 coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report

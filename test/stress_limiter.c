@@ -1,11 +1,9 @@
 /*
  * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
  *
- * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds
- * with a constant
- * limit the number of attempts under way never exceeds it; in all rounds each accepted job settles once, is released once after
- * that, with no attempt of it under way, and the
- * counters balance.
+ * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds with a
+ * constant limit the number of attempts under way never exceeds it, with a rate no interval sees more starts; in all rounds each accepted
+ * job settles once, is released once after that, with no attempt of it under way, and the counters balance.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -46,6 +44,14 @@ static struct {
 	unsigned n;
 } lot = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* When the last so many attempts were announced, in rounds with a rate. */
+enum { RATE = 200, RATE_NS = 1000000 };
+static struct {
+	pthread_mutex_t lock;
+	uint64_t ns[RATE];
+	unsigned long n;
+} starts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
 static _Noreturn void violation(const char *what, long long value)
 {
 	fflush(stdout);
@@ -80,6 +86,20 @@ static void attempt_ends(struct job *job)
 {
 	atomic_fetch_sub(&running, 1);
 	atomic_fetch_sub(&job->inside, 1);
+}
+
+/* Between the line and the function: of a rate's starts in any interval no more can be here. */
+static void started(void *arg, uint64_t id, uint32_t attempt)
+{
+	(void)arg;
+	(void)id;
+	(void)attempt;
+	pthread_mutex_lock(&starts.lock);
+	uint64_t now_ns = tw_now(service), *slot = &starts.ns[starts.n % RATE];
+	if (starts.n++ >= RATE && now_ns - *slot < RATE_NS)
+		violation("starts closer than the rate allows, ns", (long long)(now_ns - *slot));
+	*slot = now_ns;
+	pthread_mutex_unlock(&starts.lock);
 }
 
 static int answer(uint64_t random)
@@ -283,8 +303,10 @@ static void round_of(uint64_t *seed)
 	config.max_concurrency = (uint32_t)bound;
 	config.flags = random_percent(seed, 50) ? TW_LIMITER_COLLECT : 0;
 	if (random_percent(seed, 20)) {
-		config.rate_starts = 200;
-		config.rate_interval_ns = 1000000;
+		config.rate_starts = RATE;
+		config.rate_interval_ns = RATE_NS;
+		config.hooks.started = started;
+		starts.n = 0;
 	}
 	memset(jobs, 0, sizeof jobs);
 	atomic_store(&resizing, random_percent(seed, 50));

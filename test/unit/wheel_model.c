@@ -159,7 +159,8 @@ static void plan(struct twin *t, uint64_t seed)
 	cr_assert(plan.certain);
 	cr_assert(plan.tick <= first || first < t->wheel.next, "seed %lu: planned for %lu, due at %lu", seed, plan.tick,
 		  first);
-	if (first == UINT64_MAX)
+	if (first == UINT64_MAX &&
+	    t->wheel.late.count == 0) /* what came late is not asked whether it lives: the next tick takes it */
 		cr_assert(plan.tick == UINT64_MAX, "seed %lu: a wake-up for nothing", seed);
 }
 
