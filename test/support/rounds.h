@@ -119,8 +119,8 @@ static inline uint64_t begin_rounds(const char *name, int argc, char **argv)
 }
 
 /* Rounds for as many seconds as asked for. How many; *accepted: timers in all. */
-static inline unsigned long play_rounds(char **argv, uint64_t *seed, uint64_t run_round(unsigned long number, uint64_t *seed),
-					uint64_t *accepted)
+static inline unsigned long play_rounds(char **argv, uint64_t *seed,
+					uint64_t run_round(unsigned long number, uint64_t *seed), uint64_t *accepted)
 {
 	tw_clock *clock = tw_clock_monotonic();
 	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, told_ns = 0;
