@@ -58,9 +58,12 @@ static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 static int grow(struct tw__line *line)
 {
 	uint32_t room = line->ranks_room ? 2 * line->ranks_room : 4;
-	struct tw__rank **ranks = realloc(line->ranks, room * sizeof(struct tw__rank *));
+	struct tw__rank **ranks = malloc(room * sizeof(struct tw__rank *));
 	if (!ranks)
 		return -ENOMEM;
+	if (line->ranks_n)
+		memcpy((void *)ranks, (const void *)line->ranks, line->ranks_n * sizeof(struct tw__rank *));
+	free((void *)line->ranks);
 	line->ranks = ranks;
 	line->ranks_room = room;
 	return 0;

@@ -94,6 +94,10 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job *job = tw__line_first(&l->line);
+	if (!job) {
+		tw__inbox_look(l); /* one may have come since the lock was taken */
+		job = tw__line_first(&l->line);
+	}
 	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */

@@ -275,7 +275,7 @@ static void send_runners(struct tw_limiter *l, struct tw__todo *todo)
 		next = runner->next;
 		tw__work_submit(&runner->work);
 	}
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 }
 
 static void call_begin(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_call *call)
@@ -290,7 +290,7 @@ static bool call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 	tw__limiter_call_end(call);
 	if (tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	return true;
 }
 
@@ -362,7 +362,7 @@ static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 		return false;
 	tw__context_release(job->context);
 	job->context = NULL;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	finish(l, job, todo);
 	return true;
 }
@@ -412,16 +412,18 @@ void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
 	todo->retries_end = &todo->retries;
 	todo->releases_end = &todo->releases;
 	todo->gone_end = &todo->gone;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 }
 
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
+	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
 		l->unlocking++; /* destroy waits: what is sent here may be all that was left, and over before this thread is back */
 		if (!do_next(l, todo))
 			return;
 		l->unlocking--;
+		tw__inbox_attend(l, todo);
 	}
 	pthread_mutex_unlock(&l->lock);
 }
