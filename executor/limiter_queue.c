@@ -188,20 +188,18 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 }
 
 /*
- * User's code is to be called, for any length of time: what may start meanwhile is started by another runner; if there is none, by this one, which
- * goes home to be sent anew while this thread does the telling (on the driving thread nothing else can run: there it stays). False:
- * it has gone, or in a forked child; the lock is free.
+ * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
+ * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone, or in a forked child; the
+ * lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
 {
 	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
 		return true;
-	tw__dispatch(l, *now_ns, todo);
-	bool goes = may_start(l, *now_ns) && l->base.executor != tw_executor_inline();
-	if (goes) {
+	bool goes = l->base.executor != tw_executor_inline();
+	if (goes)
 		go_home(l, runner);
-		tw__dispatch(l, *now_ns, todo);
-	}
+	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	if (goes || tw__forked(l->service))
 		return false;
