@@ -89,8 +89,8 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 	bool all_out = all_permits_out(l);
 	if (l->attended && !all_out) {
 		shut(l);
-		tw__runner_reserve(
-		    l, l->unfinished); /* the limit may have grown; without memory one that runs will look */
+		/* The limit may have grown. Without memory one that runs will look when it is through. */
+		(void)tw__runner_reserve(l, l->unfinished);
 		tw__dispatch(l, 0, todo);
 		all_out = all_permits_out(l);
 	}

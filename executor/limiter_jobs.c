@@ -392,7 +392,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		job->waiters--;
 		if (!r && out)
 			tw__result_of(job, out);
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;
@@ -423,7 +423,7 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 	int r = !job ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;

@@ -96,6 +96,7 @@ void tw__line_add(struct tw__line *line, struct tw__job *job)
 	rank->jobs.previous->next = &job->links;
 	rank->jobs.previous = &job->links;
 	line->count++;
+	line->lows += job->priority < 0;
 	if (!tw__heap_has(&rank->item))
 		tw__heap_push_reserved(&line->heap, &rank->item, key_of(line, rank));
 }
@@ -105,6 +106,7 @@ void tw__line_remove(struct tw__line *line, struct tw__job *job)
 	job->links.next->previous = job->links.previous;
 	job->links.previous->next = job->links.next;
 	line->count--;
+	line->lows -= job->priority < 0;
 }
 
 struct tw__job *tw__line_first(struct tw__line *line)

@@ -122,6 +122,7 @@ struct tw__line {
 	uint32_t ranks_n, ranks_room;
 	struct tw__heap heap;
 	uint64_t count;    /* jobs */
+	uint64_t lows;     /* of these, with a priority below 0 */
 	uint64_t aging_ns; /* constant */
 };
 
@@ -178,6 +179,9 @@ struct tw_limiter {
 	/* Ends. */
 	uint64_t unfinished;
 	uint64_t settled;
+	struct tw__job
+	    *gone; /* their nodes are given back some at a time: each time is a meeting with those who submit */
+	unsigned gone_n;
 	uint64_t between;           /* jobs that are ENDED: neither running nor pending nor settled */
 	uint64_t idles, idles_told; /* times it was idle; whose listeners have returned */
 	bool telling;               /* somebody tells those in `due` */
@@ -214,13 +218,15 @@ struct tw__todo {
 	struct tw__job *settled, **settled_end;   /* to be told */
 	struct tw__job *retries, **retries_end;   /* their hook is to be called, then they wait */
 	struct tw__job *releases, **releases_end; /* told, and over */
-	struct tw__job *gone, **gone_end;         /* finished: their contexts, options and nodes */
 	bool low_water;
 	bool idle;
 };
 
 /* All that was submitted is known. */
 void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
+
+/* All that matters to a runner, which has come to the end of an attempt. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
 
 /* Again, by somebody who has given it up for a while. */
 static inline void tw__limiter_relock(struct tw_limiter *l);
@@ -373,7 +379,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo);
 
 /* Frees the node when its time has come. */
-void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /* Notes that the attempt is to be told to stop, once; a job that has been settled is told of that afterwards. */
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
