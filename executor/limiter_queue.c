@@ -94,8 +94,8 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job *job = tw__line_first(&l->line);
-	if (!job || job->priority < 0) {
-		tw__inbox_look(l); /* some may have come since the lock was taken */
+	if (!job) {
+		tw__inbox_look(l); /* one may have come since the lock was taken */
 		job = tw__line_first(&l->line);
 	}
 	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))

@@ -251,6 +251,67 @@ Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
 	}
 }
 
+static struct load inner[8];
+
+/* Once. */
+static int submit_inside(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	(void)run;
+	for (int i = 0; i < 2; i++) {
+		inner[i] = LOAD(i + 1);
+		struct tw_job_task task = {
+		    .size = sizeof task, .fn = plain, .arg = &inner[i], .priority = load->answer};
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	}
+	for (int i = 2; i < 8; i++) {
+		inner[i] = LOAD(i + 1);
+		submit_plain(&inner[i]);
+	}
+	expect_eq(is_in_inbox(), true);
+	return 0;
+}
+
+static void open_and_submit_inside(struct tw_limiter_config config, int priority)
+{
+	static struct load load;
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	load = LOAD(0, .answer = priority);
+	expect_eq(tw_limiter_submit(home.limiter, submit_inside, &load, NULL), 0);
+	limited_pump(&home);
+}
+
+Test(limiter_inbox, go_before_lower_ones_in_line_and_after_higher_ones)
+{
+	open_and_submit_inside(limited_config(1), -1);
+	expect_started_in_order(&home, 8, (int[]){3, 4, 5, 6, 7, 8, 1, 2});
+	limited_close(&home);
+	open_and_submit_inside(limited_config(1), 1);
+	expect_started_in_order(&home, 8, (int[]){1, 2, 3, 4, 5, 6, 7, 8});
+	limited_close(&home);
+}
+
+static uint64_t pendings[8];
+static unsigned low_waters;
+
+static void on_low_water(void *arg)
+{
+	(void)arg;
+	pendings[low_waters++] = limited_stats(&home).pending;
+}
+
+Test(limiter_inbox, low_water_counts_those_that_came_without_the_lock)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.low_water = 1;
+	config.on_low_water = on_low_water;
+	open_and_submit_inside(config, 1);
+	expect_eq(low_waters, 1);
+	expect_eq(pendings[0], 1);
+	limited_close(&home);
+}
+
 /* --------------------------------------------------------------- with threads */
 
 enum { THREADS = 3, EACH = 3000 };
