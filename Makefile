@@ -86,7 +86,7 @@ deps-%:
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
-again = $(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
+again = +$(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
 
 # Objects made by another compiler, or with other flags, are made again.
 $B/flags: FORCE
@@ -130,7 +130,7 @@ $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 		-o $@ $< $(lib) $(ck_libs)
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
-	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 
@@ -196,7 +196,7 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
-models: deps-models ## the protocols' models through spin; a minute at most
+models: deps-models ## the protocols' models through spin; a minute and a half
 	$(Q)test/models.sh build/models
 
 models-mutants: deps-models ## the same models, each with a rule removed: must fail

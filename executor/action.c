@@ -98,7 +98,7 @@ static void init_sync(tw_action_scheduler *scheduler)
 void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
-		tw__base_let_go(&scheduler->base);
+		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
 	tw__heap_free(&scheduler->heap);
 	free(scheduler->immediates);
 	pthread_cond_destroy(&scheduler->changed);
@@ -164,6 +164,8 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 		pthread_cond_wait(&s->changed, &s->lock);
 	bool free_it = !r && !s->work_out;
 	s->orphaned = !r && !free_it;
+	if (s->orphaned)
+		tw__base_leave(&s->base);
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);

@@ -284,12 +284,13 @@ static void retire(tw_strand *strand, struct tw__strands *strands)
 void tw__strand_free(tw_strand *strand)
 {
 	struct tw__base base = {tw__strand_service(strand), strand->work.executor};
+	bool left = strand->flags & TW__STRAND_DESTROYED;
 	free_parts(strand);
 	if (strand->flags & TW__STRAND_EXPOSED)
 		retire(strand, tw__strands_of(base.service));
 	else
 		free(strand);
-	tw__base_let_go(&base); /* last: the service may be closed from here on */
+	(left ? tw__base_let_go_left : tw__base_let_go)(&base); /* last: the service may be closed from here on */
 }
 
 /* Nobody but the driver looks at it, or will. The lock is held. */
@@ -329,8 +330,10 @@ int tw_strand_destroy(tw_strand *strand)
 	while (!is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
 	bool quiet = is_quiet(strand);
-	if (!quiet)
+	if (!quiet) {
 		strand->flags |= TW__STRAND_DESTROYED;
+		tw__base_leave(&(struct tw__base){tw__strand_service(strand), strand->work.executor});
+	}
 	tw__tiny_unlock(&strand->lock);
 	if (quiet)
 		tw__strand_free(strand);

@@ -56,7 +56,7 @@ enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__S
 /* Under the lock. */
 enum tw__strand_flag {
 	TW__STRAND_WAITED = 1,    /* somebody waits for the bell */
-	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it */
+	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it; its base has been told that it leaves */
 	TW__STRAND_REARM = 4,     /* its timer could not be set: to be tried again in a tick */
 	TW__STRAND_EXPOSED = 8    /* was handed out as an executor */
 };

@@ -384,3 +384,38 @@ Test(routes, to_hundreds_of_executors_with_some_refusing_lose_nothing)
 		expect_released(&probes[i], TW_FATE_FIRED);
 	rig_close(&rig);
 }
+
+/* Wherever the executors happen to lie in memory: a simulation counts on it. */
+Test(routes, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
+{
+	enum { FEW = 90, EACH = 5, REFUSE = 15 };
+	static struct queue_executor queues[FEW];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	for (int i = 0; i < FEW; i++) {
+		queue_executor_open(&queues[i]);
+		queues[i].refuse = i < REFUSE ? SIZE_MAX : 0;
+	}
+	for (int i = 0; i < FEW * EACH; i++) {
+		probes[i] = PROBE(&rig, i);
+		struct tw_task task = probe_task(&probes[i]);
+		task.when_ns = MS;
+		task.executor = &queues[i % FEW].base;
+		probe_schedule_task(&probes[i], &task);
+	}
+	rig_advance(&rig, 2 * MS);
+	for (int i = 0; i < FEW; i++) {
+		expect_eq(queues[i].submits, i < REFUSE ? 0 : 1);
+		queues[i].refuse = 0;
+	}
+	rig_advance(&rig, MS);
+	for (int i = 0; i < FEW; i++) {
+		expect_eq(queues[i].submits, 1);
+		size_t before = rig.ran;
+		expect_eq(queue_executor_run_all(&queues[i]), EACH);
+		for (size_t j = before; j < rig.ran; j++)
+			expect_eq(rig.events[j].id, i + (int)(j - before) * FEW);
+		queue_executor_close(&queues[i]);
+	}
+	rig_close(&rig);
+}
