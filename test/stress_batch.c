@@ -12,7 +12,7 @@
 #define ROUNDS_PRODUCERS 3
 #define ROUNDS_MOST 8000
 
-#include "test/support/rounds.h"
+#include "test/support/closing_rounds.h"
 
 enum { LONGEST = 600, GROUPS = 3 };
 

@@ -14,7 +14,7 @@
 #define ROUNDS_MOST 4000
 
 #include "test/support/child.h"
-#include "test/support/rounds.h"
+#include "test/support/closing_rounds.h"
 
 enum { CLOSERS = 2, WORKERS = 2 };
 

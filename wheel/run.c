@@ -101,8 +101,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
 		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
 	set_free(service, local, slot, generation);
-	tw__group_leave(service, index);
-	tw__option_put(&service->slots, local ? &local->options : NULL, index);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
 static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
@@ -150,10 +149,7 @@ static void leave_armed(tw_service *service, struct tw__local *local, const stru
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
 		return;
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	while (tw__word_generation(word) == run->generation && tw__is_unsettled(service, run->slot, word) &&
-	       !tw__end(service, local, run->slot, &word, TW_FATE_CANCELLED)) {
-	}
+	tw__end_unsettled(service, local, run->slot, run->generation);
 }
 
 /* Whether the timer is armed again, and so no longer this thread's. */

@@ -105,17 +105,11 @@ Test(pool_timers, what_a_full_pool_refuses_is_offered_again)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-static void *close_pool(void *answer)
+/* Told of the task that was submitted last: what waited before it has been given back. */
+static void open_latch(void *latch, tw_fn *fn, void *arg)
 {
-	*(int *)answer = tw_pool_close(pool, TW_POOL_DROP, NULL, NULL);
-	return NULL;
-}
-
-static uint64_t waiting_in_pool(void)
-{
-	struct tw_pool_stats stats = {.size = sizeof stats};
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
-	return stats.queued;
+	(void)fn, (void)arg;
+	((struct latch *)latch)->open = true;
 }
 
 /* Batches that wait in a pool as it closes go back to their service, which hears then that the pool is closed. */
@@ -133,14 +127,8 @@ static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw
 	expect_eq(tw_cancel(rig.service, probes[7].timer), TW_CANCELLED);
 	rig_advance(&rig, MS);
 	expect_eq(tw_cancel(rig.service, probes[8].timer), TW_CANCELLED); /* in its batch */
-	int answer = -1;
-	pthread_t closer;
-	expect_eq(pthread_create(&closer, NULL, close_pool, &answer), 0);
-	while (waiting_in_pool() > 0) /* all are dropped, and none is left for the worker */
-		sched_yield();
-	latch.open = true;
-	expect_eq(pthread_join(closer, NULL), 0);
-	expect_eq(answer, 0);
+	expect_eq(tw_pool_submit(pool, wait_open, &latch, 0), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DROP, open_latch, &latch), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 5 * MS);
 	if (on_refused == TW_REFUSED_RETRY) {
