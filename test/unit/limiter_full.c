@@ -234,6 +234,53 @@ Test(limiter_full, completed_attempt_has_no_time_to_keep)
 	close_small();
 }
 
+/* It waited in line with a time to keep and no timer for it; then it runs, with none to keep. */
+Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked_for_no_more)
+{
+	struct load first = LOAD(1, .held = true), load = LOAD(2, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.added = on_added;
+	open_small(config);
+	fill_service();
+	load_submit(&first);
+	limited_pump(&home);
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	expect_eq(home.limiter->untimed.count, 1);
+	complete(&first, 0);
+	expect_eq(load.starts, 1);
+	expect_eq(home.limiter->untimed.count, 0);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.dones, 0);
+	complete(&load, 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* The attempt of an asynchronous job is completed, and its function stays. */
+static int complete_and_tick(void *arg, struct tw_job_run *run)
+{
+	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
+	rig_advance(&home.rig, 20 * MS);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
+{
+	struct load load = LOAD(1, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.fn = complete_and_tick;
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	fill_service();
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
 /* --------------------------------------------------------------- in general */
 
 enum { LOADS = 60 };
