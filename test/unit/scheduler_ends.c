@@ -443,6 +443,26 @@ Test(scheduler_ends, max_tasks_bounds_what_has_not_ended)
 	expect_eq(tw_scheduler_destroy(small), 0);
 }
 
+Test(scheduler_ends, cancelled_tasks_do_not_count_against_max_tasks)
+{
+	tw_scheduler *small;
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	tw_scheduler_task tasks[4];
+	config.max_tasks = 4;
+	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
+	struct job job = JOB(&rig, 1);
+	for (int i = 0; i < 4; i++)
+		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+	for (int round = 0; round < 10; round++) {
+		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), -EAGAIN);
+		for (int i = 2; i < 4; i++)
+			expect_eq(tw_scheduler_cancel(small, tasks[i]), TW_CANCELLED);
+		for (int i = 2; i < 4; i++)
+			expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+	}
+	expect_eq(tw_scheduler_destroy(small), 0);
+}
+
 static int post_one(uint64_t delay_ns, struct job *job)
 {
 	const struct tw_scheduler_post post = {
