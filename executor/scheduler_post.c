@@ -79,9 +79,8 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
 		tw__heap_pop_loose(&scheduler->tasks);
 		tw__scheduler_forget(scheduler, task);
-	} else {
-		sweep_if_many(scheduler);
 	}
+	sweep_if_many(scheduler); /* one less lives */
 }
 
 /* -------------------------------------------------------------------- post */
