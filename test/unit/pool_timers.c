@@ -111,6 +111,13 @@ static void *close_pool(void *answer)
 	return NULL;
 }
 
+static bool anything_waits(void)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	return stats.queued > 0;
+}
+
 /* Batches that wait in a pool as it closes go back to their service, which hears then that the pool is closed. */
 static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw_fate fate)
 {
@@ -130,6 +137,8 @@ static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw
 	pthread_t closer;
 	expect_eq(pthread_create(&closer, NULL, close_pool, &answer), 0);
 	while (tw_pool_submit(pool, wait_open, &latch, 0) != -ESHUTDOWN)
+		sched_yield();
+	while (anything_waits()) /* else the worker may take some before they are given back */
 		sched_yield();
 	latch.open = true;
 	expect_eq(pthread_join(closer, NULL), 0);
