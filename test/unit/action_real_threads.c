@@ -127,6 +127,36 @@ Test(action_real, flush_waits_for_the_flush_of_another_thread)
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
 }
 
+struct ending {
+	struct slow slow;
+	tw_action_scheduler *scheduler;
+	atomic_int result, action_result;
+	atomic_bool over;
+};
+
+/* On the one worker, which is also the one that the turn asked for is for. */
+static void end_scheduler(void *arg)
+{
+	struct ending *ending = arg;
+	tw_action *action = tw_action_schedule(ending->scheduler, run_slowly, &ending->slow, 0, NULL);
+	ending->action_result = tw_action_destroy(action);
+	ending->result = tw_action_scheduler_destroy(ending->scheduler);
+	ending->over = true;
+}
+
+Test(action_real, worker_that_destroys_a_scheduler_does_not_wait_for_itself)
+{
+	tw_service *service = open_service(1);
+	struct ending ending = {.slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_ASAP), .result = 1};
+	expect_eq(tw_schedule(service, 0, end_scheduler, &ending, NULL), 0);
+	while (!ending.over)
+		sched_yield();
+	expect_eq(ending.action_result, TW_CANCELLED);
+	expect_eq(ending.result, 0);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(ending.slow.runs, 0);
+}
+
 struct arming {
 	tw_action *action;
 	struct slow *slow;
