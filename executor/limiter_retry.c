@@ -47,9 +47,9 @@ void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 {
 	uint64_t at_ns = due_of(job);
-	if (at_ns == job->options->timer_at_ns)
+	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
 		return 0;
-	disarm(l, job);
+	disarm(l, job); /* it may be among the untimed */
 	if (at_ns == UINT64_MAX)
 		return 0;
 	struct tw_task task = {.size = sizeof task,
@@ -146,7 +146,7 @@ static void on_time(void *arg)
 	look_at(l, job, now_ns, &todo);
 	job->timers--;
 	l->timers_out--;
-	tw__job_look_for_end(l, job, &todo);
+	tw__job_look_for_end(l, job);
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 }

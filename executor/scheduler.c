@@ -245,10 +245,22 @@ static int read_config(struct tw_scheduler_config *config, const struct tw_sched
 	return 0;
 }
 
+/* Held for some 50 ns by posters and host in turn: where it can be had, a kind that looks again for a moment before it sleeps. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+#ifdef __GLIBC__
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 static void init_locks(tw_scheduler *scheduler)
 {
 	pthread_condattr_t attr;
-	pthread_mutex_init(&scheduler->lock, NULL);
+	init_lock(&scheduler->lock);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&scheduler->home, &attr);
@@ -259,7 +271,7 @@ static void init(tw_scheduler *scheduler)
 {
 	const struct tw_scheduler_config *config = &scheduler->config;
 	scheduler->slice_ns = (int64_t)config->slice_ns;
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), config->max_tasks);
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, tw_executor_inline(), retry_called);
 	init_locks(scheduler);
