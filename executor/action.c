@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "executor/pool.h"
+#include "wheel/run.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -98,7 +99,7 @@ static void init_sync(tw_action_scheduler *scheduler)
 void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
-		tw__base_let_go(&scheduler->base);
+		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
 	tw__heap_free(&scheduler->heap);
 	free(scheduler->immediates);
 	pthread_cond_destroy(&scheduler->changed);
@@ -149,7 +150,9 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 /* Whether a turn that was asked for comes without the caller's doing: a pool that is full leaves it to the service's driver. */
 static bool work_comes(const tw_action_scheduler *scheduler)
 {
-	return scheduler->work_out && tw__pool_of(scheduler->base.executor) && scheduler->base.service->threaded;
+	tw_pool *pool = tw__pool_of(scheduler->base.executor);
+	tw_service *service = scheduler->base.service;
+	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service);
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)
@@ -164,6 +167,8 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 		pthread_cond_wait(&s->changed, &s->lock);
 	bool free_it = !r && !s->work_out;
 	s->orphaned = !r && !free_it;
+	if (s->orphaned)
+		tw__base_leave(&s->base);
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);

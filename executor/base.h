@@ -18,4 +18,8 @@ int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *execu
 /* No work is out. The base's holder does not touch either afterwards. */
 void tw__base_let_go(const struct tw__base *base);
 
+/* The holder has been destroyed while work of his is out: the service's close waits for him. When it is home: */
+void tw__base_leave(const struct tw__base *base);
+void tw__base_let_go_left(const struct tw__base *base);
+
 #endif

@@ -53,7 +53,7 @@ void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item,
 		struct tw__heap_node node = heap->nodes[place];
 		node.entry->place = TW__HEAP_NOWHERE;
 		if (keep((struct tw__heap_item *)(void *)node.entry, arg))
-			tw__heap_put(heap, kept++, node);
+			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL); /* of a loose one: somewhere */
 	}
 	heap->count = kept;
 	order_all(heap);

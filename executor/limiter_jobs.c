@@ -59,6 +59,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 		    .retry = task->retry,
 		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
 		    .timer_at_ns = UINT64_MAX,
+		    .untimed.entry.place = TW__HEAP_NOWHERE,
 		    .stop = task->stop,
 		    .release = task->release};
 	return o;
@@ -77,13 +78,14 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 		return r;
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
-	tw__heap_item_init(&job->item, 0);
 	job->id = 0;
 	job->state = TW_JOB_GONE; /* until it is in line */
 	job->fn = task->fn;
 	job->arg = task->arg;
 	job->done = task->done;
 	job->context = tw__context_capture();
+	if (options)
+		options->job = job;
 	job->options = options;
 	job->queued_ns = job->run_ns = 0;
 	job->value = NULL;
@@ -124,7 +126,7 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 		l->room_waiters++;
 		pthread_mutex_unlock(&l->lock);
 		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 		l->room_waiters--;
 		if (!in_time && admit(l) == -EAGAIN)
 			return -ETIMEDOUT;
@@ -133,24 +135,13 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 }
 
 /* All that may fail is had before anything is changed. */
-static int reserve(struct tw_limiter *l)
+static int reserve(struct tw_limiter *l, const struct tw__job *job)
 {
-	if (tw__heap_reserve(&l->line, (uint32_t)l->unfinished + 1) || tw__runner_reserve(l, l->unfinished + 1))
+	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->unfinished + 1))
+		return -ENOMEM;
+	if (job->options && tw__heap_reserve(&l->untimed, (uint32_t)l->timed + 1))
 		return -ENOMEM;
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
-}
-
-static void accept_job(struct tw_limiter *l, struct tw__job *job)
-{
-	job->id = ++l->added;
-	l->unfinished++;
-	tw__pending_more(l);
-}
-
-static int enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
-{
-	tw__line_enter(l, job, now_ns);
-	return job->options ? tw__job_arm(l, job) : 0;
 }
 
 /* With the hook that comes before all others the lock is given up in between. False: in a forked child. */
@@ -163,32 +154,34 @@ static bool tell_added(struct tw_limiter *l, uint64_t id)
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	return true;
 }
 
 static void take_back(struct tw_limiter *l, struct tw__job *job)
 {
-	tw__heap_remove(&l->line, &job->item);
+	tw__line_remove(&l->line, job);
 	l->added--;
 	l->unfinished--;
+	l->timed--;
 	l->pending--;
+	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
 }
 
 /* The lock is held. */
 static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
-	accept_job(l, job);
-	if (!l->config.hooks.added) {
-		int r = enter(l, job, now_ns);
-		if (r)
-			take_back(l, job);
-		return r;
-	}
-	if (!tell_added(l, job->id))
+	bool announced = l->config.hooks.added != NULL;
+	tw__job_accept(l, job);
+	if (announced && !tell_added(l, job->id))
 		return -EPERM;
-	enter(l, job, now_ns); /* without its timer if none is to be had: it was announced */
-	return 0;
+	tw__line_enter(l, job, now_ns);
+	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
+	if (r)
+		take_back(l, job);
+	else if (job->options && announced) /* it cannot be taken back */
+		tw__job_keep_time(l, job);
+	return r;
 }
 
 /* Until when the caller's thread waits for room. */
@@ -200,6 +193,12 @@ static uint64_t room_deadline(const struct tw_job_task *task)
 	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
 }
 
+/* One that the inbox may take, from which it is never refused. */
+static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->has_inbox && !job->options && job->priority == 0;
+}
+
 static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
 {
 	struct tw__job *job;
@@ -209,13 +208,16 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	if (r)
 		return r;
 	tw_job handle = {tw__node_handle(&job->node)};
+	job->since_ns = now_ns;
+	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
+		return 0;
 	tw__limiter_lock(l, &todo);
 	r = admit(l);
 	if (r == -EAGAIN && task->wait_ns) {
 		r = admit_waiting(l, room_deadline(task));
 		now_ns = tw_now(l->service); /* it comes into the line now */
 	}
-	if (!r && !(r = reserve(l))) {
+	if (!r && !(r = reserve(l, job))) {
 		if (out)
 			*out = handle;
 		r = accept_and_enter(l, job, now_ns);
@@ -349,7 +351,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
 	if (!l || tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	bool is = job && job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE);
 	pthread_mutex_unlock(&l->lock);
@@ -365,7 +367,7 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 	while (!(job->flags & TW__JOB_TOLD) && in_time) {
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 	}
 	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
 }
@@ -391,7 +393,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		job->waiters--;
 		if (!r && out)
 			tw__result_of(job, out);
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;
@@ -403,7 +405,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 		return -EINVAL;
 	if (tw__forked(l->service))
 		return -EPERM;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	int state = job ? job->state : TW_JOB_GONE;
 	pthread_mutex_unlock(&l->lock);
@@ -422,7 +424,7 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 	int r = !job ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;

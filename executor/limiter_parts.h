@@ -1,22 +1,20 @@
 /*
- * The limiter inside. One lock for all that changes; user's code runs outside of it.
+ * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it while all permits are out
+ * (limiter_inbox.c); user's code runs outside of it.
  *
- * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct
- * tw__todo under the
- * lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
+ * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct tw__todo
+ * under the lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
  *
  * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor, looks for the first in line when it
- * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a
- * pause holds from its return on, a
- * job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home (the permit with it).
- * `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
+ * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a pause holds
+ * from its return on, a job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home
+ * (the permit with it). `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
  *
- *   IN_LINE    in the heap, by key and turn.                         -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
- *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt
- *   is over, what follows on it is
- *              held up by a stop callback or a hook that has not returned.
+ *   IN_LINE    in the list of its priority.                          -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
+ *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt is over,
+ *              what follows on it is held up by a stop callback or a hook that has not returned.
  *                                                                    -> RETRYING, SETTLED
  *   RETRYING   its timer runs.                                       -> IN_LINE (the timer), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes on.
@@ -25,12 +23,14 @@
  * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a timer's callback holds it.
  *
  * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at the clock and at the job's state,
- * so one that comes too late, or for an attempt of before, does no harm.
+ * so one that comes too late, or for an attempt of before, does no harm. While the service has no timer to give, such jobs are in a heap
+ * by their instants, at whose top the driver looks in each tick.
  */
 #ifndef TW_EXECUTOR_LIMITER_PARTS_H
 #define TW_EXECUTOR_LIMITER_PARTS_H
 
 #include <pthread.h>
+#include <stdalign.h>
 
 #include "executor/base.h"
 #include "executor/heap.h"
@@ -55,9 +55,12 @@ enum {
 	TW__JOB_ENDED = 4096 /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 };
 
+struct tw__job;
+
 /* Of a job that is more than a function: times, retries, more callbacks. */
 struct tw__job_options {
 	struct tw_limiter *limiter;
+	struct tw__job *job;
 	uint64_t queue_timeout_ns, attempt_timeout_ns;
 	uint64_t until_ns;          /* of the stay in line or the attempt, or when the retry begins; UINT64_MAX: none */
 	uint64_t total_until_ns;    /* the same, of all */
@@ -65,15 +68,21 @@ struct tw__job_options {
 	struct tw_retry retry;
 	uint64_t delay_ns; /* of the next retry, without jitter */
 	tw_timer timer;
-	uint64_t timer_at_ns; /* UINT64_MAX: not armed */
+	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
+	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
+};
+
+/* A ring with its owner in it: whoever leaves need not know which it is. */
+struct tw__links {
+	struct tw__links *next, *previous;
 };
 
 struct tw__job {
 	struct tw__node node;
 	union {
-		struct tw__heap_item item; /* IN_LINE */
+		struct tw__links links; /* IN_LINE */
 		struct {
 			struct tw__job *next, *previous; /* RETRYING, or to do */
 		};
@@ -96,6 +105,23 @@ struct tw__job {
 	uint16_t timers;       /* armed, or whose callback has not come to its end */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
+};
+
+/* All of one priority in line, in turn. */
+struct tw__rank {
+	struct tw__heap_item item; /* in the heap of those ranks that may have jobs */
+	struct tw__links jobs;
+	int32_t priority;
+};
+
+/* See limiter_line.c. */
+struct tw__line {
+	struct tw__rank **ranks; /* by priority; each that a job ever had */
+	uint32_t ranks_n, ranks_room;
+	struct tw__heap heap;
+	uint64_t count;    /* jobs */
+	uint64_t lows;     /* of these, with a priority below 0 */
+	uint64_t aging_ns; /* constant */
 };
 
 struct tw__runner {
@@ -121,11 +147,12 @@ struct tw__results {
 };
 
 struct tw_limiter {
-	pthread_mutex_t lock; /* for all that is not constant */
+	alignas(TW__CACHE_LINE) _Atomic(uintptr_t) inbox; /* limiter_inbox.c */
+	alignas(TW__CACHE_LINE) pthread_mutex_t lock;     /* for all that is not constant, but for the inbox */
+	bool attended;                                    /* what the inbox says */
 
 	/* Line. */
-	struct tw__heap line;
-	uint64_t turn;
+	struct tw__line line;
 	uint64_t pending; /* in line, or to be tried again */
 	uint64_t retrying;
 	struct tw__job *first_retrying;
@@ -139,9 +166,10 @@ struct tw_limiter {
 	struct tw__runner *free_runners;
 	uint64_t runners;
 
-	/* Rate: when each token comes back, the next to take first. */
+	/* Rate (limiter_rate.c): a ring of when tokens come back, the first to come first; those taken for what has not begun yet. */
 	uint64_t *tokens;
-	uint32_t next_token;
+	uint32_t first_token, tokens_used;
+	uint64_t tokens_out;
 	bool rate_armed; /* or `rate_retry` is out */
 	tw_timer rate_timer;
 	struct tw__work rate_retry; /* by way of the driver, when no timer could be had */
@@ -149,6 +177,9 @@ struct tw_limiter {
 	/* Ends. */
 	uint64_t unfinished;
 	uint64_t settled;
+	struct tw__job
+	    *gone; /* their nodes are given back some at a time: each time is a meeting with those who submit */
+	unsigned gone_n;
 	uint64_t between;           /* jobs that are ENDED: neither running nor pending nor settled */
 	uint64_t idles, idles_told; /* times it was idle; whose listeners have returned */
 	bool telling;               /* somebody tells those in `due` */
@@ -157,6 +188,10 @@ struct tw_limiter {
 	_Atomic uint32_t quiet_bell, room_bell;
 	uint32_t quiet_waiters, room_waiters;
 	uint64_t timers_out;
+	uint64_t timed;             /* jobs with options */
+	struct tw__heap untimed;    /* with room for all of these; by instant */
+	struct tw__work time_retry; /* out while there are any */
+	bool time_retry_out;
 	uint64_t unlocking; /* threads that are doing what there was to do */
 	uint64_t random;
 
@@ -165,10 +200,12 @@ struct tw_limiter {
 	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 
+	alignas(TW__CACHE_LINE) struct tw__nodes nodes;
+
 	/* Constant. */
-	struct tw__nodes nodes;
+	alignas(TW__CACHE_LINE) tw_service *service;
+	bool has_inbox;
 	struct tw__base base;
-	tw_service *service;
 	struct tw_limiter_config config;
 };
 
@@ -179,12 +216,18 @@ struct tw__todo {
 	struct tw__job *settled, **settled_end;   /* to be told */
 	struct tw__job *retries, **retries_end;   /* their hook is to be called, then they wait */
 	struct tw__job *releases, **releases_end; /* told, and over */
-	struct tw__job *gone, **gone_end;         /* finished: their contexts, options and nodes */
 	bool low_water;
 	bool idle;
 };
 
+/* All that was submitted is known. */
 void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
+
+/* All that matters to a runner, which has come to the end of an attempt. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
+
+/* Again, by somebody who has given it up for a while. */
+static inline void tw__limiter_relock(struct tw_limiter *l);
 
 /* Unlocks, and does what was noted, and what follows from that. No lock is held afterwards. */
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
@@ -219,10 +262,52 @@ static inline tw_executor *tw__limiter_timers_executor(const struct tw_limiter *
 	return l->service->on_refused == TW_REFUSED_DROP ? tw_executor_inline() : NULL;
 }
 
-/* ------------------------------------------------- limiter_queue.c, under the lock */
+/* ------------------------------------------------- limiter_inbox.c, under the lock */
+
+enum { TW__ATTENDED = 1 };
 
 /* At birth, under no lock. */
-void tw__rate_init(struct tw_limiter *l);
+void tw__inbox_init(struct tw_limiter *l);
+
+/* Not under the lock: whether the job has been left there, for whoever takes the lock next. A plain one; since_ns is set. *out: as at a submit. */
+bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out);
+
+/* Takes over what is there. */
+void tw__inbox_take(struct tw_limiter *l);
+
+static inline void tw__inbox_look(struct tw_limiter *l)
+{
+	if (l->attended && tw_load_relaxed(&l->inbox) != TW__ATTENDED)
+		tw__inbox_take(l);
+}
+
+static inline void tw__limiter_relock(struct tw_limiter *l)
+{
+	pthread_mutex_lock(&l->lock);
+	tw__inbox_look(l);
+}
+
+/* Before the lock is given up by somebody who may have given permits back, or out. */
+void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo);
+
+/* A job is submitted; it enters the line next. */
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
+
+/* -------------------------------------------------- limiter_line.c, under the lock */
+
+/* A job of that priority can be added from now on. 0 or -ENOMEM. */
+int tw__line_reserve(struct tw__line *line, int32_t priority);
+
+/* The last of its priority; its since_ns is set. */
+void tw__line_add(struct tw__line *line, struct tw__job *job);
+void tw__line_remove(struct tw__line *line, struct tw__job *job);
+
+/* Whose turn it is, and stays in line; NULL: nobody's. */
+struct tw__job *tw__line_first(struct tw__line *line);
+
+void tw__line_free(struct tw__line *line);
+
+/* ------------------------------------------------- limiter_queue.c, under the lock */
 
 /* Into the line, or for another stay there. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns);
@@ -241,10 +326,33 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo);
 /* One runner more, if there is a use for it. 0 or -ENOMEM. */
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted);
 
+/* -------------------------------------------------- limiter_rate.c, under the lock */
+
+/* At birth, under no lock. */
+void tw__rate_init(struct tw_limiter *l);
+
+/* tw__rate_allows, where there is a rate. */
+bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns);
+
+/* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
+static inline bool tw__rate_allows(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+{
+	return tw_likely(!l->tokens) || tw__rate_has_token(l, beyond, now_ns);
+}
+
+/* An attempt for which a token was taken: its function is called next. Not under the lock. */
+void tw__rate_begin(struct tw_limiter *l);
+
 /* ------------------------------------------------- limiter_retry.c, under the lock */
+
+/* At birth, under no lock. */
+void tw__times_init(struct tw_limiter *l);
 
 /* Arms, moves or disarms the job's timer by its state. 0, or why no timer could be had. */
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
+
+/* The same; without a timer its time is kept by looking at it in each tick of the service, until there is one. */
+void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
 
 /* Whether an attempt that has failed, or will have by the time it ends, is to be followed by another. */
@@ -269,7 +377,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo);
 
 /* Frees the node when its time has come. */
-void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /* Notes that the attempt is to be told to stop, once; a job that has been settled is told of that afterwards. */
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);

@@ -1,10 +1,4 @@
-/*
- * The limiter's line, its permits and tokens, and the runners that bring them together.
- *
- * The line is a heap. With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same
- * one is always ahead, and
- * the key is a constant, the instant of its coming less its priority in units of aging_ns.
- */
+/* How jobs come into the line and leave it; permits, and the runners that bring them together. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,16 +7,8 @@
 
 enum { JOBS_IN_A_ROW = 64 }; /* then a runner goes to the end of the executor's queue, for the sake of others there */
 
-/* -------------------------------------------------------------------- line */
+/* ----------------------------------------------------------- coming and going */
 
-static int64_t key_of(const struct tw_limiter *l, const struct tw__job *job)
-{
-	if (l->config.aging_ns)
-		return (int64_t)job->since_ns - job->priority * (int64_t)l->config.aging_ns;
-	return -job->priority;
-}
-
-/* Room was reserved at submit: the line never holds more than all jobs. */
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	job->state = TW_JOB_IN_LINE;
@@ -30,8 +16,7 @@ void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 	if (job->options)
 		job->options->until_ns =
 		    job->options->queue_timeout_ns ? now_ns + job->options->queue_timeout_ns : UINT64_MAX;
-	tw__heap_item_init(&job->item, l->turn++);
-	tw__heap_push_reserved(&l->line, &job->item, key_of(l, job));
+	tw__line_add(&l->line, job);
 }
 
 void tw__pending_more(struct tw_limiter *l)
@@ -60,74 +45,10 @@ void tw__room_ring(struct tw_limiter *l)
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
-	tw__heap_remove(&l->line, &job->item);
+	tw__line_remove(&l->line, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
 	tw__pending_less(l, todo);
-}
-
-/* ------------------------------------------------------------------ tokens */
-
-/* A token is back; or it is time to try for a timer again. */
-static void on_token(void *arg)
-{
-	struct tw_limiter *l = arg;
-	struct tw__todo todo;
-	uint64_t now_ns = tw_now(l->service);
-	tw__limiter_lock(l, &todo);
-	l->rate_armed = false;
-	tw__dispatch(l, now_ns, &todo);
-	l->timers_out--;
-	tw__limiter_unlock(l, &todo);
-}
-
-static void on_rate_retry(struct tw__work *work)
-{
-	on_token((char *)work - offsetof(struct tw_limiter, rate_retry));
-}
-
-void tw__rate_init(struct tw_limiter *l)
-{
-	tw__work_init(&l->rate_retry, l->service, tw_executor_inline(), on_rate_retry);
-}
-
-static void arm_rate(struct tw_limiter *l, uint64_t at_ns)
-{
-	struct tw_task task = {.size = sizeof task,
-			       .fn = on_token,
-			       .arg = l,
-			       .when_ns = at_ns,
-			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw__limiter_timers_executor(l)};
-	if (l->rate_armed)
-		return;
-	l->rate_armed = true;
-	l->timers_out++;
-	if (tw_schedule_task(l->service, &task, &l->rate_timer))
-		tw__work_submit_later(&l->rate_retry);
-}
-
-/* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
-static bool has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
-{
-	if (!l->tokens)
-		return true;
-	uint64_t n = l->config.rate_starts;
-	if (beyond >= n)
-		return false; /* whoever takes one of those before looks again */
-	uint64_t at_ns = l->tokens[(l->next_token + beyond) % n];
-	if (at_ns <= now_ns)
-		return true;
-	arm_rate(l, at_ns);
-	return false;
-}
-
-static void take_token(struct tw_limiter *l, uint64_t now_ns)
-{
-	if (!l->tokens)
-		return;
-	l->tokens[l->next_token] = now_ns + l->config.rate_interval_ns;
-	l->next_token = (l->next_token + 1) % l->config.rate_starts;
 }
 
 /* ----------------------------------------------------------------- runners */
@@ -152,7 +73,7 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
 	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
-	       has_token(l, l->searching, now_ns);
+	       tw__rate_allows(l, l->searching, now_ns);
 }
 
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
@@ -169,21 +90,19 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 	}
 }
 
-static struct tw__job *first_in_line(const struct tw_limiter *l)
-{
-	struct tw__heap_item *item = tw__heap_peek(&l->line);
-	return item ? (struct tw__job *)(void *)((char *)item - offsetof(struct tw__job, item)) : NULL;
-}
-
 /* The first in line becomes a running job; NULL: there is none, or nothing may start. */
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
-	struct tw__job *job = first_in_line(l);
-	if (!job || !l->started || l->paused || l->running >= l->limit || !has_token(l, 0, now_ns))
+	struct tw__job *job = tw__line_first(&l->line);
+	if (!job) {
+		tw__inbox_look(l); /* one may have come since the lock was taken */
+		job = tw__line_first(&l->line);
+	}
+	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
 	tw__line_leave(l, job, now_ns, todo);
-	take_token(l, now_ns);
+	l->tokens_out += l->tokens != NULL;
 	l->queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->queue, stay_ns, 1);
 	l->running++;
@@ -196,7 +115,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 	if (job->options) {
 		uint64_t timeout_ns = job->options->attempt_timeout_ns;
 		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
-		tw__job_arm(l, job);
+		tw__job_keep_time(l, job);
 	}
 	return job;
 }
@@ -216,6 +135,8 @@ static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *se
 	tw__limiter_call_begin(&frame, l, job);
 	if (tw_unlikely(l->config.hooks.started != NULL))
 		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
+	if (tw_unlikely(l->tokens != NULL))
+		tw__rate_begin(l);
 	int r = tw__forked(l->service) ? 0 : job->fn(job->arg, see);
 	tw__limiter_call_end(&frame);
 	return r;
@@ -254,7 +175,7 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	if (tw__forked(l->service))
 		return false;
 	*now_ns = tw_now(l->service);
-	tw__limiter_lock(l, todo);
+	tw__limiter_lock_lazily(l, todo);
 	returned(l, job, r, see.value, *now_ns, todo);
 	return true;
 }
@@ -267,20 +188,18 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 }
 
 /*
- * User's code is to be called, for any length of time: what may start meanwhile is started by another runner; if there is none, by this one, which
- * goes home to be sent anew while this thread does the telling (on the driving thread nothing else can run: there it stays). False:
- * it has gone, or in a forked child; the lock is free.
+ * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
+ * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone, or in a forked child; the
+ * lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
 {
 	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
 		return true;
-	tw__dispatch(l, *now_ns, todo);
-	bool goes = may_start(l, *now_ns) && l->base.executor != tw_executor_inline();
-	if (goes) {
+	bool goes = l->base.executor != tw_executor_inline();
+	if (goes)
 		go_home(l, runner);
-		tw__dispatch(l, *now_ns, todo);
-	}
+	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	if (goes || tw__forked(l->service))
 		return false;

@@ -113,16 +113,21 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__node **out)
 	return r;
 }
 
-void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
+bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node)
 {
 	uint32_t next = tw_load_relaxed(&node->generation) + 1;
 	tw_store_release(&node->generation, next); /* N3 */
-	if (tw_unlikely(next == nodes->first_generation - 1)) {
-		tw_add_relaxed(&nodes->retired,
-			       1); /* this one generation is never given out: the table's handles all lie behind */
-		return;
-	}
-	push(nodes, node);
+	if (tw_likely(next != nodes->first_generation - 1))
+		return true;
+	tw_add_relaxed(&nodes->retired,
+		       1); /* this one generation is never given out: the table's handles all lie behind */
+	return false;
+}
+
+void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
+{
+	if (tw__node_end(nodes, node))
+		push(nodes, node);
 }
 
 struct tw__node *tw__node_find(const struct tw__nodes *nodes, uint64_t handle)

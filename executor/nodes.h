@@ -59,6 +59,9 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__node **out);
 /* Free again; handles to it are stale from now on. */
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node);
 
+/* The same for a node that its owner keeps, to use it again himself. False: it is retired, and nobody's. */
+bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node);
+
 /* Never 0, which is "none". */
 static inline uint64_t tw__node_handle(const struct tw__node *node)
 {

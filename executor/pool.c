@@ -358,6 +358,7 @@ static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__h
 		struct tw__worker *worker = &pool->workers[i];
 		stats->running += tw_load_relaxed(&worker->busy);
 		stats->completed += tw_load_relaxed(&worker->completed);
+		stats->queued += tw__work_queue_count(&worker->own);
 		tw__histogram_merge(&sums[0], &worker->wait);
 		tw__histogram_merge(&sums[1], &worker->run);
 	}
@@ -371,7 +372,7 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 		stats->queued += ck_ring_size(&s->ring);
 		stats->services += tw_load_relaxed(&s->in_use);
 	}
-	stats->queued += tw__task_ring_count(&pool->tasks);
+	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works);
 }
 
 int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)

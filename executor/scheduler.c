@@ -20,13 +20,30 @@ static void put_timer_away(tw_scheduler *scheduler)
 		scheduler->timers_out--;
 }
 
-/* The timer that calls is the one that is set, and no longer: false if it was put away a moment ago. */
+/* The timer that calls is the one that is set, and no longer: false if it was put away a moment ago. Its callback is out until call_and_come_home. */
 static bool take_timer(tw_scheduler *scheduler)
 {
 	bool mine = scheduler->timer_set && scheduler->timer.id == tw_self().id;
 	scheduler->timer_set &= !mine;
-	scheduler->timers_out--;
 	return mine;
+}
+
+/*
+ * The end of a timer's callback, or of the retry: the lock is held, and given up. While `wanted` is called that is still out: neither may be
+ * gone before it returns. Of work that is asked for this need not be so: it is out itself.
+ */
+static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
+{
+	bool manual = scheduler->config.host == TW_HOST_MANUAL;
+	if (call_host && manual) {
+		pthread_mutex_unlock(&scheduler->lock);
+		tw__scheduler_call_host(scheduler);
+		pthread_mutex_lock(&scheduler->lock);
+	}
+	scheduler->timers_out--;
+	tw__scheduler_unlock_home(scheduler);
+	if (call_host && !manual)
+		tw__scheduler_call_host(scheduler);
 }
 
 static void timer_fired(void *arg)
@@ -39,10 +56,7 @@ static void timer_fired(void *arg)
 		tw__scheduler_promote(scheduler, now_ns);
 		call_host = tw__scheduler_settle(scheduler);
 	}
-	tw__scheduler_came_home(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
-	if (call_host)
-		tw__scheduler_call_host(scheduler);
+	call_and_come_home(scheduler, call_host);
 }
 
 static void call_later(tw_scheduler *scheduler)
@@ -62,8 +76,7 @@ static void timer_ended(void *arg, enum tw_fate fate)
 	pthread_mutex_lock(&scheduler->lock);
 	if (take_timer(scheduler))
 		call_later(scheduler);
-	tw__scheduler_came_home(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
+	call_and_come_home(scheduler, false);
 }
 
 /* 0, or there was no room for it. A timer that is about to fire is as good as one that is set: it sets the next. */
@@ -97,7 +110,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 		put_timer_away(scheduler);
 		return;
 	}
-	int64_t at_ns = tw__heap_key(&scheduler->timers, &first->item);
+	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
 	if (at_ns > FARTHEST_NS) {
 		int64_t farthest_ns = (int64_t)scheduler->base.service->start_ns;
 		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
@@ -114,16 +127,14 @@ static void retry_called(struct tw__work *work)
 	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	scheduler->retrying = false;
+	scheduler->retrying = false; /* it may be submitted again, */
+	scheduler->timers_out++;     /* and is out itself like a timer's callback */
 	bool call_host = false;
 	if (!scheduler->closed && scheduler->host == TW__HOST_IDLE) {
 		tw__scheduler_promote(scheduler, now_ns);
 		call_host = tw__scheduler_settle(scheduler);
 	}
-	tw__scheduler_came_home(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
-	if (call_host)
-		tw__scheduler_call_host(scheduler);
+	call_and_come_home(scheduler, call_host);
 }
 
 /* --------------------------------------------------------------------- the host */
@@ -185,12 +196,6 @@ void tw__scheduler_call_host(tw_scheduler *scheduler)
 		scheduler->config.wanted(scheduler->config.wanted_arg);
 }
 
-void tw__scheduler_came_home(tw_scheduler *scheduler)
-{
-	if (tw_unlikely(scheduler->waiters))
-		pthread_cond_broadcast(&scheduler->home);
-}
-
 /* ------------------------------------------------------------------------ birth */
 
 static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
@@ -240,10 +245,22 @@ static int read_config(struct tw_scheduler_config *config, const struct tw_sched
 	return 0;
 }
 
+/* Held for some 50 ns by posters and host in turn: where it can be had, a kind that looks again for a moment before it sleeps. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+#ifdef __GLIBC__
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 static void init_locks(tw_scheduler *scheduler)
 {
 	pthread_condattr_t attr;
-	pthread_mutex_init(&scheduler->lock, NULL);
+	init_lock(&scheduler->lock);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&scheduler->home, &attr);
@@ -254,7 +271,7 @@ static void init(tw_scheduler *scheduler)
 {
 	const struct tw_scheduler_config *config = &scheduler->config;
 	scheduler->slice_ns = (int64_t)config->slice_ns;
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), config->max_tasks);
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, tw_executor_inline(), retry_called);
 	init_locks(scheduler);
@@ -300,7 +317,9 @@ static bool would_wait_for_itself(const tw_scheduler *scheduler)
 static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 {
 	struct tw__task *task;
-	while ((task = tw__task_of(tw__heap_pop(heap)))) {
+	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
+		if (task == scheduler->current)
+			continue; /* out of its heap, the rest of it is its turn's */
 		if (tw__task_is_cleared(task)) {
 			tw__scheduler_forget(scheduler, task);
 			continue;
@@ -309,20 +328,11 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		scheduler->stats.dropped++;
 		if (scheduler->events)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
-		tw__node_put(&scheduler->nodes, &task->node);
+		tw__scheduler_give_back(scheduler, task);
 		pthread_mutex_unlock(&scheduler->lock);
 		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
 		pthread_mutex_lock(&scheduler->lock);
 	}
-}
-
-/* The running task leaves its heap, and the rest of it is its turn's. */
-static void drop_tasks(tw_scheduler *scheduler)
-{
-	if (scheduler->current && tw__heap_has(&scheduler->current->item))
-		tw__heap_remove(&scheduler->tasks, &scheduler->current->item);
-	drop_all(scheduler, &scheduler->timers);
-	drop_all(scheduler, &scheduler->tasks);
 }
 
 /* What is out and can be fetched back: nobody else might ever call it. */
@@ -341,19 +351,33 @@ static bool is_home(const tw_scheduler *scheduler)
 	return scheduler->host == TW__HOST_IDLE && !scheduler->timers_out && !scheduler->retrying;
 }
 
-/* The lock is held. 0, or -ETIMEDOUT. */
-static int await_home(tw_scheduler *scheduler, uint64_t timeout_ns)
+static bool turn_has_ended(const tw_scheduler *scheduler)
+{
+	return scheduler->host != TW__HOST_RUNNING;
+}
+
+/* The lock is held. False: the time is up. */
+static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint64_t timeout_ns)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + timeout_ns;
 	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
 	bool bounded = timeout_ns <= TW_MAX_DELAY_NS;
 	scheduler->waiters++;
 	int r = 0;
-	while (!is_home(scheduler) && r != ETIMEDOUT)
+	while (!what(scheduler) && r != ETIMEDOUT)
 		r = bounded ? pthread_cond_timedwait(&scheduler->home, &scheduler->lock, &until)
 			    : pthread_cond_wait(&scheduler->home, &scheduler->lock);
 	scheduler->waiters--;
-	return is_home(scheduler) ? 0 : -ETIMEDOUT;
+	return what(scheduler);
+}
+
+/* The lock is held. */
+static void shut(tw_scheduler *scheduler)
+{
+	scheduler->closed = true;
+	fetch_home(scheduler);
+	drop_all(scheduler, &scheduler->timers);
+	drop_all(scheduler, &scheduler->tasks);
 }
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
@@ -367,10 +391,8 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 		return -EDEADLK;
 	pthread_mutex_lock(&scheduler->lock);
 	if (!would_wait_for_itself(scheduler)) {
-		scheduler->closed = true;
-		fetch_home(scheduler);
-		drop_tasks(scheduler);
-		r = await_home(scheduler, timeout_ns);
+		shut(scheduler);
+		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	return r;
@@ -385,6 +407,43 @@ static void free_all(tw_scheduler *scheduler)
 	free(scheduler);
 }
 
+/* It is home, and nobody else has it. */
+static void end(tw_scheduler *scheduler)
+{
+	struct tw__base base = scheduler->base;
+	bool left = scheduler->destroyed;
+	pthread_cond_destroy(&scheduler->home);
+	pthread_mutex_destroy(&scheduler->lock);
+	free_all(scheduler);
+	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
+}
+
+void tw__scheduler_unlock_home(tw_scheduler *scheduler)
+{
+	bool last = scheduler->destroyed && is_home(scheduler);
+	if (tw_unlikely(scheduler->waiters))
+		pthread_cond_broadcast(&scheduler->home);
+	pthread_mutex_unlock(&scheduler->lock);
+	if (tw_unlikely(last))
+		end(scheduler);
+}
+
+/*
+ * What others bring home without the calling thread's help: then the scheduler is waited for, and its pool is free to close afterwards. Elsewhere,
+ * on a queue that perhaps this thread pumps, nobody can say.
+ */
+static bool others_bring_it_home(const tw_scheduler *scheduler)
+{
+	tw_service *service = scheduler->base.service;
+	tw_pool *pool = tw__pool_of(scheduler->base.executor),
+		*of_timers = tw__pool_of(tw__shared_executor(service->executor));
+	if (tw_pool_is_worker(pool) || tw_pool_is_worker(of_timers) || tw__inside(service))
+		return false;
+	if (scheduler->host == TW__HOST_REQUESTED && !pool)
+		return false;
+	return (!scheduler->timers_out || of_timers) && (!scheduler->retrying || service->threaded);
+}
+
 int tw_scheduler_destroy(tw_scheduler *scheduler)
 {
 	if (!scheduler)
@@ -395,13 +454,18 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 		free_all(scheduler);
 		return 0;
 	}
-	int r = tw_scheduler_close(scheduler, TW_FOREVER);
-	if (r)
-		return r;
-	struct tw__base base = scheduler->base;
-	pthread_cond_destroy(&scheduler->home);
-	pthread_mutex_destroy(&scheduler->lock);
-	free_all(scheduler);
-	tw__base_let_go(&base);
+	pthread_mutex_lock(&scheduler->lock);
+	shut(scheduler);
+	await(scheduler, turn_has_ended, TW_FOREVER);
+	while (!is_home(scheduler) && others_bring_it_home(scheduler))
+		await(scheduler, is_home, TW_FOREVER);
+	bool home = is_home(scheduler);
+	if (!home) {
+		scheduler->destroyed = true;
+		tw__base_leave(&scheduler->base);
+	}
+	pthread_mutex_unlock(&scheduler->lock);
+	if (home)
+		end(scheduler);
 	return 0;
 }

@@ -62,16 +62,19 @@ struct tw_scheduler {
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t home; /* closed, and something has come home: host, timer or retry */
-	struct tw__heap tasks, timers;
+	pthread_cond_t home;           /* closed, and something has come home: host, timer or retry */
+	struct tw__heap tasks, timers; /* loose */
+	struct tw__task *spare;        /* nodes to be used again, linked by arg */
 	uint64_t last_number;
 	enum tw__host_state host;
 	bool paused, closed, retrying;
+	bool destroyed; /* what is out comes home, and the last frees all; the base has been told that it leaves */
 	bool timer_set;
 	tw_timer timer;
 	int64_t timer_ns;
-	uint32_t timers_out;     /* host timers whose callbacks will come, the stale ones too */
-	uint32_t waiters;        /* in close */
+	uint32_t
+	    timers_out;   /* host timers whose callbacks will come or run, the stale ones too; and a retry that runs */
+	uint32_t waiters; /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;
@@ -119,6 +122,9 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
 /* The first of a heap that is not cleared (but perhaps running), or NULL; those before it fall out. */
 struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap);
 
+/* The node of a task that has ended. */
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task);
+
 /* A cleared task has left its heap. */
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task);
 
@@ -139,8 +145,8 @@ bool tw__scheduler_settle(tw_scheduler *scheduler);
 /* Not under the lock. */
 void tw__scheduler_call_host(tw_scheduler *scheduler);
 
-/* Somebody may wait for it in close. */
-void tw__scheduler_came_home(tw_scheduler *scheduler);
+/* Something may have come home: tells those who wait in close, and gives up the lock. A destroyed scheduler may be gone then. */
+void tw__scheduler_unlock_home(tw_scheduler *scheduler);
 
 /* ------------------------------------------------------------ scheduler_run.c */
 

@@ -7,18 +7,26 @@
 
 /* ------------------------------------------------------------------- heaps */
 
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
+{
+	if (tw_unlikely(!tw__node_end(&scheduler->nodes, &task->node)))
+		return;
+	task->arg = scheduler->spare;
+	scheduler->spare = task;
+}
+
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task)
 {
 	scheduler->stats.cleared--;
 	scheduler->timers_cleared -= task->delayed;
-	tw__node_put(&scheduler->nodes, &task->node);
+	tw__scheduler_give_back(scheduler, task);
 }
 
 struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap)
 {
 	struct tw__task *task;
 	while ((task = tw__task_of(tw__heap_peek(heap))) && tw__task_is_cleared(task)) {
-		tw__heap_pop(heap);
+		tw__heap_pop_loose(heap);
 		tw__scheduler_forget(scheduler, task);
 	}
 	return task;
@@ -28,10 +36,10 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns)
 {
 	struct tw__task *task;
 	while ((task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
-	       tw__heap_key(&scheduler->timers, &task->item) <= now_ns) {
-		tw__heap_pop(&scheduler->timers);
+	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
+		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;
-		tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
 	}
 }
 
@@ -68,12 +76,11 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 	clear(scheduler, task);
 	if (!tw__heap_has(&task->item)) {
 		tw__scheduler_forget(scheduler, task); /* close has taken it out */
-	} else if (task->item.entry.place == 0) {
-		tw__heap_pop(&scheduler->tasks);
+	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
+		tw__heap_pop_loose(&scheduler->tasks);
 		tw__scheduler_forget(scheduler, task);
-	} else {
-		sweep_if_many(scheduler);
 	}
+	sweep_if_many(scheduler); /* one less lives */
 }
 
 /* -------------------------------------------------------------------- post */
@@ -133,10 +140,16 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 {
 	tw__heap_item_init(&task->item, ++scheduler->last_number);
 	if (task->delayed)
-		tw__heap_push_reserved(&scheduler->timers, &task->item, start_ns);
+		tw__heap_push_loose(&scheduler->timers, &task->item, start_ns);
 	else
-		tw__heap_push_reserved(&scheduler->tasks, &task->item, task->expiration_ns);
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
 	scheduler->stats.posted++;
+}
+
+/* Tasks that have not ended. Cancelled ones that still take room in a heap are none. */
+static uint64_t living(const struct tw_scheduler_stats *stats)
+{
+	return stats->posted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
 }
 
 /* The lock is held. *call_host: tw__scheduler_call_host is to follow. */
@@ -144,6 +157,8 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 {
 	if (scheduler->closed)
 		return -ESHUTDOWN;
+	if (living(&scheduler->stats) >= scheduler->config.max_tasks)
+		return -EAGAIN;
 	int r = make_room(scheduler, request->post->delay_ns != 0);
 	if (r)
 		return r;
@@ -155,18 +170,34 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 	return 0;
 }
 
-static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+/* The lock is held; free while memory is asked for. */
+static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 {
 	struct tw__node *node = NULL;
-	bool call_host = false;
+	*out = scheduler->spare;
+	if (tw_likely(*out != NULL)) {
+		scheduler->spare = (*out)->arg;
+		return 0;
+	}
+	pthread_mutex_unlock(&scheduler->lock);
 	int r = tw__node_get(&scheduler->nodes, &node);
+	pthread_mutex_lock(&scheduler->lock);
+	*out = (struct tw__task *)node;
+	return r;
+}
+
+static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+{
+	struct tw__task *task;
+	bool call_host = false;
 	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
 	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
 	pthread_mutex_lock(&scheduler->lock);
+	int r = take_node(scheduler, &task);
 	if (!r) {
-		r = accept(scheduler, (struct tw__task *)node, &request, &call_host);
+		r = accept(scheduler, task, &request, &call_host);
 		if (r)
-			tw__node_put(&scheduler->nodes, node);
+			tw__scheduler_give_back(scheduler, task);
 	}
 	scheduler->stats.rejected += r != 0;
 	pthread_mutex_unlock(&scheduler->lock);

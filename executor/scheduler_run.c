@@ -131,17 +131,27 @@ static int call(struct tw__task *task, struct tw_turn *turn)
 	return result;
 }
 
+/* No time need be told when it has ended: nothing else waits, and nobody writes it down. */
+static bool is_alone(const tw_scheduler *scheduler)
+{
+	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->events;
+}
+
 /* The lock is held; free and held again. False: this is a forked child, and it is not held. */
 static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
 {
 	struct tw_turn turn;
 	begin(scheduler, task, &turn, *now_ns);
+	bool alone = is_alone(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
 	int result = call(task, &turn);
 	if (tw__forked(scheduler->base.service))
 		return false;
-	*now_ns = tw__scheduler_now(scheduler);
+	if (!alone)
+		*now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
+	if (alone && (result == TW_TURN_AGAIN || !is_alone(scheduler)))
+		*now_ns = tw__scheduler_now(scheduler);
 	finish(scheduler, task, &turn, result, *now_ns);
 	scheduler->current = NULL;
 	return !tw__forked(scheduler->base.service);
@@ -175,18 +185,17 @@ void tw__scheduler_host_called(struct tw__work *work)
 		return;
 	scheduler->host = TW__HOST_IDLE;
 	bool more = tw__scheduler_settle(scheduler);
-	tw__scheduler_came_home(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
+	tw__scheduler_unlock_home(scheduler);
 	if (more)
 		tw__scheduler_call_host(scheduler);
 }
 
-/* The lock is held. More work: the host stays asked, by the answer instead of `wanted`. */
+/* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
 static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host = TW__HOST_IDLE;
 	int result = tw__scheduler_settle(scheduler) ? TW_RUN_MORE : TW_RUN_IDLE;
-	tw__scheduler_came_home(scheduler);
+	tw__scheduler_unlock_home(scheduler);
 	return result;
 }
 
@@ -203,14 +212,12 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 		result = -EBUSY;
 	else if (scheduler->closed)
 		result = -ESHUTDOWN;
-	if (!result) {
-		scheduler->host = TW__HOST_RUNNING;
-		if (!run_slice(scheduler, budget, now_ns))
-			return -EPERM;
-		result = end_of_run(scheduler);
+	if (result) {
+		pthread_mutex_unlock(&scheduler->lock);
+		return result;
 	}
-	pthread_mutex_unlock(&scheduler->lock);
-	return result;
+	scheduler->host = TW__HOST_RUNNING;
+	return run_slice(scheduler, budget, now_ns) ? end_of_run(scheduler) : -EPERM;
 }
 
 /* -------------------------------------------------------------- what turns ask */

@@ -20,7 +20,10 @@
  *   mail, DUE   -             the runner; dispose           and, the lock held
  *   ACTIVE      idle          the runner                    CAS, the lock held; not if there is mail, or DUE
  *   any         DISPOSED      dispose                       or, the lock held
- * Who raises ACTIVE from idle submits the work, once. DISPOSED stays.
+ *   DISPOSED    gone          destroy; the runner at its    CAS, the lock held; not if there is anything else
+ *   or ACTIVE   (+ DUE)       end, if it is destroyed
+ * Who raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE without ACTIVE, which is nothing otherwise: whoever then
+ * still brings work of another layer, which has been destroyed before but has not come home, leaves it to the service's driver.
  *
  * Pairing table
  *   S1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
@@ -52,11 +55,12 @@
 #include "wheel/context.h"
 
 enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
+enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
 
 /* Under the lock. */
 enum tw__strand_flag {
 	TW__STRAND_WAITED = 1,    /* somebody waits for the bell */
-	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it */
+	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it; its base has been told that it leaves */
 	TW__STRAND_REARM = 4,     /* its timer could not be set: to be tried again in a tick */
 	TW__STRAND_EXPOSED = 8    /* was handed out as an executor */
 };

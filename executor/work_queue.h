@@ -4,7 +4,7 @@
  * work is moved once. First in, first out.
  *
  * Pairing table
- *   Q1  stack: CAS seq_cst (push) -> exchange acquire (pop): the work's link and what its owner wrote.
+ *   Q1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's link and what its owner wrote.
  *   Q2  "some are there" for sleepers (pool_worker.c, E2): the push, and the store of `first`, are seq_cst, as are the looks. In the
  *       moment when a consumer has emptied the stack and not yet stored `first`, others see nothing; that consumer looks again
  *       before it runs anything, and calls for help.
@@ -61,6 +61,21 @@ static inline struct tw__work *tw__work_queue_pop(struct tw__work_queue *queue)
 		tw_store_seq_cst(&queue->first, work->next); /* Q2 */
 	tw__tiny_unlock(&queue->lock);
 	return work;
+}
+
+/* How many wait: for gauges. Walks them all, and keeps consumers out meanwhile. */
+static inline size_t tw__work_queue_count(struct tw__work_queue *queue)
+{
+	size_t count = 0;
+	if (tw__work_queue_empty(queue))
+		return 0;
+	tw__tiny_lock(&queue->lock);
+	for (struct tw__work *work = tw_load_relaxed(&queue->first); work; work = work->next)
+		count++;
+	for (struct tw__work *work = tw_load_acquire(&queue->stack); work; work = work->next) /* Q1 */
+		count++;
+	tw__tiny_unlock(&queue->lock);
+	return count;
 }
 
 #endif

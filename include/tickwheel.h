@@ -37,6 +37,17 @@
  *   tw_cancel_wait  TW_CANCELLED, TW_GONE, TW_FINISHED: arg is yours again.
  *   release         called once at the end, whatever it was; arg is yours again there.
  *
+ * Ends. What destroy does, where it may be called; NULL is always fine, and each header says more:
+ *
+ *   service, pool                 ends what waits (service: dropped; pool: run first), and waits for what runs. -EBUSY while others stand on it:
+ *                                 these first. -EDEADLK from inside.
+ *   strand, scheduler             ends what waits, and waits for what runs on another thread (a strand not on a pool: no wait). What an
+ *                                 executor holds of it is passed over in its time, and its memory goes then: the service's close waits for that.
+ *                                 A strand also from its own task.
+ *   action                        ends it, also from its own work; the memory goes when that has returned.
+ *   action scheduler, limiter, semaphore, tw_manual, tw_sim, manual clock: -EBUSY while something of theirs has not ended; nothing changed.
+ *   group                         closes it and gives its handle up; its members live on.
+ *
  * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
  * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
  * is ever clamped. Real time spent in suspend does not count on the monotonic clock; it does on tw_clock_boottime().

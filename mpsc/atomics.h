@@ -62,6 +62,18 @@ static inline void tw_cpu_relax(void)
 #endif
 }
 
+/* Fetches the line at p to be written, so that the store finds it here. A hint: it may point anywhere. */
+static inline void tw_prefetch_write(const void *p)
+{
+#if defined(__x86_64__)
+	__asm__ volatile("prefetchw %0"
+			 :
+			 : "m"(*(const char *)p)); /* the builtin asks for a line to be read, without -mprfchw */
+#else
+	__builtin_prefetch(p, 1);
+#endif
+}
+
 #define tw_likely(x) __builtin_expect(!!(x), 1)
 #define tw_unlikely(x) __builtin_expect(!!(x), 0)
 

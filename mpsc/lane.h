@@ -135,9 +135,16 @@ static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
 	return (size_t)(lane->end - lane->at) >= n;
 }
 
+/*
+ * How far ahead of the entries their lines are fetched. Segments are reused, so the next lines are still the driver's, who read them; the
+ * stores to them would wait for another processor, and the next compare-and-swap of the thread for the stores.
+ */
+enum { TW__LANE_FETCH_AHEAD = 1024 };
+
 /* Needs room. Not visible before tw__lane_publish. */
 static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
+	tw_prefetch_write((const char *)lane->at + TW__LANE_FETCH_AHEAD);
 	lane->at->what = what;
 	lane->at->value = value;
 	lane->at++;

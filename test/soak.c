@@ -192,11 +192,11 @@ static int verdict(double seconds)
 	if (middle == from)
 		die("too short to say anything: give it ten seconds");
 	struct half a = sum(from, middle), b = sum(middle, soak.count);
-	const char *grew = b.rss_mib > a.rss_mib * 1.125 + 4 ? "memory grew"
-			   : b.late_ms > 2 * a.late_ms + 20  ? "lateness grew"
-			   : b.descriptors > a.descriptors   ? "descriptors grew"
-			   : b.threads > a.threads           ? "threads grew"
-							     : NULL;
+	const char *grew = b.rss_mib > a.rss_mib * 1.125 + 4  ? "memory grew"
+			   : b.late_ms > 1.5 * a.late_ms + 20 ? "lateness grew"
+			   : b.descriptors > a.descriptors    ? "descriptors grew"
+			   : b.threads > a.threads            ? "threads grew"
+							      : NULL;
 	printf("soak: %s: %.0f s, %.1f M operations, %.1f M runs; first and second half: memory %.1f, %.1f MiB; latest "
 	       "callback of a sample %.2f, %.2f ms;"
 	       " descriptors %u, %u; threads %u, %u\n",

@@ -1,11 +1,9 @@
 /*
  * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
  *
- * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds
- * with a constant
- * limit the number of attempts under way never exceeds it; in all rounds each accepted job settles once, is released once after
- * that, with no attempt of it under way, and the
- * counters balance.
+ * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds with a
+ * constant limit the number of attempts under way never exceeds it, with a rate no interval sees more starts; in all rounds each accepted
+ * job settles once, is released once after that, with no attempt of it under way, and the counters balance.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,6 +23,7 @@ enum { THREADS = 3, JOBS = 600, LOT = 64 };
 struct job {
 	tw_job handle;
 	_Atomic uint64_t seed;
+	bool plain; /* a function and its done */
 	atomic_uint accepted, dones, releases, inside, attempts;
 };
 
@@ -45,6 +44,14 @@ static struct {
 	struct job *owners[LOT];
 	unsigned n;
 } lot = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* When the last so many attempts were announced, in rounds with a rate. */
+enum { RATE = 200, RATE_NS = 1000000 };
+static struct {
+	pthread_mutex_t lock;
+	uint64_t ns[RATE];
+	unsigned long n;
+} starts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static _Noreturn void violation(const char *what, long long value)
 {
@@ -80,6 +87,20 @@ static void attempt_ends(struct job *job)
 {
 	atomic_fetch_sub(&running, 1);
 	atomic_fetch_sub(&job->inside, 1);
+}
+
+/* Between the line and the function: of a rate's starts in any interval no more can be here. */
+static void started(void *arg, uint64_t id, uint32_t attempt)
+{
+	(void)arg;
+	(void)id;
+	(void)attempt;
+	pthread_mutex_lock(&starts.lock);
+	uint64_t now_ns = tw_now(service), *slot = &starts.ns[starts.n % RATE];
+	if (starts.n++ >= RATE && now_ns - *slot < RATE_NS)
+		violation("starts closer than the rate allows, ns", (long long)(now_ns - *slot));
+	*slot = now_ns;
+	pthread_mutex_unlock(&starts.lock);
 }
 
 static int answer(uint64_t random)
@@ -131,7 +152,9 @@ static void done(void *arg, const struct tw_job_result *result)
 {
 	struct job *job = arg;
 	wanted("settled twice", atomic_fetch_add(&job->dones, 1), 0);
-	if (result->status != TW_JOB_TIMED_OUT) /* one may be past its time before its function is called */
+	if (job->plain)
+		atomic_fetch_add(&job->releases, 1); /* it has none of its own */
+	if (result->status != TW_JOB_TIMED_OUT)      /* one may be past its time before its function is called */
 		wanted("attempts", result->attempts, atomic_load(&job->attempts));
 	atomic_fetch_add(&statuses[result->status], 1);
 }
@@ -154,24 +177,25 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 
 static void submit(struct job *job, uint64_t *seed)
 {
-	bool async = random_percent(seed, 50);
+	bool async = random_percent(seed, 50), plain = random_percent(seed, 60);
 	struct tw_job_task task = {.size = sizeof task,
 				   .fn = async ? run_async : run_sync,
 				   .arg = job,
 				   .done = done,
-				   .release = release,
-				   .stop = random_percent(seed, 50) ? stop : NULL,
+				   .release = plain ? NULL : release,
+				   .stop = !plain && random_percent(seed, 50) ? stop : NULL,
 				   .flags = async ? TW_JOB_ASYNC : 0,
-				   .priority = (int)random_below(seed, 3),
+				   .priority = plain ? 0 : (int)random_below(seed, 3),
 				   .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
-	if (random_percent(seed, 30))
+	if (!plain && random_percent(seed, 60))
 		task.retry = (struct tw_retry){.count = 2, .delay_ns = 50000, .jitter_ns = 100000};
-	if (random_percent(seed, 20))
+	if (!plain && random_percent(seed, 40))
 		task.queue_timeout_ns = random_below(seed, 2000000);
-	if (random_percent(seed, 20))
+	if (!plain && random_percent(seed, 40))
 		task.attempt_timeout_ns = random_below(seed, 1000000);
-	if (random_percent(seed, 10))
+	if (!plain && random_percent(seed, 20))
 		task.timeout_ns = random_below(seed, 3000000);
+	job->plain = plain;
 	atomic_store(&job->seed, random_next(seed));
 	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
 	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT)
@@ -278,13 +302,16 @@ static void check_jobs(void)
 static void round_of(uint64_t *seed)
 {
 	pthread_t threads[THREADS], finisher;
-	struct tw_limiter_config config = {.size = sizeof config, .max_pending = 200};
+	bool bounded = random_percent(seed, 60); /* else plain jobs come in without the lock */
+	struct tw_limiter_config config = {.size = sizeof config, .max_pending = bounded ? 200 : 0};
 	bound = 1 + (long)random_below(seed, 6);
 	config.max_concurrency = (uint32_t)bound;
-	config.flags = random_percent(seed, 50) ? TW_LIMITER_COLLECT : 0;
-	if (random_percent(seed, 20)) {
-		config.rate_starts = 200;
-		config.rate_interval_ns = 1000000;
+	config.flags = bounded && random_percent(seed, 80) ? TW_LIMITER_COLLECT : 0;
+	if (bounded && random_percent(seed, 30)) {
+		config.rate_starts = RATE;
+		config.rate_interval_ns = RATE_NS;
+		config.hooks.started = started;
+		starts.n = 0;
 	}
 	memset(jobs, 0, sizeof jobs);
 	atomic_store(&resizing, random_percent(seed, 50));

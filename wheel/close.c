@@ -35,7 +35,14 @@
 #include "wheel/run.h"
 #include "wheel/schedule.h"
 
-enum { PUSH_NS = 20000, POLL_NS = 1000000, SLICE_NS = 5000000, DRAIN_GRACE_NS = 1000000000, OWN_GRACE_NS = 100000000 };
+enum {
+	PUSH_NS = 20000,
+	LEAVE_NS = 100000,
+	POLL_NS = 1000000,
+	SLICE_NS = 5000000,
+	DRAIN_GRACE_NS = 1000000000,
+	OWN_GRACE_NS = 100000000
+};
 
 enum { DROP = 1 + TW_CLOSE_DROP, RUN = 1 + TW_CLOSE_RUN, DRAIN = 1 + TW_CLOSE_DRAIN };
 
@@ -492,6 +499,29 @@ static int work(const struct closer *c, void (*quiet)(tw_service *))
 	return r;
 }
 
+/*
+ * Strands and the like that have been destroyed while their work is out (work.h). They need the driver as before, so nothing is closed yet; with
+ * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT.
+ */
+static int await_layers(const struct closer *c)
+{
+	tw_service *service = c->service;
+	uint64_t until_ns = c->options->flags & TW_CLOSE_NO_WAIT ? 0 : c->deadline_ns;
+	int r;
+	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
+		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
+			tw__works_offer(service);
+			if (tw__forked(service))
+				return -EPERM;
+			pthread_mutex_unlock(&service->driving);
+		}
+		if (tw__service_forbid_holds(service) == -EAGAIN && now() >= until_ns)
+			return -ETIMEDOUT;
+		nanosleep(&(struct timespec){.tv_nsec = LEAVE_NS}, NULL);
+	}
+	return r;
+}
+
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
 static bool would_wait_for_itself(const struct closer *c)
 {
@@ -516,10 +546,11 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options, 
 	struct closer c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || would_wait_for_itself(&c))
 		return -EDEADLK;
-	if (!tw__service_forbid_holds(service))
-		return -EBUSY;
 	set_deadlines(&c);
-	int r = STEP_ASIDE;
+	int r = await_layers(&c);
+	if (r)
+		return r;
+	r = STEP_ASIDE;
 	for (bool first = true; r == STEP_ASIDE; first = false) {
 		if (enter(&c, first))
 			return -ETIMEDOUT;

@@ -135,7 +135,8 @@ struct tw_service {
 	_Atomic uint32_t works_recall;    /* a lock: of those who take some back */
 	struct tw__work *works_kept;      /* the driver's: refused, to be offered again in the next tick; in order */
 	_Atomic(struct tw__strands *) strands; /* made with the first of them; ended by the composition root */
-	_Atomic uint32_t holders;              /* layers that use the service; TW__HOLDERS_CLOSED: no more of them */
+	_Atomic uint64_t
+	    holders; /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
 
 	/* Closing; see close.c. */
 	_Atomic uint32_t close_lock;
@@ -157,7 +158,8 @@ struct tw_service {
 };
 
 #define TW__CLOSER_WAITS (UINT32_C(1) << 31)
-#define TW__HOLDERS_CLOSED (UINT32_C(1) << 31)
+#define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
+#define TW__HOLDERS_CLOSED (UINT64_C(1) << 63)
 
 /* ------------------------------------------------------------------- core.c */
 

@@ -3,8 +3,9 @@
  *
  * A batch is for one executor, so a due chunk's entries are sorted out into chunks of one executor each. They stand in one list; order
  * holds for each executor: an entry goes to the end of its executor's newest chunk, or into a newer one. One that refuses is
- * not asked again in the same turn, and holds up nobody else: which those are is kept as bits by hash. Another that falls on
- * the same bit waits for a tick, not for ever, since the hash changes from turn to turn.
+ * not asked again in the same turn, and holds up nobody else: the first few are listed, those beyond kept as bits by hash. Another that
+ * falls on the same bit waits for a tick, not for ever, since the hash changes from turn to turn. But for that, addresses have no part in what is
+ * handed over when (sim.h).
  *
  * Which executor a timer names is read from its side record, while the timer may be cancelled and the record go to the next one:
  * word, index, executor, and the word again (word.h, W5); if it is not armed then, the entry is dead. The record is never unmapped,
@@ -53,24 +54,72 @@ static uint64_t hash(uint64_t key)
 	return key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
 }
 
+/* Where the executor's newest chunk stands, or would. */
 static struct tw__chunk **tail_of(tw_service *service, tw_executor *executor)
 {
-	return &service->routes.tails[hash((uintptr_t)executor) % TW__ROUTE_TAILS];
+	struct tw__chunk **tails = service->routes.tails;
+	uint64_t place = hash((uintptr_t)executor) % TW__ROUTE_TAILS;
+	while (tails[place] && executor_of(tails[place]) != executor)
+		place = (place + 1) % TW__ROUTE_TAILS;
+	return &tails[place];
 }
 
-/* A chunk that nothing may be appended to any more. */
-static void forget(tw_service *service, struct tw__chunk *chunk)
+/* The chunk is its executor's newest. */
+static void remember(tw_service *service, struct tw__chunk *chunk)
 {
+	struct tw__routes *routes = &service->routes;
 	struct tw__chunk **tail = tail_of(service, executor_of(chunk));
-	if (*tail == chunk)
-		*tail = NULL;
+	if (!*tail && routes->tail_count == TW__ROUTE_TAILS_MAX) {
+		memset(routes->tails, 0, sizeof routes->tails); /* the next entries begin chunks of their own */
+		routes->tail_count = 0;
+		tail = tail_of(service, executor_of(chunk));
+	}
+	routes->tail_count += !*tail;
+	*tail = chunk;
+}
+
+/* A chunk that nothing may be appended to any more. True: it was its executor's newest. Those behind its place may have been turned away by it. */
+static bool forget(tw_service *service, struct tw__chunk *chunk)
+{
+	struct tw__routes *routes = &service->routes;
+	struct tw__chunk **tail = tail_of(service, executor_of(chunk)), *other;
+	if (*tail != chunk)
+		return false;
+	*tail = NULL;
+	routes->tail_count--;
+	for (size_t place = (size_t)(tail - routes->tails + 1) % TW__ROUTE_TAILS; (other = routes->tails[place]);
+	     place = (place + 1) % TW__ROUTE_TAILS) {
+		routes->tails[place] = NULL;
+		*tail_of(service, executor_of(other)) = other;
+	}
+	return true;
 }
 
 static uint64_t *refused_bit(tw_service *service, tw_executor *executor, uint64_t *mask)
 {
 	uint64_t bit = hash((uintptr_t)executor ^ hash(service->turns) << 4) % TW__ROUTE_REFUSED_BITS;
 	*mask = UINT64_C(1) << bit % 64;
-	return &service->routes.refused[bit / 64];
+	return &service->routes.refused_bits[bit / 64];
+}
+
+static bool has_refused(tw_service *service, tw_executor *executor)
+{
+	const struct tw__routes *routes = &service->routes;
+	for (unsigned i = 0; i < routes->refused_count; i++)
+		if (routes->refused[i] == executor)
+			return true;
+	uint64_t mask, *bits = refused_bit(service, executor, &mask);
+	return *bits & mask;
+}
+
+static void note_refusal(tw_service *service, tw_executor *executor)
+{
+	struct tw__routes *routes = &service->routes;
+	uint64_t mask, *bits = refused_bit(service, executor, &mask);
+	if (routes->refused_count < TW__ROUTE_REFUSED)
+		routes->refused[routes->refused_count++] = executor;
+	else
+		*bits |= mask;
 }
 
 /* Batches that nobody finishes hold the chunks. */
@@ -106,14 +155,15 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 /* False: no chunk for it. */
 static bool append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
-	struct tw__chunk **tail = tail_of(service, executor), *chunk = *tail;
-	if (!chunk || executor_of(chunk) != executor || chunk->count == TW__CHUNK_ENTRIES) {
+	struct tw__chunk *chunk = *tail_of(service, executor);
+	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
 		if (short_of_chunks(service))
 			return false;
-		*tail = chunk = tw__chunk_get(&service->wheel);
+		chunk = tw__chunk_get(&service->wheel);
 		chunk->holder_count = 0;
 		chunk->tick = tick;
 		address(chunk, executor, false);
+		remember(service, chunk);
 		tw__chunk_append(&service->routes.list, chunk);
 	}
 	chunk->entries[chunk->count++] = entry;
@@ -243,8 +293,7 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 {
 	tw_executor *executor = executor_of(chunk);
 	bool condemned = is_condemned(chunk);
-	struct tw__chunk **tail = tail_of(service, executor), *newest = *tail;
-	forget(service, chunk);
+	bool newest = forget(service, chunk);
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
@@ -252,7 +301,8 @@ static bool offer(tw_service *service, struct tw__chunk *chunk)
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
 	address(chunk, executor, condemned);
-	*tail = newest;
+	if (newest)
+		remember(service, chunk);
 	tw_bump(&service->refused, 1);
 	return false;
 }
@@ -275,9 +325,8 @@ static size_t serve(tw_service *service, struct tw__local *local, struct tw__chu
 	tw_executor *executor = executor_of(chunk);
 	if (executor == tw_executor_inline() || chunk->holder_count > 0)
 		return run_here(service, local, chunk, budget, kept);
-	uint64_t mask, *refused = refused_bit(service, executor, &mask);
 	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
-	if ((waits && *refused & mask) || short_of_chunks(service)) {
+	if ((waits && has_refused(service, executor)) || short_of_chunks(service)) {
 		tw__chunk_append(kept, chunk);
 		return 0;
 	}
@@ -286,7 +335,7 @@ static size_t serve(tw_service *service, struct tw__local *local, struct tw__chu
 	size_t count = chunk->count;
 	if (offer(service, chunk))
 		return count;
-	*refused |= mask;
+	note_refusal(service, executor);
 	if (service->on_refused == TW_REFUSED_INLINE)
 		return run_here(service, local, chunk, budget, kept);
 	if (service->on_refused == TW_REFUSED_DROP) {
@@ -304,7 +353,8 @@ size_t tw__route_deliver(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__chunk_list kept = {0};
 	struct tw__chunk *chunk;
 	size_t done = 0;
-	memset(routes->refused, 0, sizeof routes->refused);
+	routes->refused_count = 0;
+	memset(routes->refused_bits, 0, sizeof routes->refused_bits);
 	while (done < budget && (chunk = tw__chunk_pop(&routes->list)))
 		done += serve(service, local, chunk, budget - done, &kept);
 	put_before(kept, &routes->list);

@@ -5,17 +5,20 @@
 #include "tickwheel/service.h"
 #include "wheel/wheel.h"
 
-enum { TW__ROUTE_TAILS = 64, TW__ROUTE_REFUSED_BITS = 512 };
+enum { TW__ROUTE_TAILS = 128, TW__ROUTE_TAILS_MAX = 96, TW__ROUTE_REFUSED = 16, TW__ROUTE_REFUSED_BITS = 512 };
 
 /* The driver's alone. */
 struct tw__routes {
 	struct tw__chunk_list list; /* each of one executor; in order for each */
 
-	/* By executor's hash: its newest chunk, to be filled up; or NULL. */
+	/* The newest chunks of executors, to be filled up: at the executor's hash, or at the next free place. */
 	struct tw__chunk *tails[TW__ROUTE_TAILS];
+	unsigned tail_count;
 
-	/* By a hash that is salted in each turn: executors that have refused in it. */
-	uint64_t refused[TW__ROUTE_REFUSED_BITS / 64];
+	/* Executors that have refused in this turn; beyond these, by a hash that is salted in each turn. */
+	unsigned refused_count;
+	tw_executor *refused[TW__ROUTE_REFUSED];
+	uint64_t refused_bits[TW__ROUTE_REFUSED_BITS / 64];
 
 	bool short_of_chunks; /* entries were put back into the wheel: look again next tick */
 };

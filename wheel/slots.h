@@ -249,6 +249,15 @@ static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)
 #define tw__debug_poison(slots, slot) ((void)0)
 #endif
 
+/* Slots that long in the magazine have left the cache where there are many timers; a few calls on, this one will be written to. */
+enum { TW__SLOT_FETCH_AHEAD = 4 };
+
+static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
+{
+	tw_prefetch_write(&slots->records[slot]);
+	tw_prefetch_write((const void *)&slots->words[slot]);
+}
+
 /* A free slot, the caller's own; 0: max_timers are in use. */
 static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
 {
@@ -257,6 +266,7 @@ static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine
 	uint32_t slot = magazine->slots[magazine->head];
 	magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
 	magazine->count--;
+	tw__slot_fetch(slots, magazine->slots[(magazine->head + TW__SLOT_FETCH_AHEAD) % TW__MAGAZINE_MAX]);
 	tw__debug_check(tw__word_state(tw_load_relaxed(&slots->words[slot])) == TW__FREE);
 	return slot;
 }

@@ -134,7 +134,7 @@ int tw__service_hold(tw_service *service)
 {
 	if (tw__forked(service))
 		return -EPERM;
-	uint32_t holders = tw_load_relaxed(&service->holders);
+	uint64_t holders = tw_load_relaxed(&service->holders);
 	do {
 		if (holders & TW__HOLDERS_CLOSED)
 			return -ESHUTDOWN;
@@ -147,8 +147,20 @@ void tw__service_let_go(tw_service *service)
 	tw_sub_seq_cst(&service->holders, 1); /* X3; the last look at the service */
 }
 
-bool tw__service_forbid_holds(tw_service *service)
+void tw__service_leave(tw_service *service)
 {
-	uint32_t none = 0;
-	return tw_cas_acq_rel(&service->holders, &none, TW__HOLDERS_CLOSED) || none & TW__HOLDERS_CLOSED; /* X3 */
+	tw_add_seq_cst(&service->holders, TW__HOLDERS_LEAVING - 1); /* X3 */
+}
+
+void tw__service_let_go_left(tw_service *service)
+{
+	tw_sub_seq_cst(&service->holders, TW__HOLDERS_LEAVING); /* X3; the last look at the service */
+}
+
+int tw__service_forbid_holds(tw_service *service)
+{
+	uint64_t holders = 0;
+	if (tw_cas_acq_rel(&service->holders, &holders, TW__HOLDERS_CLOSED) || holders & TW__HOLDERS_CLOSED) /* X3 */
+		return 0;
+	return (uint32_t)holders ? -EBUSY : -EAGAIN;
 }

@@ -12,14 +12,15 @@
  * An executor that serves as anybody's base gets submits from any thread, not from the driver alone.
  *
  * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is always a driver. The work must be
- * at home when the hold is given up.
+ * at home when the hold is given up. Who is destroyed while his work is out leaves (tw__service_leave), and lets go when it has come home: for
+ * him close waits, with the driver still at work, instead of refusing.
  *
  * Pairing table
  *   X1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the stack, CAS release (push) -> exchange
  *       acquire (the driver).
  *   X2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
  *       (all seq_cst): one of the two sees the other, as for groups (group.h, K5).
- *   X3  service.holders: CAS acq_rel (hold), sub acq_rel (let go) -> CAS acq_rel (close): all that holders did came before.
+ *   X3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close): all that holders did came before.
  *   X4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
  *       may be run and the last hold be given up; without it the service is freed while the pusher looks whether to ring.
  */
@@ -93,10 +94,14 @@ static inline bool tw__works_waiting(tw_service *service)
 int tw__service_hold(tw_service *service);
 void tw__service_let_go(tw_service *service);
 
-/* A hint: layers may come and go. */
+/* The holder has been destroyed, and only waits for his work, or a timer's callback, to come home; then he lets go as one who has left. */
+void tw__service_leave(tw_service *service);
+void tw__service_let_go_left(tw_service *service);
+
+/* A hint: layers may come and go. Those who leave do not count. */
 static inline bool tw__service_is_held(tw_service *service)
 {
-	return tw_load_relaxed(&service->holders) & ~(uint32_t)TW__HOLDERS_CLOSED;
+	return (uint32_t)tw_load_relaxed(&service->holders) != 0;
 }
 
 /* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
@@ -105,7 +110,7 @@ static inline bool tw__works_are_pushed(tw_service *service)
 	return tw_load_acquire(&service->works_pushers) == 0; /* X4 */
 }
 
-/* Close: there will be no more. False: there are some, and nothing has changed. */
-bool tw__service_forbid_holds(tw_service *service);
+/* Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has changed then. */
+int tw__service_forbid_holds(tw_service *service);
 
 #endif

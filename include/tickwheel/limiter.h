@@ -9,26 +9,25 @@
  *     tw_limiter_submit(limiter, fetch, page, NULL);
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
- * Life of a job. Submitted it waits; as an **attempt** it runs, with a permit; then it is **settled**, with one status, exactly
- * once; or it waits for a retry,
- * without a permit, and then in line again. When it has settled, `done` is called once; when besides its last attempt has really ended,
- * `release` is called once, and arg is yours again.
+ * Life of a job. Submitted it waits; as an **attempt** it runs, with a permit; then it is **settled**, with one status, exactly once; or
+ * it waits for a retry, without a permit, and then in line again. When it has settled, `done` is called once; when besides its last
+ * attempt has really ended, `release` is called once, and arg is yours again.
  *
- * A synchronous job ends as its function returns. An asynchronous one (TW_JOB_ASYNC) may return TW_JOB_PENDING: its attempt ends,
- * and its permit
- * comes back, when somebody calls tw_job_complete, exactly once.
+ * An attempt **starts** when its job leaves the line: from then on it is running, counted in `running` and in `attempts`, and its function
+ * is called next, with no more in between than the callback of low water, and the hook `started`.
  *
- * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if
- * nothing is
+ * A synchronous job ends as its function returns. An asynchronous one (TW_JOB_ASYNC) may return TW_JOB_PENDING: its attempt ends, and its
+ * permit comes back, when somebody calls tw_job_complete, exactly once.
+ *
+ * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
  * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
- * callback), never inside submit but for the hook `added`. Jobs run on the executor only.
- * A job, its callbacks, and an idle listener are under the context of the call that passed them (context.h); hooks and low water
- * under none.
- * What a thread did before submit is visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child
- * all calls answer -EPERM (bool: false) but destroy, which frees the memory.
+ * callback), never inside submit but for the hook `added`. Jobs run on the executor only. A job, its callbacks, and an idle listener
+ * are under the context of the call that passed them (context.h); hooks and low water under none. What a thread did before submit is
+ * visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child all calls answer -EPERM (bool:
+ * false) but destroy, which frees the memory.
  *
  * Times are on the service's clock, but for threads that wait (tw_job_wait, tw_limiter_wait_idle, _stop, submit with wait_ns),
  * whose timeouts are real time.
@@ -91,8 +90,7 @@ enum { TW_JOB_PENDING = 1 };
 
 /*
  * A job. 0: succeeded. Negative errno (-1 .. -4095): failed. TW_JOB_PENDING: of an asynchronous job only, tw_job_complete will be
- * called, or was already.
- * Anything else: failed with -EINVAL. It must not longjmp, throw or end its thread.
+ * called, or was already. Anything else: failed with -EINVAL. It must not longjmp, throw or end its thread.
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
@@ -115,8 +113,7 @@ enum tw_job_flags {
 };
 
 /*
- * A job that fails is tried again. Zero: not at all. An attempt that timed out has failed; one that was cancelled is not tried
- * again.
+ * A job that fails is tried again. Zero: not at all. An attempt that timed out has failed; one that was cancelled is not tried again.
  */
 struct tw_retry {
 	uint32_t count;       /* attempts after the first; 0 .. 2^30 */
@@ -137,16 +134,18 @@ struct tw_job_task {
 	int32_t priority; /* higher first, -32768 .. 32767; in turn among equals */
 
 	/*
-	 * How long submit may wait for room if max_pending jobs wait: 0: not at all; TW_FOREVER. The caller's
-	 * thread waits: not for one that the jobs themselves need.
+	 * How long submit may wait for room if max_pending jobs wait: 0: not at all; TW_FOREVER. The caller's thread waits: not for one
+	 * that the jobs themselves need.
 	 */
 	uint64_t wait_ns;
 
 	/*
 	 * At most TW_MAX_DELAY_NS; 0: none. A job that is past one of them settles at once as timed out; if it is running, its permit comes
-	 * back when the attempt really ends, and what that returns is not looked at. An attempt past attempt_timeout_ns while retries are left does not settle the job:
-	 * it is told to stop, and when it has ended, whatever it returns, the retry follows. Where the service has no room for a timer after the
-	 * submit (max_timers, memory), a timeout is not kept, and a retry is not waited for.
+	 * back when the attempt really ends, and what that returns is not looked at. An attempt past attempt_timeout_ns while retries
+	 * are left does not settle the job: it is told to stop, and when it has ended, whatever it returns, the retry follows.
+	 *
+	 * Each job that has one of them, or waits for a retry, keeps at most one timer of the service. Where that has no room for it after
+	 * the submit (max_timers, memory), nothing is lost: the driver looks after the job in each tick, which is a tick late at most.
 	 */
 	uint64_t queue_timeout_ns;   /* of each stay in line */
 	uint64_t attempt_timeout_ns; /* of each attempt */
@@ -158,11 +157,11 @@ struct tw_job_task {
 };
 
 /*
- * Submits a job: it waits until the limiter has been started, a permit is free and its turn has come. *out (may be NULL) is written
- * before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out of range, unknown flags. -ERANGE: a time beyond
- * TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending
- * jobs wait, and wait_ns is 0; or no timer could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse
- * then. -ENOMEM. A refused job is not called, nor is its done or release.
+ * Submits a job: it waits until the limiter has been started, a permit is free and its turn has come; so does one that is submitted to a
+ * limiter not yet started, or stopped. *out (may be NULL) is written before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out
+ * of range, unknown flags. -ERANGE: a time beyond TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending jobs wait, and wait_ns is 0; or no timer
+ * could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse then. -ENOMEM. A refused job is not called, nor
+ * is its done or release.
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
 TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task *task, tw_job *out);
@@ -170,18 +169,19 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task 
 /*
  * Ends the attempt of an asynchronous job, from any thread, also before its function has returned. error: 0, or a negative
  * errno (-1 .. -4095). With the handle of tw_job_run only that attempt, with the one of submit whichever runs.
- * 0. TW_JOB_LATE: the attempt has ended, but the job had settled before (timed out). -EALREADY: the attempt has been completed, or
- * has ended otherwise, or there is no such job: counted (tw_limiter_stats.refused_completions). -EINVAL: limiter NULL, error
- * positive or below -4095, or the job
- * is synchronous (counted too). A refused completion changes nothing.
+ * 0. TW_JOB_LATE: the attempt has ended, but the job had settled before (timed out). -EALREADY: the attempt has been completed, or has
+ * ended otherwise, or there is no such job: counted (tw_limiter_stats.refused_completions). -EINVAL: limiter NULL, error positive or
+ * below -4095, or the job is synchronous (counted too). A refused completion changes nothing.
  */
 enum { TW_JOB_LATE = 1 };
 TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
 
 /*
- * TW_CANCELLED: it waited (in line, or for a retry), and has settled as cancelled: `done` has returned. TW_RUNNING: it is told to stop
- * (tw_job_is_cancelled; `stop`, which has returned), and settles when the attempt ends: as succeeded if it succeeds all the same,
- * else as cancelled, with its error. TW_GONE: it has settled, or never was. -EINVAL: NULL. O(log n).
+ * TW_CANCELLED: it waited (in line, or for a retry), and has settled as cancelled: `done` has returned. TW_RUNNING: tw_job_is_cancelled
+ * says so from now on, and the attempt is told to stop, once: if this is the first cancel, by this call, and `stop` has returned; if
+ * another thread is telling it (an earlier cancel, a timeout), that `stop` may still be under way: nobody waits for it here, so cancels
+ * from inside of `stop` callbacks cannot wait for each other. The job settles when `stop` has returned and the attempt has ended: as
+ * succeeded if it succeeds all the same, else as cancelled, with its error. TW_GONE: it has settled, or never was. -EINVAL: NULL. O(1).
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 
@@ -189,9 +189,9 @@ TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
- * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be
- * NULL) is its result. -ETIMEDOUT. TW_GONE: it has settled
- * already, and its result was not kept (TW_JOB_KEEP). -EDEADLK: called by the job itself, or by its done. -EINVAL: NULL.
+ * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be NULL) is
+ * its result. -ETIMEDOUT. TW_GONE: it has settled already, and its result was not kept (TW_JOB_KEEP). -EDEADLK: called by the job itself,
+ * or by its done. -EINVAL: NULL.
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns, struct tw_job_result *out);
 
@@ -207,8 +207,7 @@ enum tw_job_state {
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 
 /*
- * A job with TW_JOB_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or
- * not kept.
+ * A job with TW_JOB_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or not kept.
  */
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
@@ -239,9 +238,7 @@ struct tw_limiter_config {
 	tw_executor *executor;    /* runs the jobs; NULL: whatever runs the service's callbacks. Outlives the limiter */
 	uint32_t max_pending;     /* jobs that may wait, in line or for a retry; 1 .. 2^28; 0: 2^28 */
 
-	/*
-	 * on_low_water(low_water_arg) is called each time the number of those that wait falls from above low_water to it. Both or none.
-	 */
+	/* on_low_water(low_water_arg) is called each time the number of those that wait falls from above low_water, which may be 0, to it. */
 	uint32_t low_water;
 	void (*on_low_water)(void *low_water_arg);
 	void *low_water_arg;
@@ -250,9 +247,9 @@ struct tw_limiter_config {
 	uint64_t aging_ns;
 
 	/*
-	 * At most rate_starts attempts begin in any span of rate_interval_ns: a bucket of that many tokens, each of which comes
-	 * back one interval
-	 * after it was taken. 1 .. 2^20 and 1 .. TW_MAX_DELAY_NS; both or none.
+	 * At most rate_starts attempts start in any span of rate_interval_ns: a bucket of that many tokens. An attempt takes one as it
+	 * leaves the line, and it comes back one interval after its function was about to be called. 1 .. 2^20 and 1 .. TW_MAX_DELAY_NS;
+	 * both or none.
 	 */
 	uint32_t rate_starts;
 	uint32_t reserved; /* 0 */
@@ -263,10 +260,9 @@ struct tw_limiter_config {
 };
 
 /*
- * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is
- * written on success only.
- * -EINVAL: an argument NULL, a knob out of range, unknown flags. -E2BIG. -ENOMEM. -ESHUTDOWN: service or pool closed. -EPERM:
- * forked child.
+ * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is written on
+ * success only. -EINVAL: an argument NULL, a knob out of range, unknown flags. -E2BIG. -ENOMEM. -ESHUTDOWN: service or pool closed.
+ * -EPERM: forked child.
  */
 TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *config);
 
@@ -278,23 +274,24 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
 /*
- * Jobs start. Harmless if they do already. idle (may be NULL) is told as with tw_limiter_on_idle; so a second start while
- * the limiter is idle gets the results that were collected. A paused limiter stays paused. 0. -EINVAL: NULL. -ENOMEM.
+ * Jobs start. Harmless if they do already. idle (may be NULL) is told as with tw_limiter_on_idle; so a second start while the limiter is
+ * idle gets the results that were collected. A paused limiter stays paused. 0. -EINVAL: NULL. -ENOMEM.
  */
 TW_API int tw_limiter_start(tw_limiter *limiter, tw_idle_fn *idle, void *idle_arg);
 
 /*
- * Running jobs go on, also one that has just left the line and whose function is about to be entered; once this has returned none leaves the
- * line until tw_limiter_resume. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
+ * Running jobs finish; once this has returned no attempt starts (none leaves the line) until tw_limiter_resume. Nobody is waited for: the
+ * function of one that had left the line before may be entered a moment later, so wait until `running` (tw_limiter_stats_get) is 0
+ * where no job may be under way. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
  */
 TW_API int tw_limiter_pause(tw_limiter *limiter);
 TW_API int tw_limiter_resume(tw_limiter *limiter);
 
 /*
- * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those
- * that run have
- * ended and idle listeners have been told. Attempts that fail meanwhile are not retried. Jobs submitted later wait for the next start.
- * 0. -ETIMEDOUT: some still run. -EDEADLK: called from one of its jobs or callbacks with a timeout; nothing changed. -EINVAL: NULL.
+ * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those that run
+ * have ended and idle listeners have been told. Attempts that fail meanwhile are not retried. Jobs submitted later, also while this waits,
+ * are accepted, and wait for the next start. 0. -ETIMEDOUT: some still run. -EDEADLK: called from one of its jobs or callbacks with a
+ * timeout; nothing changed. -EINVAL: NULL.
  */
 TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
 
@@ -305,14 +302,14 @@ TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
 /*
- * Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, unless
- * timeout_ns is 0. -EINVAL: NULL.
+ * Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, unless timeout_ns is 0.
+ * -EINVAL: NULL.
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
 /*
- * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above
- * 2^30. -ENOMEM.
+ * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30.
+ * -ENOMEM.
  */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 

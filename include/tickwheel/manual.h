@@ -15,7 +15,8 @@
  *
  * The end. A service waits in its close for what it has handed over, so somebody must pump meanwhile. Where closing and
  * pumping are one thread's: close with TW_CLOSE_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
- * service, destroy the queue. So with what stands on the service: close a scheduler, stop a limiter with timeout 0, pump, destroy it.
+ * service, destroy the queue. What stands on the service comes first: strands and schedulers may be destroyed at once, a limiter is stopped
+ * with timeout 0, pumped for, and destroyed.
  */
 #ifndef TICKWHEEL_MANUAL_H
 #define TICKWHEEL_MANUAL_H
@@ -62,6 +63,7 @@ TW_API tw_executor *tw_manual_executor(tw_manual *manual);
 /*
  * Takes up to `budget` runs off the queue, in order, and carries them out on this thread; no more than waited at entry, so a callback that
  * brings new work does not hold it up. The number taken, also of those that had been cancelled meanwhile; 0: nothing waited.
+ * What a strand has to do counts as one run, though it may be 64 tasks; so a slice of a scheduler.
  * Callbacks may pump, too.
  * -EINVAL: NULL. -ENOMEM: this thread could not be set up for the service of the first run, which goes back to it and comes again in a
  * tick or two. -EPERM.

@@ -84,9 +84,10 @@ TW_API bool tw_pool_is_worker(const tw_pool *pool);
 struct tw_pool_stats {
 	size_t size; /* in: sizeof(struct tw_pool_stats) */
 	uint64_t workers;
-	uint64_t services;      /* whose executor it is */
-	uint64_t queued;        /* plain tasks that wait, and batches of due timers that nobody has begun */
-	uint64_t running;       /* workers inside a callback or task */
+	uint64_t services; /* whose executor it is */
+	uint64_t
+	    queued; /* what waits: plain tasks, batches of due timers that nobody has begun, strands and the like that have work */
+	uint64_t running;       /* workers inside a callback, a task, or the work of a strand and the like */
 	uint64_t completed;     /* plain tasks that have returned (the timers' runs are in tw_stats) */
 	uint64_t rejected;      /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
 	uint64_t dropped;       /* by tw_pool_close */
@@ -94,7 +95,7 @@ struct tw_pool_stats {
 	struct tw_latency run;  /* of these, their duration */
 };
 
-/* A snapshot; lock-free, any thread. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */
+/* A snapshot; any thread. Counts the strands and the like that wait one by one, under a short lock. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */
 TW_API int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out);
 
 #ifdef __cplusplus

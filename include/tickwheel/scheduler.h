@@ -38,7 +38,7 @@
  * Memory. arg is the task's until its done function has been called, exactly once: after its last turn, on that thread; by whoever
  * cancels it; or by whoever closes. Without one: until its last turn has returned, or cancel has answered TW_CANCELLED, or close 0.
  * A handle is a number, kept as long as one likes; a stale one is harmless. The service, and the executor, must outlive the scheduler:
- * meanwhile tw_service_close and tw_pool_close answer -EBUSY.
+ * until it is destroyed tw_service_close and tw_pool_close answer -EBUSY.
  *
  * In a forked child each call answers -EPERM (bool: false), but tw_scheduler_destroy, which frees the memory and answers 0; the
  * functions of tw_priority_* work there as anywhere.
@@ -152,9 +152,11 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service, const st
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
 /*
- * Closes, waits without bound, and frees. NULL is allowed. Errors as tw_scheduler_close; nothing is freed then. Where the calling thread
- * itself pumps the executor (manual.h), or plays it (sim.h), nobody would do so meanwhile, and the wait never end: there call
- * tw_scheduler_close with timeout 0, and pump, until it answers 0; then destroy.
+ * Stops as tw_scheduler_close does, waits for a turn that runs on another thread, and frees. NULL is allowed. Does not wait for anything
+ * that the calling thread might have to do itself: only if the scheduler runs on a pool, and the caller is neither one of its workers nor
+ * inside a callback of the service, it is gone when this returns. Otherwise a piece of work that the executor has not begun (manual.h,
+ * sim.h) is passed over later, and the memory goes with it; tw_service_close waits for that as for a callback. 0. -EDEADLK: called
+ * from one of its tasks or done functions; nothing has changed then.
  */
 TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 
@@ -207,7 +209,7 @@ enum tw_run_result {
 
 /*
  * For a manual host: runs what is ready for one slice, at most `budget` turns (TW_NO_LIMIT: no limit), on this thread. Expired tasks run beyond
- * the slice, but not beyond the budget. Reads the clock once, and once for each turn. A tw_run_result. -EINVAL: NULL, budget 0,
+ * the slice, but not beyond the budget. Reads the clock once, and once after each turn that leaves others waiting. A tw_run_result. -EINVAL: NULL, budget 0,
  * or another host. -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed.
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);

@@ -151,8 +151,9 @@ enum tw_close_mode {
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
  * on a manual clock, which nobody could advance; nothing has changed then. -EBUSY: strands, schedulers and the like still use it;
- * nothing has changed then either.
- * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again. With
+ * nothing has changed then either. Those that were destroyed while an executor had a piece of their work are waited for first.
+ * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again (if it is such
+ * a strand that waits for its executor, it is still open). With
  * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,
  * so that TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what
  * then is left is dropped, and callbacks that run are waited for a second longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
@@ -430,7 +431,8 @@ TW_API bool tw_closing(void);
 /*
  * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
  * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
- * each call returns. The number of callbacks run or handed over. Without tw_fd, a call in a tick that was dealt with already, with nothing
+ * each call returns. The number of callbacks run or handed over; what strands, schedulers and the like have to do counts as one
+ * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Without tw_fd, a call in a tick that was dealt with already, with nothing
  * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
  * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.

@@ -20,7 +20,7 @@
  * on the strand is under way or will follow. From a task of the strand itself a cancel or dispose is final without waiting, since
  * nothing else of the strand can be running; calls that would wait for their own caller are refused.
  *
- * Lifetime. A strand holds its service, which answers -EBUSY to close until the strand is gone, and if its executor is a pool, that as
+ * Lifetime. A strand holds its service, which answers -EBUSY to close until the strand is destroyed, and if its executor is a pool, that as
  * well. Any other executor must outlive it.
  *
  * Errors. -EINVAL: NULL for a strand (but in destroy). In a forked child: -EPERM; destroy frees what it can there, and answers 0.
@@ -140,8 +140,11 @@ TW_API int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns);
  * Disposes if need be, and frees; the place may be one of its own tasks. NULL is allowed. Does not wait for anything that the calling thread
  * might have to do itself: only if the strand runs on a pool, and the caller is neither one of its workers nor inside a task or
  * callback of the service, the strand is gone when this returns. Otherwise it goes as soon as its last run, or the
- * hand-over of it, is over on its executor, and until then the service answers -EBUSY to close.
- * If tw_strand_executor was called, 128 bytes stay until the service is destroyed, since timers may still name them. 0.
+ * hand-over of it, is over on its executor; tw_service_close waits for that as for a callback, tw_pool_close of a pool that is not the
+ * service's own answers -EBUSY until then.
+ * If tw_strand_executor was called, 128 bytes stay until the service is destroyed: a timer may name the strand for as long as it lives, which
+ * nothing counts, so that no timer pays for it; and the driver may have read that name just before the timer ended. Where strands come and
+ * go by the million, let their timeouts be tasks with a delay, which need no executor. 0.
  */
 TW_API int tw_strand_destroy(tw_strand *strand);
 

@@ -1,7 +1,8 @@
 /*
- * Structs that begin with their size, filled with anything: configs, tasks, periods, options of a close, pools. Whatever lies behind
- * the size that is given must not be read (each lies at the end of its own block), what is refused gives nothing, and what is
- * accepted works and ends. Pointers in the structs are left out: a caller's bad pointer is a caller's crash.
+ * Structs that begin with their size, with anything in them: configs, tasks, periods, options of a close, strands, statistics. Whatever
+ * lies behind the size that is given must not be touched (each ends with its own block, which AddressSanitizer guards), what is too short
+ * or says what the library does not know is refused by name, what is refused gives nothing, and what is accepted works and ends.
+ * Pointers in the structs are left out: a caller's bad pointer is a caller's crash.
  */
 #include <errno.h>
 
@@ -16,61 +17,166 @@ static uint64_t below(uint64_t bound)
 	return random_below(&seed, bound);
 }
 
-/* A block of just `size` bytes whose first word says so, more or less; the rest are the fuzzer's. */
-static void *any_struct(size_t whole)
+struct any {
+	unsigned char *at;
+	size_t size, known;
+	bool unknown; /* something is set behind what the library knows */
+};
+
+static uint64_t any_number(void)
 {
-	size_t size = below(4) ? whole : 8 * (1 + below(whole / 4)); /* no half pointers */
-	unsigned char *block = calloc(1, size);
-	for (size_t i = sizeof size; i < size; i++)
-		block[i] = below(3) ? 0 : (unsigned char)below(256);
-	memcpy(block, &size, sizeof size);
-	return block;
+	switch (below(5)) {
+	case 0:
+		return below(5);
+	case 1:
+		return below(5) << 32; /* the other half of two small fields */
+	case 2:
+		return below(240) << below(56);
+	case 3:
+		return UINT64_MAX - below(3);
+	default:
+		return UINT64_C(1) << below(64);
+	}
 }
 
-static void set_pointer(void *block, size_t at, const void *pointer)
+/* A block of just so many bytes as its first word says. Most of it is 0: what is full of noise is refused, and shows nothing. */
+static struct any any_struct(size_t known)
 {
-	size_t size;
-	memcpy(&size, block, sizeof size);
-	if (at + sizeof pointer <= size)
-		memcpy((char *)block + at, &pointer, sizeof pointer);
+	struct any any = {.known = known, .size = below(3) ? known : 8 * (1 + below(known / 4))}; /* no half pointers */
+	any.at = calloc(1, any.size);
+	for (uint64_t n = below(4); n > 0 && any.size > 8; n--) {
+		size_t at = 8 * (1 + below(any.size / 8 - 1));
+		uint64_t number = any_number();
+		memcpy(any.at + at, &number, sizeof number);
+	}
+	if (any.size > known && below(4) == 0) /* a single byte: the last one, too */
+		any.at[known + below(any.size - known)] |= 1;
+	for (size_t i = known; i < any.size; i++)
+		any.unknown |= any.at[i];
+	memcpy(any.at, &any.size, sizeof any.size);
+	return any;
 }
-#define SET_POINTER(block, type, field, value) set_pointer(block, offsetof(struct type, field), value)
 
-static void set_number(void *block, size_t at, uint32_t number)
+static void set(struct any *any, size_t at, const void *value, size_t bytes)
 {
-	size_t size;
-	memcpy(&size, block, sizeof size);
-	if (at + sizeof number <= size)
-		memcpy((char *)block + at, &number, sizeof number);
+	if (at + bytes <= any->size)
+		memcpy(any->at + at, value, bytes);
 }
+#define SET(any, type, field, ...)                                                 \
+	do {                                                                       \
+		__typeof__(((struct type *)0)->field) value_ = __VA_ARGS__;        \
+		set(&(any), offsetof(struct type, field), &value_, sizeof value_); \
+	} while (0)
+
+/* Too short: -EINVAL. More than is known: -E2BIG, before anything else is looked at. */
+static void expect_read(const struct any *any, size_t least, int r)
+{
+	cr_assert(any->size >= least || r == -EINVAL, "%zu bytes were taken for enough: %d", any->size, r);
+	cr_assert(any->unknown == (r == -E2BIG), "unknown: %d, answer %d", any->unknown, r);
+}
+
+static unsigned runs;
 
 static void count(void *arg)
 {
 	++*(unsigned *)arg;
 }
 
+static struct any any_period(void)
+{
+	struct any period = any_struct(sizeof(struct tw_period));
+	uint64_t period_ns;
+	memcpy(&period_ns, period.at + 8, period.size >= 16 ? 8 : 0);
+	if (period.size >= 16 && period_ns < 1u << 16) { /* else millions of runs to catch up with */
+		period_ns <<= 16;
+		memcpy(period.at + 8, &period_ns, 8);
+	}
+	return period;
+}
+
+static struct any any_task(void)
+{
+	struct any task = any_struct(sizeof(struct tw_task));
+	SET(task, tw_task, fn, below(8) ? count : NULL);
+	SET(task, tw_task, arg, &runs);
+	SET(task, tw_task, release, NULL);
+	SET(task, tw_task, executor, NULL);
+	SET(task, tw_task, context, NULL);
+	SET(task, tw_task, group, (tw_group){0});
+	return task;
+}
+
+static void schedule(tw_service *service)
+{
+	struct any period = any_period(), task = any_task();
+	bool with_period = below(3) == 0, bare = below(3) == 0;
+	SET(task, tw_task, period, with_period ? (const struct tw_period *)(void *)period.at : NULL);
+	tw_timer timer = {0};
+	int r;
+	if (bare) {
+		r = tw_schedule_every(service, (const struct tw_period *)(void *)period.at, count, &runs, &timer);
+		expect_read(&period, offsetof(struct tw_period, mode), r);
+	} else {
+		r = tw_schedule_task(service, (const struct tw_task *)(void *)task.at, &timer);
+		if (!with_period || r != -E2BIG || task.unknown)
+			expect_read(&task, offsetof(struct tw_task, when_ns), r);
+		if (r == 0 && with_period && task.size >= offsetof(struct tw_task, period) + sizeof(void *))
+			expect_read(&period, offsetof(struct tw_period, mode), r);
+	}
+	cr_assert(r <= 0, "%d", r);
+	cr_assert((r == 0) == (timer.id != 0), "answer %d, handle %llx", r, (unsigned long long)timer.id);
+	free(period.at);
+	free(task.at);
+}
+
+static void use_strand(tw_service *service)
+{
+	struct any config = any_struct(sizeof(struct tw_strand_config));
+	struct any spec = any_struct(sizeof(struct tw_strand_spec));
+	SET(spec, tw_strand_spec, fn, below(8) ? count : NULL);
+	SET(spec, tw_strand_spec, arg, &runs);
+	SET(spec, tw_strand_spec, release, NULL);
+	tw_strand *strand = NULL;
+	int r = tw_strand_create(&strand, service, NULL, (const struct tw_strand_config *)(void *)config.at);
+	expect_read(&config, offsetof(struct tw_strand_config, reserved), r);
+	cr_assert((r == 0) == (strand != NULL), "%d", r);
+	if (strand) {
+		tw_strand_task task = {0};
+		r = tw_strand_submit_spec(strand, (const struct tw_strand_spec *)(void *)spec.at, &task);
+		expect_read(&spec, offsetof(struct tw_strand_spec, period_ns), r);
+		cr_assert((r == 0) == (task.id != 0), "%d", r);
+		cr_assert_eq(tw_strand_destroy(strand), 0);
+		cr_assert(tw_advance(service, TW_NO_LIMIT) >=
+			  0); /* the hand-over of it, for which close would be told to wait */
+	}
+	free(config.at);
+	free(spec.at);
+}
+
+static void look(tw_service *service)
+{
+	struct any stats = any_struct(sizeof(struct tw_stats));
+	size_t size = stats.size;
+	int r = tw_stats_get(service, (struct tw_stats *)(void *)stats.at);
+	cr_assert((r == 0) == (size >= offsetof(struct tw_stats, fired)), "%zu bytes: %d", size, r);
+	for (size_t i = stats.known; r == 0 && i < size; i++)
+		cr_assert(stats.at[i] == 0, "a counter that the library does not know");
+	free(stats.at);
+}
+
 static void use(tw_service *service, tw_clock *clock)
 {
-	static unsigned runs;
-	for (int i = 0; i < 8; i++) {
-		tw_timer timer = {0};
-		int r;
-		if (below(3) == 0) {
-			struct tw_period *period = any_struct(sizeof(struct tw_period));
-			r = tw_schedule_every(service, period, count, &runs, &timer);
-			free(period);
-		} else {
-			struct tw_task *task = any_struct(sizeof(struct tw_task));
-			SET_POINTER(task, tw_task, fn, below(8) ? (const void *)(uintptr_t)count : NULL);
-			SET_POINTER(task, tw_task, arg, &runs);
-			SET_POINTER(task, tw_task, release, NULL);
-			SET_POINTER(task, tw_task, executor, NULL);
-			SET_POINTER(task, tw_task, period, NULL);
-			r = tw_schedule_task(service, task, &timer);
-			free(task);
+	for (int i = 0; i < 8 && !random_runs_out(); i++) {
+		switch (below(5)) {
+		case 0:
+			use_strand(service);
+			break;
+		case 1:
+			look(service);
+			break;
+		default:
+			schedule(service);
 		}
-		cr_assert(r <= 0, "%d", r);
-		cr_assert((r == 0) == (timer.id != 0), "answer %d, handle %llx", r, (unsigned long long)timer.id);
 		if (below(4) == 0)
 			tw_clock_manual_advance_by(clock, below(1u << 24));
 	}
@@ -78,35 +184,45 @@ static void use(tw_service *service, tw_clock *clock)
 	cr_assert(tw_validate(service, why, sizeof why) == 0, "%s", why);
 }
 
+static void end(tw_service *service)
+{
+	struct any options = any_struct(sizeof(struct tw_close_options));
+	SET(options, tw_close_options, dropped, NULL);
+	SET(options, tw_close_options, timeout_ns, below(1000));
+	int r = tw_service_close_with(service, (const struct tw_close_options *)(void *)options.at);
+	expect_read(&options, offsetof(struct tw_close_options, flags), r);
+	cr_assert(r <= 0, "%d", r);
+	free(options.at);
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	cr_assert_eq(tw_service_destroy(service), 0);
+}
+
 static void a_service(void)
 {
 	tw_clock *clock;
 	tw_service *service = NULL;
 	cr_assert_eq(tw_clock_manual_create(&clock, 1), 0);
-	struct tw_service_config *config = any_struct(sizeof(struct tw_service_config));
-	SET_POINTER(config, tw_service_config, clock, clock);
-	SET_POINTER(config, tw_service_config, executor, tw_executor_inline());
-	SET_POINTER(config, tw_service_config, affinity, NULL);
-	SET_POINTER(config, tw_service_config, thread_name, NULL);
-	SET_POINTER(config, tw_service_config, on_stuck, NULL);
-	set_number(config, offsetof(struct tw_service_config, drive), TW_DRIVE_MANUAL);
-	set_number(config, offsetof(struct tw_service_config, max_timers), (uint32_t)below(5000));
-	size_t size;
-	memcpy(&size, config, sizeof size);
-	bool whole = size >= offsetof(struct tw_service_config, executor) + sizeof(void *) &&
-		     size >= offsetof(struct tw_service_config, clock) + sizeof(void *);
-	int r = whole ? tw_service_create(&service, config) : -EINVAL;
-	cr_assert((r == 0) == (service != NULL), "%d", r);
-	free(config);
+	struct any config = any_struct(sizeof(struct tw_service_config));
+	SET(config, tw_service_config, clock, clock);
+	SET(config, tw_service_config, executor, tw_executor_inline());
+	SET(config, tw_service_config, affinity, NULL);
+	SET(config, tw_service_config, thread_name, NULL);
+	SET(config, tw_service_config, on_stuck, NULL);
+	SET(config, tw_service_config, drive, TW_DRIVE_MANUAL);
+	SET(config, tw_service_config, max_timers, (uint32_t)below(5000));
+	/* One that is too short to name this clock and executor would start threads. */
+	bool whole = config.size >= offsetof(struct tw_service_config, executor) + sizeof(void *) &&
+		     config.size >= offsetof(struct tw_service_config, clock) + sizeof(void *);
+	whole |= config.size < offsetof(struct tw_service_config, buckets);
+	if (whole) {
+		int r = tw_service_create(&service, (const struct tw_service_config *)(void *)config.at);
+		expect_read(&config, offsetof(struct tw_service_config, buckets), r);
+		cr_assert((r == 0) == (service != NULL), "%d", r);
+	}
+	free(config.at);
 	if (service) {
 		use(service, clock);
-		struct tw_close_options *options = any_struct(sizeof(struct tw_close_options));
-		SET_POINTER(options, tw_close_options, dropped, NULL);
-		SET_POINTER(options, tw_close_options, timeout_ns, (const void *)(uintptr_t)below(1000));
-		cr_assert(tw_service_close_with(service, options) <= 0);
-		free(options);
-		cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-		cr_assert_eq(tw_service_destroy(service), 0);
+		end(service);
 	}
 	cr_assert_eq(tw_clock_manual_destroy(clock), 0);
 }

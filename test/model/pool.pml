@@ -5,9 +5,9 @@
  * pool is stopped. The first entry of all is slow: it returns only when all others have run, which a free worker must
  * see to. TWO workers get two batches of two entries, THREE get one.
  *
- * Left out: what a batch is in itself (batch.pml): here it is a count of entries to claim, in one step. All operations of workers on
- * searching, sleepers, idle and open are sequentially consistent in the code, so they interleave here; the bringer's enqueue is
- * not, and its fence counts (NO_FENCE).
+ * Left out: plain tasks (tasks.pml, ring.pml), work of the layers above, for all or for one (pinned.pml); what a batch is in itself
+ * (batch.pml): here it is a count of entries to claim, in one step. All operations of workers on searching, sleepers, idle and open are
+ * sequentially consistent in the code, so they interleave here; the bringer's enqueue is not, and its fence counts (NO_FENCE).
  *
  * Holds:
  *   E2  no work is left while a worker sleeps, and
@@ -38,68 +38,10 @@
 byte enqueued, dequeued;      /* the ring (E1): batches are taken in order */
 byte left[2];                 /* of each batch: entries to claim */
 byte open_batch[3] = NONE;    /* by worker */
-short searching = WORKERS;    /* each begins by searching */
-byte sleepers;
-bool idle[3];
-byte wakes[3]; /* event counts */
-bool stopping;
 byte quick_left = BATCHES * ENTRIES - 1, at_work = WORKERS;
 
-inline add_searching(n)
-{
-	searching = searching + (n);
-	assert(searching >= 0) /* E3 */
-}
-
-/* call_one: looks at the bits and takes one. A bit that another takes in between only makes it look again. */
-inline call_one()
-{
-	atomic {
-		if
-		:: idle[0] -> idle[0] = false; who = 0
-		:: !idle[0] && idle[1] -> idle[1] = false; who = 1
-		:: !idle[0] && !idle[1] && idle[2] -> idle[2] = false; who = 2
-		:: else -> who = NONE
-		fi
-	};
-	if
-	:: who != NONE -> sleepers--; wakes[who]++ /* E3 */
-	:: else
-	fi
-}
-
-inline wake_one()
-{
-	do
-	:: atomic { searching == 0 -> add_searching(1) };
-		call_one();
-		if
-		:: atomic { who != NONE -> who = NONE }; break
-		:: atomic { else -> add_searching(-1) }
-		fi;
-#ifdef NO_SECOND_LOOK
-		break
-#else
-		if
-		:: idle[0] || idle[1] || idle[2]
-		:: else -> break
-		fi
-#endif
-	:: searching != 0 -> break
-	od
-}
-
-inline call_for_help()
-{
-	if
-	:: searching == 0 ->
-		if
-		:: sleepers != 0 -> wake_one()
-		:: else
-		fi
-	:: else
-	fi
-}
+#define FOUND (batch != NONE)
+#include "wake.inc"
 
 /* joinable: looks at another worker's open batch, unless something is found already. */
 inline join(other)
@@ -159,44 +101,6 @@ inline work_on()
 		batch = NONE;
 		own = false
 	}
-}
-
-/* Called while counted as searching; afterwards counted as searching, or the pool stops. */
-inline sleep_until_called()
-{
-#ifdef LOOK_BEFORE_IDLE
-	find_work();
-#endif
-#ifndef COUNT_LATE
-	before = wakes[me]; /* E3 */
-#endif
-	atomic { add_searching(-1) };
-	sleepers++;
-	idle[me] = true;
-#ifdef COUNT_LATE
-	before = wakes[me];
-#endif
-#ifndef LOOK_BEFORE_IDLE
-	find_work(); /* E2 */
-#endif
-	if
-	:: batch != NONE || stopping ->
-		if
-		:: atomic { idle[me] -> idle[me] = false }; /* take_idle */
-			sleepers--;
-			atomic { add_searching(1) }
-#ifdef STALE_CALL
-		:: !idle[me]
-#else
-		:: !idle[me] && (batch == NONE || wakes[me] != before) /* E3: the call must not wake it later */
-#endif
-		fi
-	:: batch == NONE && wakes[me] != before /* await_call: E3 */
-#ifdef TRUST_WAIT
-	:: batch == NONE && !stopping /* ck_ec32_wait, once */
-#endif
-	fi;
-	before = 0
 }
 
 active [WORKERS] proctype worker()

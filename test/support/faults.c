@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
+#include <time.h>
 
 static _Atomic long countdown = LONG_MAX;
 static _Atomic bool all_after, refused_any;
@@ -62,6 +63,60 @@ static bool interrupted(void)
 	errno = n / each % 2 ? EINTR : EAGAIN;
 	return true;
 }
+
+/* ------------------------------------------------------------------ moments */
+
+struct hook {
+	void (*what)(void *arg);
+	void *arg;
+};
+
+static _Thread_local struct hook at_pauses, at_sleeps, before_wakes, after_wakes;
+static _Thread_local bool in_hook;
+
+static void call(const struct hook *hook)
+{
+	if (!hook->what || in_hook)
+		return;
+	in_hook = true;
+	hook->what(hook->arg);
+	in_hook = false;
+}
+
+void faults_at_pauses(void (*what)(void *arg), void *arg)
+{
+	at_pauses = (struct hook){what, arg};
+}
+
+void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *arg)
+{
+	before_wakes = (struct hook){before, arg};
+	after_wakes = (struct hook){after, arg};
+}
+
+void faults_at_sleeps(void (*what)(void *arg), void *arg)
+{
+	at_sleeps = (struct hook){what, arg};
+}
+
+int __real_sched_yield(void);
+int __real_nanosleep(const struct timespec *span, struct timespec *left);
+int __wrap_sched_yield(void);
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left);
+
+int __wrap_sched_yield(void)
+{
+	call(&at_pauses);
+	return __real_sched_yield();
+}
+
+int __wrap_nanosleep(const struct timespec *span, struct timespec *left)
+{
+	call(&at_pauses);
+	return __real_nanosleep(span, left);
+}
+
+/* ---------------------------------------------------------------------- memory */
 
 void faults_refuse_membarrier(bool refuse)
 {
@@ -185,7 +240,15 @@ long __wrap_syscall(long number, ...)
 	}
 	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && interrupted())
 		return -1;
-	return __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+		call(&at_sleeps);
+	bool wakes = number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE;
+	if (wakes)
+		call(&before_wakes);
+	long r = __real_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	if (wakes)
+		call(&after_wakes);
+	return r;
 }
 
 int __real_epoll_create1(int flags);

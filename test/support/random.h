@@ -10,18 +10,34 @@
 extern const uint8_t *random_input;
 extern size_t random_input_left;
 
-/* Most draws are for small ranges: one byte, or a mark and four. */
-static inline bool random_fed(uint64_t *number)
+/* Takes `size` bytes. Where fewer are left the input has ended, or a program would never end. */
+static inline bool random_take(uint64_t *number, size_t size)
 {
-	size_t size = random_input_left && *random_input >= 0xf0 ? 5 : 1;
-	if (random_input_left < size)
+	if (random_input_left < size) {
+		random_input_left = 0;
 		return false;
-	*number = *random_input;
-	for (size_t i = 1; i < size; i++)
+	}
+	*number = 0;
+	for (size_t i = 0; i < size; i++)
 		*number = *number << 8 | random_input[i];
 	random_input += size;
 	random_input_left -= size;
 	return true;
+}
+
+/* Most draws are for small ranges: one byte, or a mark and four. */
+static inline bool random_fed(uint64_t *number)
+{
+	return random_take(number, random_input_left && *random_input >= 0xf0 ? 5 : 1);
+}
+
+/* As many bytes as the bound has: small choices cost one, and the farthest instants can be named. */
+static inline bool random_fed_below(uint64_t *number, uint64_t bound)
+{
+	size_t size = 1;
+	while (size < 8 && bound >> 8 * size)
+		size++;
+	return random_take(number, size);
 }
 
 static inline bool random_runs_out(void)
@@ -32,6 +48,13 @@ static inline bool random_runs_out(void)
 static inline bool random_fed(uint64_t *number)
 {
 	(void)number;
+	return false;
+}
+
+static inline bool random_fed_below(uint64_t *number, uint64_t bound)
+{
+	(void)number;
+	(void)bound;
 	return false;
 }
 
@@ -55,7 +78,8 @@ static inline uint64_t random_next(uint64_t *state)
 /* 0 .. bound - 1; slightly uneven for huge bounds, which tests do not mind. */
 static inline uint64_t random_below(uint64_t *state, uint64_t bound)
 {
-	return random_next(state) % bound;
+	uint64_t fed;
+	return (random_fed_below(&fed, bound) ? fed : random_next(state)) % bound;
 }
 
 static inline bool random_percent(uint64_t *state, unsigned percent)

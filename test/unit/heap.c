@@ -236,3 +236,38 @@ Test(heap, sweep_keeps_the_order_of_the_rest)
 	for (unsigned i = 0; i < MANY; i++)
 		cr_assert_not(tw__heap_has(&items[i]));
 }
+
+/* ---------------------------------------------------------------------- loose */
+
+/* The one that is to leave next, by looking at all. */
+static unsigned first_of(const int64_t *keys)
+{
+	unsigned first = MANY;
+	for (unsigned i = 0; i < MANY; i++)
+		if (tw__heap_has(&items[i]) && (first == MANY || keys[i] < keys[first]))
+			first = i; /* ids ascend with i */
+	return first;
+}
+
+Test(heap, loose_one_leaves_in_the_same_order_and_knows_who_is_in_it)
+{
+	int64_t keys[MANY];
+	cr_assert_eq(tw__heap_reserve(&heap, MANY), 0);
+	cr_assert_null(tw__heap_pop_loose(&heap));
+	for (uint64_t seed = 1, steps = 0; steps < 20000; steps++) {
+		unsigned i = (unsigned)random_below(&seed, MANY), asked = 0;
+		bool grows = steps / 1000 % 2 == 0;
+		if (steps % 997 == 0) {
+			tw__heap_sweep(&heap, is_odd, &asked);
+			for (unsigned j = 1; j < MANY; j += 2) /* ids are even there */
+				cr_assert_not(tw__heap_has(&items[j]));
+		} else if (!tw__heap_has(&items[i]) && random_below(&seed, 4) < (grows ? 4 : 1)) {
+			tw__heap_push_loose(&heap, &items[i], keys[i] = (int64_t)random_below(&seed, 40) - 20);
+		} else if (heap.count) {
+			unsigned first = first_of(keys);
+			cr_assert_eq(tw__heap_first_key(&heap), keys[first]);
+			cr_assert_eq(tw__heap_pop_loose(&heap), &items[first]);
+			cr_assert_not(tw__heap_has(&items[first]));
+		}
+	}
+}

@@ -143,6 +143,43 @@ Test(scheduler_host, close_waits_for_work_that_its_executor_holds)
 	close_all();
 }
 
+/* The calling thread is the one that pumps: it is not made to wait for itself. */
+Test(scheduler_host, destroy_leaves_work_that_its_executor_holds_behind_and_the_service_waits_for_it)
+{
+	struct job job = JOB(&rig, 1);
+	open_on(&queue.base);
+	job_post(&job, TW_PRIORITY_NORMAL);
+	expect_eq(tw_scheduler_destroy(rig.scheduler), 0);
+	rig.scheduler = NULL;
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(job.turns, 0);
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
+	close_all();
+}
+
+/* The host timer is handed over, and its callback waits. */
+Test(scheduler_host, destroy_leaves_its_timer_s_callback_behind)
+{
+	struct job job = JOB(&rig, 1);
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(&queue);
+	cfg.executor = &queue.base;
+	rig = (struct work_rig){0};
+	rig_open(&rig.rig, &cfg);
+	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, NULL), 0);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, MS);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(queue_executor_waiting(&queue), 1);
+	expect_eq(tw_scheduler_destroy(rig.scheduler), 0);
+	rig.scheduler = NULL;
+	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
+	queue_executor_run_all(&queue); /* it had been cancelled, or comes home */
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
+	close_all();
+}
+
 /* Runs tickets within submit. */
 static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
 {
@@ -228,6 +265,33 @@ Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused
 	queue_executor_close(&queue);
 }
 
+static void post_and_destroy(void *arg)
+{
+	struct closing *closing = arg;
+	tw_scheduler_post(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	atomic_store(&closing->answer, tw_scheduler_destroy(closing->scheduler));
+	atomic_store(&closing->over, 1);
+}
+
+Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_effect_when_it_has)
+{
+	tw_pool *pool;
+	struct closing closing = {0};
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	open_on(tw_pool_executor(pool));
+	closing.scheduler = rig.scheduler;
+	closing.answer = -1;
+	rig.scheduler = NULL;
+	expect_eq(tw_pool_submit(pool, post_and_destroy, &closing, 0), 0);
+	while (!atomic_load(&closing.over))
+		sched_yield();
+	expect_eq(atomic_load(&closing.answer), 0);
+	work_rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+	queue_executor_close(&queue);
+}
+
 /* ------------------------------------------------------------------ refused timer */
 
 Test(scheduler_host, delayed_task_survives_an_executor_that_drops_its_timer)
@@ -281,5 +345,49 @@ Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
 	while (atomic_load(&ran) < MANY)
 		sched_yield();
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ------------------------------------------------------ `wanted`, and the end */
+
+static struct {
+	atomic_bool begun, go_on, over;
+} wish;
+
+static void want_slowly(void *arg)
+{
+	(void)arg;
+	atomic_store(&wish.begun, true);
+	while (!atomic_load(&wish.go_on))
+		sched_yield();
+	atomic_store(&wish.over, true);
+}
+
+static void *let_go_on(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	atomic_store(&wish.go_on, true);
+	return NULL;
+}
+
+/* A delayed task comes due on a worker, which tells the loop; that is over before the scheduler is gone. */
+Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
+{
+	tw_service *service;
+	tw_scheduler *scheduler;
+	pthread_t thread;
+	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	struct tw_scheduler_post post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+	expect_eq(tw_scheduler_post_task(scheduler, &post, NULL), 0);
+	while (!atomic_load(&wish.begun))
+		sched_yield();
+	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(atomic_load(&wish.over), 1);
+	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
 }

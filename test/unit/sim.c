@@ -193,11 +193,22 @@ Test(sim, all_workers_get_their_share)
 	close_sim();
 }
 
+static uint64_t taken_runs, out_of_turn;
+
+/* Runs are numbered in the order of handing over. */
+static void check_turn(void *arg, const struct tw_sim_event *event)
+{
+	(void)arg;
+	if (event->kind == TW_SIM_TAKEN)
+		out_of_turn += event->value != taken_runs++;
+}
+
 /* Two services on one clock, both due at the same instants. */
-static void run_two_services(uint64_t seed)
+static void run_two_services(uint64_t seed, uint32_t workers)
 {
 	tw_service *other;
-	open_sim(seed, 2);
+	out_of_turn = taken_runs = 0;
+	open_config((struct tw_sim_config){.seed = seed, .workers = workers, .on_event = check_turn});
 	struct tw_service_config config = {.size = sizeof config,
 					   .clock = tw_sim_clock(log_.sim),
 					   .executor = tw_sim_executor(log_.sim),
@@ -217,12 +228,25 @@ Test(sim, several_services_stand_on_it_and_each_comes_first_now_and_then)
 {
 	int other_first = 0;
 	for (uint64_t seed = 0; seed < 40; seed++) {
-		run_two_services(seed);
+		run_two_services(seed, 2);
 		other_first += log_.ids[0] >= 100;
 		close_sim();
 	}
 	expect_gt(other_first, 5);
 	expect_lt(other_first, 35);
+}
+
+Test(sim, one_worker_takes_from_all_queues_in_the_order_of_handing_over)
+{
+	for (uint64_t seed = 0; seed < 20; seed++) {
+		run_two_services(seed, 1);
+		expect_eq(taken_runs, 20);
+		expect_eq(out_of_turn, 0);
+		for (int i = 1; i < 20; i++)
+			if (i != 10)
+				expect_eq(log_.ids[i], log_.ids[i - 1] + 1);
+		close_sim();
+	}
 }
 
 /* ---------------------------------------------------------------------- traces */

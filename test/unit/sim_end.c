@@ -111,6 +111,27 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_sim_destroy(sim), 0);
 }
 
+/* No worker has moved yet: the simulation's own end plays them. */
+Test(sim_end, strands_and_schedulers_are_destroyed_at_any_time)
+{
+	open_sim();
+	tw_service *service = tw_sim_service(sim);
+	tw_scheduler *scheduler;
+	tw_strand *strand;
+	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, MS, count, NULL, NULL), 0);
+	expect_eq(tw_sim_step(sim), 1);
+	expect_eq(tw_sim_destroy(sim), -EBUSY);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_sim_destroy(sim), -EBUSY);
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+	expect_eq(ran, 0);
+}
+
 Test(sim_end, close_runs_what_is_pending_on_its_workers)
 {
 	open_sim();

@@ -162,8 +162,28 @@ Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_
 	noted_submit(&task, 0);
 	expect_eq(tw_strand_destroy(rig.strand), 0);
 	rig.strand = NULL;
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
+	struct tw_close_options at_once = {.size = sizeof at_once, .timeout_ns = TW_FOREVER, .flags = TW_CLOSE_NO_WAIT};
+	expect_eq(tw_service_close_with(rig.rig.service, &at_once), -ETIMEDOUT);
+	expect_eq(tw_schedule(rig.rig.service, MS, note_run, &task, NULL), 0); /* it is not closed */
 	strand_rig_pump(&rig);
+	expect_eq(rig.rig.ran, 0);
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
+	strand_rig_close(&rig);
+}
+
+/* Its work waits for the driver, which is whoever closes. */
+Test(strand_dispose, close_with_a_manual_drive_gets_through_with_what_a_destroyed_strand_left)
+{
+	struct noted task = NOTED(&rig, 1);
+	tw_strand *strand;
+	strand_rig_open(&rig);
+	expect_eq(tw_strand_create(&strand, rig.rig.service, tw_executor_inline(), NULL), 0);
+	expect_eq(tw_strand_submit(strand, 0, note_run, &task, NULL), 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_strand_destroy(rig.strand), 0);
+	rig.strand = NULL;
+	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(rig.rig.ran, 0);
 	strand_rig_close(&rig);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "executor/strand.h"
 #include "test/support/strands.h"
 
 TestSuite(strand_executor, .timeout = 30);
@@ -114,6 +115,84 @@ Test(strand_executor, dispose_ends_the_timers_that_wait_in_it, .init = opened, .
 	expect_eq(rig.rig.ran, 64);
 }
 
+static void dispose(struct noted *noted)
+{
+	noted->answer = tw_strand_dispose(noted->rig->strand);
+}
+
+/* The batches that wait in the strand. */
+static int batches_in(tw_strand *strand, tw_batch **batches)
+{
+	int n = 0;
+	for (tw__link place = strand->first; place && n < 3; place = *tw__strand_link(place))
+		batches[n++] = (tw_batch *)(place - TW__LINK_CARGO);
+	return n;
+}
+
+/*
+ * Three batches; the second is half run, and has more tickets left than the third. Each batch is told of as many endings as it has tickets: with
+ * the last it is gone, and whoever told it of one more would look at what is another's by then.
+ */
+static void disposed_in_the_middle(int by_itself)
+{
+	struct noted timers[150];
+	tw_batch *batches[3];
+	int ran = by_itself >= 0 ? by_itself + 1 : 64;
+	for (int i = 0; i < 150; i++) {
+		timers[i] = NOTED(&rig, i);
+		timers[i].act = i == by_itself ? dispose : NULL;
+		named(&timers[i], MS, tw_strand_executor(rig.strand));
+	}
+	rig_advance(&rig.rig, 3 * MS);
+	tw__tiny_lock(&rig.strand->lock);
+	tw__strand_gather(rig.strand);
+	tw__tiny_unlock(&rig.strand->lock);
+	expect_eq(batches_in(rig.strand, batches), 3);
+	queue_executor_run_next(&rig.queue);
+	if (by_itself < 0)
+		expect_eq(tw_strand_dispose(rig.strand), 0);
+	strand_rig_pump(&rig);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_load_relaxed(tw__batch_word(batches[i], HOLDER_FINISHED)),
+			  tw__batch_chunk(batches[i])->count);
+	expect_eq(rig.rig.ran, ran);
+	for (int i = 0; i < 150; i++) {
+		expect_eq(timers[i].releases, 1);
+		expect_eq(timers[i].fate, i < ran ? TW_FATE_FIRED : TW_FATE_CANCELLED);
+	}
+	expect_sound(rig.rig.service);
+}
+
+Test(strand_executor, dispose_in_the_middle_of_a_batch_ends_its_rest_and_what_is_behind, .init = opened, .fini = closed)
+{
+	disposed_in_the_middle(-1);
+}
+
+Test(strand_executor, a_timer_that_disposes_is_the_last_of_its_batch_to_run, .init = opened, .fini = closed)
+{
+	disposed_in_the_middle(60);
+}
+
+Test(strand_executor, dispose_in_the_middle_of_a_batch_leaves_work_behind_it_alone, .init = opened, .fini = closed)
+{
+	tw_strand *upper;
+	struct noted timers[100], task = NOTED(&rig, 100);
+	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
+	for (int i = 0; i < 100; i++) {
+		timers[i] = NOTED(&rig, i);
+		named(&timers[i], MS, tw_strand_executor(rig.strand));
+	}
+	rig_advance(&rig.rig, 3 * MS);
+	queue_executor_run_next(&rig.queue);
+	expect_eq(tw_strand_submit(upper, 0, note_run, &task, NULL), 0);
+	expect_eq(tw_strand_dispose(rig.strand), 0);
+	for (int i = 0; i < 4; i++) /* no pump: it would go on for as long as there is something */
+		queue_executor_run_next(&rig.queue);
+	expect_eq(queue_executor_waiting(&rig.queue), 0);
+	expect_eq(task.runs, 1);
+	expect_eq(tw_strand_destroy(upper), 0);
+}
+
 Test(strand_executor, timers_that_come_due_later_end_as_cancelled, .init = opened, .fini = closed)
 {
 	struct noted a = NOTED(&rig, 1);
@@ -203,6 +282,45 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 	expect_eq(rig.rig.ran, 5);
 	expect_eq(tw_strand_destroy(upper), 0);
 	strand_rig_pump(&rig);
+}
+
+/*
+ * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and the lower one's memory is among that of
+ * strands that were executors once.
+ */
+Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone)
+{
+	enum { MANY = 1 << 16 };
+	static tw_timer timers[MANY];
+	struct strand_rig mine;
+	struct noted due = NOTED(&mine, 1), later = NOTED(&mine, 2);
+	tw_strand *upper, *lower;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 16;
+	queue_executor_open(&mine.queue);
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&lower, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(lower), NULL), 0);
+	expect_eq(tw_strand_submit(upper, MS, note_run, &due, NULL), 0);
+	expect_eq(tw_strand_submit(upper, 10 * MS, note_run, &later, NULL), 0);
+	tw_strand_executor(mine.strand);
+	expect_eq(tw_strand_destroy(mine.strand), 0);
+	mine.strand = NULL;
+	rig_advance(&mine.rig, 3 * MS);
+	int filled = 0;
+	while (filled < MANY && tw_schedule(mine.rig.service, HOUR, note_run, &later, &timers[filled]) == 0)
+		filled++;
+	strand_rig_pump(&mine);
+	expect_eq(due.runs, 1);
+	expect_eq(tw_strand_destroy(upper), 0);
+	expect_eq(tw_strand_destroy(lower), 0);
+	strand_rig_advance(&mine, 3 * MS);
+	expect_eq(queue_executor_waiting(&mine.queue), 0);
+	expect_eq(later.runs, 0);
+	for (int i = 0; i < filled; i++)
+		expect_eq(tw_cancel(mine.rig.service, timers[i]), TW_CANCELLED);
+	strand_rig_close(&mine); /* the service is free to close */
 }
 
 Test(strand_executor, a_strand_may_serve_a_whole_service, .init = opened, .fini = closed)

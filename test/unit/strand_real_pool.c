@@ -192,6 +192,41 @@ static void gate_init(struct gate *gate)
 	gate->after = 0;
 }
 
+/* Each as one, whatever it has to do, and those that wait for one worker alone too. */
+Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
+{
+	enum { WAITING = 5 };
+	tw_pool *pool;
+	tw_service *service = open_service(1);
+	struct tw_pool_config one = {.size = sizeof one, .workers = 1};
+	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	tw_strand *strands[WAITING];
+	struct gate gate;
+	sem_t done;
+	gate_init(&gate);
+	sem_init(&done, 0, 0);
+	expect_eq(tw_pool_create(&pool, &one), 0);
+	for (int i = 0; i < WAITING; i++)
+		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), i < 2 ? &pinned : NULL), 0);
+	expect_eq(tw_pool_submit(pool, pass_gate, &gate, 0), 0);
+	await(&gate.begun, 1);
+	for (int i = 0; i < 2 * WAITING; i++)
+		expect_eq(tw_strand_submit(strands[i % WAITING], 0, post, &done, NULL), 0);
+	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	expect_eq(stats.queued, (int)WAITING);
+	expect_eq(stats.running, 1);
+	open_gate(&gate);
+	await(&done, 2 * WAITING);
+	for (int i = 0; i < WAITING; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	expect_eq(stats.queued, 0);
+	close_service(service);
+	expect_eq(tw_pool_destroy(pool), 0);
+	sem_destroy(&done);
+}
+
 Test(strand_real_pool, waits_for_the_task_that_runs)
 {
 	tw_service *service = open_service(1);

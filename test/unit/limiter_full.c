@@ -1,0 +1,376 @@
+/* A limiter whose service has no timer left to give: all times are kept all the same. On a clock moved by hand. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter_parts.h"
+#include "test/support/limited.h"
+
+enum { ROOM = 300 };
+
+static struct limited home;
+static tw_timer fillers[ROOM];
+static int filled;
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void fill_service(void)
+{
+	while (filled < ROOM && tw_schedule(home.rig.service, HOUR, nothing, NULL, &fillers[filled]) == 0)
+		filled++;
+	expect_le(filled, ROOM - 1);
+}
+
+static void empty_service(void)
+{
+	while (filled > 0)
+		expect_eq(tw_cancel(home.rig.service, fillers[--filled]), TW_CANCELLED);
+}
+
+static void open_small(struct tw_limiter_config config)
+{
+	struct tw_service_config small = rig_config();
+	home = (struct limited){.starts = 0};
+	queue_executor_open(&home.queue);
+	small.max_timers = 1; /* rounded up to what a service has at least */
+	rig_open(&home.rig, &small);
+	config.executor = &home.queue.base;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static void close_small(void)
+{
+	empty_service();
+	limited_close(&home);
+}
+
+/* A tick later at most. */
+static void expect_at(uint64_t is_ns, uint64_t should_ns)
+{
+	expect_ge(is_ns, should_ns);
+	expect_le(is_ns, should_ns + MS);
+}
+
+static void complete(struct load *load, int error)
+{
+	expect_ge(tw_job_complete(home.limiter, load->attempt, error, NULL), 0);
+	limited_pump(&home);
+}
+
+Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
+{
+	struct load load = LOAD(1, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	fill_service();
+	limited_advance(&home, 9 * MS);
+	expect_eq(load.starts, 1);
+	expect_eq(load.dones, 0);
+	expect_eq(home.limiter->untimed.count, 1);
+	limited_advance(&home, 3 * MS);
+	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_at(load.done_ns, 10 * MS);
+	complete(&load, 0);
+	expect_eq(load.releases, 1);
+	close_small();
+}
+
+Test(limiter_full, retry_waits_though_its_timer_could_not_be_had)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.retry = (struct tw_retry){.count = 2, .delay_ns = 20 * MS};
+	load_submit_task(&load, &task);
+	fill_service();
+	limited_advance(&home, 60 * MS);
+	expect_eq(load.starts, 3);
+	expect_at(load.started_ns[1], 20 * MS);
+	expect_at(load.started_ns[2], load.started_ns[1] + 20 * MS);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
+{
+	struct load load = LOAD(1, .answer = -EIO), other = LOAD(2, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
+	load_submit_task(&load, &task);
+	fill_service();
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	load_submit(&other);
+	limited_pump(&home);
+	limited_advance(&home, 8 * MS);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+	complete(&other, 0);
+	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	close_small();
+}
+
+static int added;
+
+static void on_added(void *arg, uint64_t id)
+{
+	(void)arg;
+	(void)id;
+	added++;
+}
+
+Test(limiter_full, a_job_that_was_announced_keeps_its_times)
+{
+	struct load first = LOAD(1, .held = true), load = LOAD(2);
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.added = on_added;
+	open_small(config);
+	fill_service();
+	load_submit(&first);
+	limited_pump(&home);
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	expect_eq(added, 2);
+	limited_advance(&home, 12 * MS);
+	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_at(load.done_ns, 10 * MS);
+	complete(&first, 0);
+	close_small();
+}
+
+Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
+{
+	struct load load = LOAD(1);
+	open_small(limited_config(1));
+	fill_service();
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(limited_stats(&home).added, 0);
+	expect_eq(limited_stats(&home).rejected, 1);
+	expect_eq(home.limiter->timed, 0);
+	load_submit(&load); /* one that needs none */
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+static int low_waters;
+
+static void on_low_water(void *arg)
+{
+	(void)arg;
+	low_waters++;
+}
+
+/* Refused for want of a timer, it has never waited. */
+Test(limiter_full, one_that_is_refused_raises_no_water)
+{
+	struct load waits[3], refused = LOAD(3);
+	struct tw_limiter_config config = limited_config(1);
+	config.low_water = 2;
+	config.on_low_water = on_low_water;
+	open_small(config);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	fill_service();
+	for (int i = 0; i < 2; i++) {
+		waits[i] = LOAD(i);
+		load_submit(&waits[i]);
+	}
+	struct tw_job_task task = load_task(&refused);
+	task.queue_timeout_ns = 10 * MS;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
+	expect_eq(low_waters, 0); /* it was never above */
+	for (int i = 0; i < 3; i += 2) {
+		waits[i] = LOAD(i);
+		load_submit(&waits[i]);
+	}
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
+	expect_eq(low_waters, 1);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(low_waters, 1);
+	close_small();
+}
+
+Test(limiter_full, timers_are_used_again_when_they_can_be_had)
+{
+	struct load loads[20];
+	open_small(limited_config(20));
+	for (int i = 0; i < 20; i++) {
+		loads[i] = LOAD(i, .held = true);
+		struct tw_job_task task = load_task(&loads[i]);
+		task.attempt_timeout_ns = (uint64_t)(10 + (i * 7) % 20) * MS;
+		load_submit_task(&loads[i], &task);
+	}
+	fill_service();
+	limited_advance(&home, 5 * MS);
+	expect_eq(home.limiter->untimed.count, 20);
+	empty_service();
+	limited_advance(&home, 2 * MS);
+	expect_eq(home.limiter->untimed.count, 0);
+	expect_eq(home.limiter->time_retry_out, false);
+	limited_advance(&home, 30 * MS);
+	for (int i = 0; i < 20; i++) {
+		expect_settled(&loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_eq(loads[i].done_ns, (uint64_t)(10 + (i * 7) % 20) * MS);
+		complete(&loads[i], 0);
+	}
+	close_small();
+}
+
+Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
+{
+	struct load loads[4];
+	open_small(limited_config(1));
+	for (int i = 0; i < 4; i++) {
+		loads[i] = LOAD(i, .answer = -EIO);
+		struct tw_job_task task = load_task(&loads[i]);
+		task.retry = (struct tw_retry){.count = 9, .delay_ns = SECOND};
+		load_submit_task(&loads[i], &task);
+	}
+	fill_service();
+	limited_pump(&home);
+	expect_eq(home.limiter->untimed.count, 4);
+	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
+	expect_eq(home.limiter->untimed.count, 3);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(home.limiter->untimed.count, 0);
+	expect_settled(&loads[0], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_eq(home.limiter->time_retry_out, true);
+	close_small(); /* which takes it back */
+}
+
+/* An attempt that is past its time, and was completed, but whose function has not returned: nothing is looked for. */
+static int complete_and_stay(void *arg, struct tw_job_run *run)
+{
+	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
+	fill_service();
+	rig_advance(&home.rig, 20 * MS);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_full, completed_attempt_has_no_time_to_keep)
+{
+	struct load load = LOAD(1, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.fn = complete_and_stay;
+	task.attempt_timeout_ns = 10 * MS;
+	task.timeout_ns = 15 * MS;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* It waited in line with a time to keep and no timer for it; then it runs, with none to keep. */
+Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked_for_no_more)
+{
+	struct load first = LOAD(1, .held = true), load = LOAD(2, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.added = on_added;
+	open_small(config);
+	fill_service();
+	load_submit(&first);
+	limited_pump(&home);
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	expect_eq(home.limiter->untimed.count, 1);
+	complete(&first, 0);
+	expect_eq(load.starts, 1);
+	expect_eq(home.limiter->untimed.count, 0);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.dones, 0);
+	complete(&load, 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* The attempt of an asynchronous job is completed, and its function stays. */
+static int complete_and_tick(void *arg, struct tw_job_run *run)
+{
+	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
+	rig_advance(&home.rig, 20 * MS);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
+{
+	struct load load = LOAD(1, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.fn = complete_and_tick;
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	fill_service();
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* --------------------------------------------------------------- in general */
+
+enum { LOADS = 60 };
+
+static struct load randoms[LOADS];
+
+static void play(uint64_t seed, bool full, struct tw_job_result *results, uint64_t *done_ns)
+{
+	open_small(limited_config(LOADS)); /* nobody waits for another: what comes a tick late moves nobody else */
+	for (int i = 0; i < LOADS; i++) {
+		randoms[i] = LOAD(i, .answer = -EIO, .fails = (unsigned)random_below(&seed, 4));
+		randoms[i].held = random_percent(&seed, 40);
+		struct tw_job_task task = load_task(&randoms[i]);
+		task.attempt_timeout_ns = (5 + random_below(&seed, 20)) * MS;
+		task.retry = (struct tw_retry){.count = (uint32_t)random_below(&seed, 4),
+					       .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};
+		load_submit_task(&randoms[i], &task);
+	}
+	if (full)
+		fill_service();
+	for (int ms = 0; ms < 200; ms++) {
+		limited_advance(&home, MS);
+		for (int i = 0; i < LOADS; i++) /* they obey, an instant later */
+			if (randoms[i].held && randoms[i].stops == randoms[i].starts)
+				tw_job_complete(home.limiter, randoms[i].attempt, -EINTR, NULL);
+	}
+	for (int i = 0; i < LOADS; i++) {
+		expect_eq(randoms[i].dones, 1);
+		results[i] = randoms[i].result;
+		done_ns[i] = randoms[i].done_ns;
+	}
+	close_small();
+}
+
+Test(limiter_full, all_ends_as_with_timers, .timeout = 120)
+{
+	static struct tw_job_result results[2][LOADS];
+	static uint64_t done_ns[2][LOADS];
+	const char *given = getenv("LIMITER_SEED");
+	uint64_t seed = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	cr_log_info("LIMITER_SEED=%llu", (unsigned long long)seed);
+	for (int round = 0; round < 10; round++, seed++) {
+		play(seed, false, results[0], done_ns[0]);
+		play(seed, true, results[1], done_ns[1]);
+		for (int i = 0; i < LOADS; i++) {
+			expect_eq(results[1][i].status, results[0][i].status);
+			expect_eq(results[1][i].error, results[0][i].error);
+			expect_eq(results[1][i].attempts, results[0][i].attempts);
+			expect_ge(done_ns[1][i], done_ns[0][i]);
+			expect_le(done_ns[1][i], done_ns[0][i] + 8 * MS); /* a tick for each time kept */
+		}
+	}
+}

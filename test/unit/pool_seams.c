@@ -1,0 +1,311 @@
+/*
+ * Moments in the middle of the pool's calls, and of a submit of work, that threads meet by chance alone: here a hook stands in each (faults.h).
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "executor/base.h"
+#include "executor/pool.h"
+#include "executor/pool_parts.h"
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+
+TestSuite(pool_seams, .timeout = 60);
+
+/* ------------------------------------------------------------ the ring's close */
+
+struct half_pushed {
+	struct tw__task_ring ring;
+	struct tw__task_cell cells[16];
+	struct tw__pool_task task;
+	int finished;
+};
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* As in a push that was preempted between its two halves. */
+static void begin_push(struct half_pushed *h)
+{
+	h->task = (struct tw__pool_task){.fn = nothing, .arg = h};
+	tw_add_relaxed(&h->ring.tail, 1);
+}
+
+static void finish_push(void *arg)
+{
+	struct half_pushed *h = arg;
+	if (h->finished++)
+		return;
+	h->cells[1].task = h->task;
+	tw_store_seq_cst(&h->cells[1].sequence, 2);
+}
+
+Test(pool_seams, the_rings_close_waits_for_a_task_that_is_being_written)
+{
+	struct half_pushed h = {0};
+	struct tw__pool_task whole = {.fn = nothing}, popped;
+	tw__task_ring_init(&h.ring, h.cells, 16);
+	expect_eq(tw__task_ring_push(&h.ring, &whole), 0);
+	begin_push(&h);
+	expect_eq(tw__task_ring_push(&h.ring, &whole), 0);
+	faults_at_pauses(finish_push, &h);
+	tw__task_ring_close(&h.ring);
+	faults_at_pauses(NULL, NULL);
+	expect_eq(h.finished, 1);
+	expect_eq(tw__task_ring_push(&h.ring, &whole), -ESHUTDOWN);
+	expect_eq(tw__task_ring_count(&h.ring), 3);
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw__task_ring_waits(&h.ring), true);
+		expect_eq(tw__task_ring_pop(&h.ring, &popped), true);
+		expect_eq(popped.arg == &h, i == 1);
+	}
+	expect_eq(tw__task_ring_waits(&h.ring), false);
+	expect_eq(tw__task_ring_pop(&h.ring, &popped), false);
+}
+
+/* ------------------------------------------- what is left behind a slow task */
+
+/*
+ * Both workers sleep. The first task calls one of them, and while that one is still on its way something else is brought, whose bringer trusts
+ * in it: so it must see to that, before it begins with what is slow, and returns only when the other has run.
+ */
+struct scene {
+	tw_pool *pool;
+	tw_service *service;
+	tw_clock *clock;
+	struct tw__base base;
+	struct tw__work work;
+	void (*bring)(struct scene *scene);
+	atomic_int ran, slow_ran;
+	bool brought;
+};
+
+static void run_quick(void *arg)
+{
+	atomic_fetch_add(&((struct scene *)arg)->ran, 1);
+}
+
+static void run_quick_work(struct tw__work *work)
+{
+	run_quick((char *)work - offsetof(struct scene, work));
+}
+
+static void run_slow(void *arg)
+{
+	struct scene *scene = arg;
+	while (!atomic_load(&scene->ran))
+		sched_yield(); /* for ever, if they wait for the slow one */
+	atomic_fetch_add(&scene->slow_ran, 1);
+}
+
+static void bring_task(struct scene *scene)
+{
+	tw_pool_submit(scene->pool, run_quick, scene, 0);
+}
+
+static void bring_work(struct scene *scene)
+{
+	tw__work_submit(&scene->work);
+}
+
+static void bring_batch(struct scene *scene)
+{
+	tw_advance(scene->service, TW_NO_LIMIT);
+}
+
+static void bring(void *arg)
+{
+	struct scene *scene = arg;
+	if (!scene->brought)
+		scene->bring(scene);
+	scene->brought = true;
+}
+
+static void open_scene(struct scene *scene, uint32_t workers)
+{
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = 16};
+	expect_eq(tw_pool_create(&scene->pool, &cfg), 0);
+	expect_eq(tw_clock_manual_create(&scene->clock, 0), 0);
+	struct tw_service_config config = {.size = sizeof config,
+					   .clock = scene->clock,
+					   .drive = TW_DRIVE_MANUAL,
+					   .executor = tw_pool_executor(scene->pool)};
+	expect_eq(tw_service_create(&scene->service, &config), 0);
+	expect_eq(tw__base_hold(&scene->base, scene->service, NULL), 0);
+	tw__work_init(&scene->work, scene->service, scene->base.executor, run_quick_work);
+}
+
+static void close_scene(struct scene *scene)
+{
+	tw__base_let_go(&scene->base);
+	expect_eq(tw_service_destroy(scene->service), 0);
+	expect_eq(tw_pool_destroy(scene->pool), 0);
+	tw_clock_manual_destroy(scene->clock);
+}
+
+static void await_sleepers(tw_pool *pool)
+{
+	while (tw_load_seq_cst(&pool->sleepers) != pool->worker_count || tw_load_seq_cst(&pool->searching))
+		sched_yield();
+}
+
+static void sees_to_what_was_brought(void (*what)(struct scene *scene))
+{
+	struct scene scene = {.bring = what};
+	open_scene(&scene, 2);
+	for (int rounds = 0; rounds < 40;) {
+		scene.brought = false;
+		scene.ran = scene.slow_ran = 0;
+		if (what == bring_batch)
+			expect_eq(tw_schedule(scene.service, 0, run_quick, &scene, NULL), 0);
+		await_sleepers(scene.pool);
+		faults_at_wakes(bring, NULL, &scene);
+		expect_eq(tw_pool_submit(scene.pool, run_slow, &scene, 0), 0);
+		faults_at_wakes(NULL, NULL, NULL);
+		rounds += scene.brought;
+		if (!scene.brought) /* the one who was called had not fallen asleep: once more */
+			bring(&scene);
+		while (!atomic_load(&scene.slow_ran))
+			sched_yield();
+	}
+	close_scene(&scene);
+}
+
+Test(pool_seams, a_worker_sees_to_the_tasks_behind_its_own)
+{
+	sees_to_what_was_brought(bring_task);
+}
+
+Test(pool_seams, a_worker_sees_to_work_behind_its_task)
+{
+	sees_to_what_was_brought(bring_work);
+}
+
+Test(pool_seams, a_worker_sees_to_batches_behind_its_task)
+{
+	sees_to_what_was_brought(bring_batch);
+}
+
+/* ------------------------------------- ends that meet one who is still waking somebody */
+
+struct bringer {
+	struct tw__work work;
+	atomic_bool inside, go, done;
+	atomic_int ran;
+	pthread_t thread;
+};
+
+static void run_brought(struct tw__work *work)
+{
+	atomic_fetch_add(&((struct bringer *)(void *)work)->ran, 1);
+}
+
+/* It has been submitted, and is run by now. */
+static void stay_inside(void *arg)
+{
+	struct bringer *bringer = arg;
+	atomic_store(&bringer->inside, true);
+	while (!atomic_load(&bringer->go))
+		sched_yield();
+}
+
+static void *submit_slowly(void *arg)
+{
+	struct bringer *bringer = arg;
+	faults_at_wakes(NULL, stay_inside, bringer);
+	tw__work_submit(&bringer->work);
+	faults_at_wakes(NULL, NULL, NULL);
+	atomic_store(&bringer->done, true);
+	return NULL;
+}
+
+static void let_on(void *arg)
+{
+	atomic_store(&((struct bringer *)arg)->go, true);
+}
+
+/* Until somebody had to be woken for it: until then `asleep` was true too early. */
+static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of), void *of)
+{
+	for (;;) {
+		atomic_store(&bringer->done, false);
+		atomic_store(&bringer->ran, 0);
+		while (!asleep(of))
+			sched_yield();
+		expect_eq(pthread_create(&bringer->thread, NULL, submit_slowly, bringer), 0);
+		while (!atomic_load(&bringer->inside) && !atomic_load(&bringer->done))
+			sched_yield();
+		while (!atomic_load(&bringer->ran))
+			sched_yield();
+		if (atomic_load(&bringer->inside))
+			return;
+		pthread_join(bringer->thread, NULL);
+	}
+}
+
+static bool pool_sleeps(void *of)
+{
+	tw_pool *pool = of;
+	return tw_load_seq_cst(&pool->sleepers) == pool->worker_count && !tw_load_seq_cst(&pool->searching);
+}
+
+static void pool_outlasts_its_bringers(bool pinned)
+{
+	struct scene scene = {0};
+	struct bringer bringer = {0};
+	open_scene(&scene, 1);
+	tw__work_init(&bringer.work, scene.service, pinned ? tw__pool_pin(scene.pool) : scene.base.executor,
+		      run_brought);
+	bring_until_inside(&bringer, pool_sleeps, scene.pool);
+	tw__base_let_go(&scene.base);
+	expect_eq(tw_service_destroy(scene.service), 0);
+	faults_at_pauses(let_on, &bringer);
+	expect_eq(tw_pool_close(scene.pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	faults_at_pauses(NULL, NULL);
+	bool waited = atomic_load(&bringer.go);
+	let_on(&bringer);
+	pthread_join(bringer.thread, NULL);
+	expect_eq(waited, true);
+	expect_eq(tw_pool_destroy(scene.pool), 0);
+	tw_clock_manual_destroy(scene.clock);
+}
+
+Test(pool_seams, close_waits_for_one_who_still_wakes_a_worker)
+{
+	pool_outlasts_its_bringers(false);
+}
+
+Test(pool_seams, close_waits_for_one_who_still_wakes_the_worker_of_a_pin)
+{
+	pool_outlasts_its_bringers(true);
+}
+
+static bool driver_sleeps(void *of)
+{
+	tw_service *service = of;
+	return tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED;
+}
+
+Test(pool_seams, a_service_outlasts_one_who_still_wakes_its_tick_thread)
+{
+	struct bringer bringer = {0};
+	tw_service *service;
+	struct tw_service_config config = {.size = sizeof config, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw__service_hold(service), 0);
+	tw__work_init(&bringer.work, service, tw_executor_inline(), run_brought);
+	bring_until_inside(&bringer, driver_sleeps, service);
+	tw__service_let_go(service);
+	faults_at_pauses(let_on, &bringer);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	faults_at_pauses(NULL, NULL);
+	bool waited = atomic_load(&bringer.go);
+	let_on(&bringer);
+	pthread_join(bringer.thread, NULL);
+	expect_eq(waited, true);
+	expect_eq(tw_service_destroy(service), 0);
+}

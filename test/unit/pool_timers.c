@@ -1,0 +1,215 @@
+/* Timers that name a pool for themselves, in a service that runs the others elsewhere; and an executor that hands on to the inline one. */
+#include <errno.h>
+#include <sched.h>
+
+#include "test/support/rig.h"
+
+TestSuite(pool_timers, .timeout = 30);
+
+enum { MANY = 2000 };
+
+static struct probe probes[MANY];
+static atomic_int on_workers;
+static tw_pool *pool;
+
+static tw_pool *pool_of(uint32_t workers, uint32_t queue)
+{
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = queue};
+	tw_pool *made = NULL;
+	expect_eq(tw_pool_create(&made, &cfg), 0);
+	return made;
+}
+
+static void note_thread(struct probe *probe)
+{
+	(void)probe;
+	on_workers += tw_pool_is_worker(pool);
+}
+
+static void schedule_on(struct rig *rig, int i, tw_executor *executor)
+{
+	probes[i] = PROBE(rig, i);
+	probes[i].act = note_thread;
+	struct tw_task task = probe_task(&probes[i]);
+	task.when_ns = MS;
+	task.executor = executor;
+	probe_schedule_task(&probes[i], &task);
+}
+
+static void await_releases(int count)
+{
+	for (int i = 0; i < count; i++)
+		while (!probes[i].releases)
+			sched_yield();
+}
+
+Test(pool_timers, run_on_its_workers_and_the_others_do_not)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	pool = pool_of(2, 1024);
+	for (int i = 0; i < MANY; i++)
+		schedule_on(&rig, i, i % 2 ? tw_pool_executor(pool) : NULL);
+	rig_advance(&rig, MS);
+	await_releases(MANY);
+	expect_eq(on_workers, MANY / 2);
+	for (int i = 0; i < MANY; i++) {
+		expect_eq(probes[i].runs, 1);
+		expect_released(&probes[i], TW_FATE_FIRED);
+	}
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* One worker, which is held up, and room for 16 batches or so: what it refuses is offered again, tick after tick, until it is taken. */
+struct latch {
+	atomic_bool begun, open;
+};
+
+static void wait_open(void *arg)
+{
+	struct latch *latch = arg;
+	latch->begun = true;
+	while (!latch->open)
+		sched_yield();
+}
+
+static void occupy(struct latch *latch)
+{
+	expect_eq(tw_pool_submit(pool, wait_open, latch, 0), 0);
+	while (!latch->begun)
+		sched_yield();
+}
+
+Test(pool_timers, what_a_full_pool_refuses_is_offered_again)
+{
+	struct rig rig;
+	struct latch latch = {0};
+	rig_open(&rig, NULL);
+	pool = pool_of(1, 16);
+	occupy(&latch);
+	for (int i = 0; i < MANY; i++)
+		schedule_on(&rig, i, tw_pool_executor(pool));
+	rig_advance(&rig, 5 * MS);
+	expect_gt(stats_of(rig.service).refused, 0);
+	expect_eq(rig.ran, 0);
+	latch.open = true;
+	for (int i = 0; i < MANY; i++)
+		while (!probes[i].releases) {
+			rig_advance(&rig, MS);
+			sched_yield();
+		}
+	expect_eq(on_workers, MANY);
+	expect_ids_ascend(&rig); /* one worker: the order of G6 */
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* Told of the task that was submitted last: what waited before it has been given back. */
+static void open_latch(void *latch, tw_fn *fn, void *arg)
+{
+	(void)fn, (void)arg;
+	((struct latch *)latch)->open = true;
+}
+
+/* Batches that wait in a pool as it closes go back to their service, which hears then that the pool is closed. */
+static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw_fate fate)
+{
+	struct rig rig;
+	struct latch latch = {0};
+	struct tw_service_config cfg = rig_config();
+	cfg.on_refused = on_refused;
+	rig_open(&rig, &cfg);
+	pool = pool_of(1, 1024);
+	occupy(&latch);
+	for (int i = 0; i < MANY; i++)
+		schedule_on(&rig, i, tw_pool_executor(pool));
+	expect_eq(tw_cancel(rig.service, probes[7].timer), TW_CANCELLED);
+	rig_advance(&rig, MS);
+	expect_eq(tw_cancel(rig.service, probes[8].timer), TW_CANCELLED); /* in its batch */
+	expect_eq(tw_pool_submit(pool, wait_open, &latch, 0), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DROP, open_latch, &latch), 0);
+	expect_eq(rig.ran, 0);
+	rig_advance(&rig, 5 * MS);
+	if (on_refused == TW_REFUSED_RETRY) {
+		expect_eq(stats_of(rig.service).pending, MANY - 2);
+		expect_gt(stats_of(rig.service).refused, 0);
+	}
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	for (int i = 0; i < MANY; i++) {
+		bool was_cancelled = i == 7 || i == 8;
+		expect_eq(probes[i].runs, was_cancelled ? 0 : runs);
+		expect_released(&probes[i], was_cancelled ? TW_FATE_CANCELLED : fate);
+	}
+	expect_eq(on_workers, 0);
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+Test(pool_timers, wait_for_a_pool_that_has_closed_until_close)
+{
+	close_under_batches(TW_REFUSED_RETRY, 0, TW_FATE_DROPPED);
+}
+
+Test(pool_timers, run_on_the_driver_when_their_pool_has_closed)
+{
+	close_under_batches(TW_REFUSED_INLINE, 1, TW_FATE_FIRED);
+}
+
+Test(pool_timers, are_dropped_when_their_pool_has_closed)
+{
+	close_under_batches(TW_REFUSED_DROP, 0, TW_FATE_DROPPED);
+}
+
+/* ------------------------------------------------------------ handing on */
+
+static atomic_int handed_on;
+
+static int hand_on(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	handed_on += (int)n;
+	return tw_executor_inline()->ops->submit(tw_executor_inline(), batch, n);
+}
+
+Test(pool_timers, an_executor_may_hand_on_to_the_inline_one)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, hand_on};
+	tw_executor executor = {&ops};
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &executor;
+	rig_open(&rig, &cfg);
+	for (int i = 0; i < MANY; i++)
+		schedule_on(&rig, i, NULL);
+	expect_eq(tw_cancel(rig.service, probes[3].timer), TW_CANCELLED);
+	rig_advance(&rig, MS);
+	expect_ge(handed_on, MANY - 1);
+	expect_eq(rig.ran, MANY - 1);
+	expect_ids_ascend(&rig);
+	rig_close(&rig);
+}
+
+/* Nobody else claims from its batches, of which there are many. */
+Test(pool_timers, on_a_pool_of_one_worker_run_once_each_and_in_order)
+{
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	pool = pool_of(1, 1024);
+	cfg.executor = tw_pool_executor(pool);
+	rig_open(&rig, &cfg);
+	for (int round = 0; round < 10; round++) {
+		size_t before = rig.ran;
+		for (int i = 0; i < MANY; i++)
+			schedule_on(&rig, i, NULL);
+		rig_advance(&rig, 2 * MS);
+		await_releases(MANY);
+		for (int i = 0; i < MANY; i++) {
+			expect_eq(probes[i].runs, 1);
+			expect_eq(rig.events[before + (size_t)i].id, i);
+		}
+		expect_eq(rig.ran, before + MANY);
+	}
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}

@@ -1,0 +1,288 @@
+/*
+ * All layers on one virtual clock: a small server. The workers accept requests, each connection's strand handles them in turn, a limiter calls the
+ * backend, timeouts are timers on the strand, a scheduler writes the log when there is time, and connections are closed in the middle of it all.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/rig.h"
+#include "test/support/seeds.h"
+
+TestSuite(sim_together, .timeout = 120);
+
+enum { CONNECTIONS = 6, REQUESTS = 150, PERMITS = 4 };
+
+enum stage { UNBORN, SENT, HANDLED, ANSWERED, TIMED_OUT, LOST };
+
+struct connection {
+	tw_strand *strand;
+	bool open;
+	int sent, handled; /* requests, in turn */
+};
+
+struct request {
+	struct connection *connection;
+	enum stage stage;
+	int turn; /* among its connection's */
+	uint64_t handled_ns;
+	tw_timer timeout;
+	tw_job job;
+	bool at_backend, settled;
+	int logged;
+};
+
+static struct {
+	tw_sim *sim;
+	tw_service *service;
+	tw_limiter *limiter;
+	tw_scheduler *scheduler;
+	struct connection connections[CONNECTIONS];
+	struct request requests[REQUESTS];
+	int at_backend, ends[LOST + 1];
+	bool logging;
+} p;
+
+enum { TIMEOUT_MS = 30 };
+
+static uint64_t below(uint64_t bound)
+{
+	return tw_sim_random(p.sim, bound);
+}
+
+static void note(char what, const struct request *r)
+{
+	tw_sim_note(p.sim, (uint64_t)what << 32 | (uint64_t)(r - p.requests));
+}
+
+static void come_to(struct request *r, enum stage stage)
+{
+	note((char)('0' + stage), r);
+	r->stage = stage;
+	p.ends[stage]++;
+}
+
+/* ------------------------------------------------------------------- the log */
+
+static int write_log(struct tw_turn *turn, void *arg)
+{
+	struct request *r = arg;
+	(void)turn;
+	sim_assert(!p.logging, "two turns at once");
+	sim_assert(r->stage >= ANSWERED, "logged before its end");
+	if (below(3) == 0)
+		tw_sim_spend(p.sim, below(2 * MS));
+	r->logged++;
+	note('l', r);
+	return TW_TURN_DONE;
+}
+
+static void end_request(struct request *r, enum stage stage)
+{
+	come_to(r, stage);
+	sim_eq(tw_scheduler_post(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL), 0);
+}
+
+/* --------------------------------------------------------------- the backend */
+
+static void backend_answers(void *arg)
+{
+	struct request *r = arg;
+	p.at_backend--;
+	r->at_backend = false;
+	int answer = tw_job_complete(p.limiter, r->job, 0, NULL);
+	sim_assert(answer == 0 || answer == TW_JOB_LATE, "an attempt was completed already");
+}
+
+static int call_backend(void *arg, struct tw_job_run *run)
+{
+	struct request *r = arg;
+	sim_assert(++p.at_backend <= PERMITS, "more calls at once than permits");
+	r->at_backend = true;
+	r->job = run->job;
+	sim_eq(tw_schedule(p.service, below(20 * MS), backend_answers, r, NULL), 0);
+	return TW_JOB_PENDING;
+}
+
+/* ---------------------------------------------------------------- on a strand */
+
+static void check_strand(const struct request *r)
+{
+	sim_assert(tw_strand_current() == r->connection->strand, "not on its strand");
+	sim_assert(r->connection->open, "ran after its strand was disposed of");
+}
+
+static void answer(void *arg)
+{
+	struct request *r = arg;
+	check_strand(r);
+	if (r->stage != HANDLED)
+		return; /* it has timed out */
+	sim_assert(tw_sim_now(p.sim) >= r->handled_ns, "an answer from the future");
+	int outcome = tw_cancel(p.service, r->timeout);
+	sim_assert(outcome == TW_CANCELLED, "the timeout of a request that has not timed out is there");
+	end_request(r, ANSWERED);
+}
+
+static void time_out(void *arg)
+{
+	struct request *r = arg;
+	check_strand(r);
+	sim_assert(r->stage == HANDLED, "timed out after its end");
+	sim_assert(tw_sim_now(p.sim) >= r->handled_ns + TIMEOUT_MS * MS, "timed out early");
+	tw_job_cancel(p.limiter, r->job);
+	end_request(r, TIMED_OUT);
+}
+
+static void job_settled(void *arg, const struct tw_job_result *result)
+{
+	struct request *r = arg;
+	sim_assert(!r->settled, "a job settled twice");
+	r->settled = true;
+	if (result->status != TW_JOB_SUCCEEDED)
+		return;
+	int sent = tw_strand_submit(r->connection->strand, 0, answer, r, NULL);
+	sim_eq(sent, r->connection->open ? 0 : -ESHUTDOWN);
+}
+
+static void handle(void *arg)
+{
+	struct request *r = arg;
+	check_strand(r);
+	sim_eq(r->turn, r->connection->handled++);
+	r->handled_ns = tw_sim_now(p.sim);
+	come_to(r, HANDLED);
+	struct tw_task timeout = {.size = sizeof timeout,
+				  .fn = time_out,
+				  .arg = r,
+				  .when_ns = TIMEOUT_MS * MS,
+				  .executor = tw_strand_executor(r->connection->strand)};
+	sim_eq(tw_schedule_task(p.service, &timeout, &r->timeout), 0);
+	struct tw_job_task job = {.size = sizeof job,
+				  .fn = call_backend,
+				  .arg = r,
+				  .done = job_settled,
+				  .flags = TW_JOB_ASYNC,
+				  .priority = (int32_t)below(3)};
+	sim_eq(tw_limiter_submit_task(p.limiter, &job, &r->job), 0);
+}
+
+/* ---------------------------------------------------------------- the workers */
+
+static void lose(struct connection *connection)
+{
+	connection->open = false;
+	sim_eq(tw_strand_dispose(connection->strand), 0);
+	for (struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
+		if (r->connection != connection || (r->stage != SENT && r->stage != HANDLED))
+			continue;
+		if (r->stage == HANDLED) {
+			tw_cancel(p.service, r->timeout);
+			tw_job_cancel(p.limiter, r->job);
+		}
+		end_request(r, LOST);
+	}
+}
+
+/* A request has come in on whichever worker: there its turn on its connection is decided. */
+static void accept_one(void *arg)
+{
+	struct request *r = arg;
+	struct connection *connection = &p.connections[below(CONNECTIONS)];
+	r->connection = connection;
+	r->turn = connection->sent;
+	if (below(60) == 0 && connection->open)
+		lose(connection);
+	int sent = tw_strand_submit(connection->strand, 0, handle, r, NULL);
+	sim_eq(sent, connection->open ? 0 : -ESHUTDOWN);
+	connection->sent += sent == 0;
+	if (sent == 0)
+		come_to(r, SENT);
+	else
+		end_request(r, LOST);
+}
+
+/* ------------------------------------------------------------------ a program */
+
+static void open_program(uint64_t seed)
+{
+	uint64_t random = seed;
+	struct tw_sim_config cfg = {
+	    .size = sizeof cfg, .seed = seed, .workers = 1 + (uint32_t)random_below(&random, 4)};
+	cfg.max_late_ns = random_below(&random, 2) * random_below(&random, 4 * MS);
+	cfg.refuse_percent = (uint32_t)(random_below(&random, 2) * random_below(&random, 40));
+	memset(&p, 0, sizeof p);
+	sim_eq(tw_sim_create(&p.sim, &cfg), 0);
+	p.service = tw_sim_service(p.sim);
+	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
+	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
+	sim_eq(tw_limiter_start(p.limiter, NULL, NULL), 0);
+	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
+	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++) {
+		sim_eq(tw_strand_create(&c->strand, p.service, NULL, NULL), 0);
+		c->open = true;
+	}
+}
+
+static void check_ends(void)
+{
+	for (const struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
+		sim_assert(r->stage >= ANSWERED, "a request has not come to its end");
+		sim_eq(r->logged, 1);
+		sim_assert(!r->at_backend, "the backend still works for it");
+	}
+	sim_eq(p.ends[ANSWERED] + p.ends[TIMED_OUT] + p.ends[LOST], REQUESTS);
+}
+
+static void close_program(void)
+{
+	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++)
+		sim_eq(tw_strand_destroy(c->strand), 0);
+	sim_eq(tw_limiter_destroy(p.limiter), 0);
+	sim_eq(tw_scheduler_destroy(p.scheduler), 0);
+	sim_eq(tw_sim_destroy(p.sim), 0);
+}
+
+static uint64_t run_program(uint64_t seed)
+{
+	open_program(seed);
+	for (struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
+		sim_eq(tw_sim_submit(p.sim, accept_one, r), 0);
+		sim_eq(tw_sim_run_for(p.sim, below(3) * below(4 * MS)), 0);
+	}
+	sim_eq(tw_sim_run_until_idle(p.sim, 3600 * SECOND), 0);
+	check_ends();
+	uint64_t trace = tw_sim_trace(p.sim);
+	close_program();
+	return trace;
+}
+
+static int ends_seen[LOST + 1];
+
+static void run_twice(uint64_t seed)
+{
+	sim_assert(run_program(seed) == run_program(seed), "the same seed took another way");
+	for (int stage = 0; stage <= LOST; stage++)
+		ends_seen[stage] += p.ends[stage];
+}
+
+Test(sim_together, all_layers_keep_their_promises_and_the_same_seed_goes_the_same_way)
+{
+	for_each_seed(60, run_twice);
+	if (getenv("SIM_SEED"))
+		return;
+	expect_gt(ends_seen[ANSWERED], 0);
+	expect_gt(ends_seen[TIMED_OUT], 0);
+	expect_gt(ends_seen[LOST], 0);
+}
+
+Test(sim_together, another_seed_goes_another_way)
+{
+	enum { SEEDS = 20 };
+	uint64_t traces[SEEDS];
+	for (uint64_t seed = 0; seed < SEEDS; seed++) {
+		traces[seed] = run_program(seed);
+		for (uint64_t i = 0; i < seed; i++)
+			expect_eq(traces[i] != traces[seed], 1);
+	}
+}
