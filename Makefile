@@ -1,10 +1,11 @@
 # tickwheel: `make help` lists the targets.
 #
-# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, V=1 to see commands, PROBES=0 for none.
+# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, AT_ONCE=n of them, V=1 to see commands, PROBES=0 for none.
 # What proves it (make check and the like) stands in test/checks.mk.
 
 MODE    ?= release
 SECONDS ?= 20
+AT_ONCE ?= 1
 BENCH   ?=
 CFLAGS  ?=
 V       ?= 0
@@ -184,7 +185,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 
 stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
 	$(again) $(stress_bins)
-	$(Q)set -e; for s in $(stress_bins); do $$s $(SECONDS); done
+	$(Q)test/stress.sh $(SECONDS) $(AT_ONCE) $(stress_bins)
 
 tsan: ## the stress under ThreadSanitizer
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \

@@ -116,8 +116,8 @@ struct subject {
 };
 
 extern const struct subject subject_tickwheel, subject_tickwheel_at, subject_tickwheel_manual,
-    subject_tickwheel_manual_at, subject_heap_mutex, subject_heap_bare, subject_heap4_mutex, subject_heap4_bare,
-    subject_wheel_bare, subject_timerfd, subject_posix, subject_limit;
+    subject_tickwheel_manual_at, subject_tickwheel_group, subject_heap_mutex, subject_heap_bare, subject_heap4_mutex,
+    subject_heap4_bare, subject_wheel_bare, subject_timerfd, subject_posix, subject_limit;
 
 /* Of W11 and W12. */
 extern const struct subject subject_batch, subject_pool, subject_strand, subject_scheduler, subject_limiter,

@@ -2,6 +2,7 @@
  * Ours, with all defaults: tick thread, pool. "tickwheel" gives delays; "tickwheel-at" gives deadlines counted from the
  * caller's loop time, as a server that keeps one would. "tickwheel-manual" and "tickwheel-manual-at" are the same without a
  * thread: the one caller drives the service between its operations (TW_DRIVE_MANUAL), and callbacks run inline.
+ * "tickwheel-group" is the first with each timer a member of a group: sixteen slots side by side share one.
  */
 #include <stdlib.h>
 
@@ -17,14 +18,18 @@ struct caller {
 struct ours {
 	tw_service *service;
 	tw_timer *timers;
+	tw_group *groups; /* NULL: timers without */
 	struct caller *callers;
 };
+
+enum { MEMBERS = 16 };
 
 static void destroy(void *me)
 {
 	struct ours *self = me;
 	tw_service_destroy(self->service);
 	free(self->timers);
+	free(self->groups);
 	free(self->callers);
 	free(self);
 }
@@ -67,6 +72,20 @@ static void *create_manual(const struct subject_setup *setup)
 	return create_driven(setup, TW_DRIVE_MANUAL);
 }
 
+static void *create_group(const struct subject_setup *setup)
+{
+	struct ours *self = create_driven(setup, TW_DRIVE_THREAD);
+	uint32_t groups = setup->slots / MEMBERS + 1;
+	if (self)
+		self->groups = touched_array(groups, sizeof *self->groups);
+	for (uint32_t i = 0; self && i < groups; i++)
+		if (!self->groups || tw_group_create(self->service, &self->groups[i]) < 0) {
+			destroy(self);
+			self = NULL;
+		}
+	return self;
+}
+
 static int schedule(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
 {
 	(void)thread;
@@ -79,6 +98,15 @@ static int schedule_at(void *me, unsigned thread, uint32_t slot, uint64_t delay_
 	struct ours *self = me;
 	uint64_t deadline_ns = self->callers[thread].loop_ns + delay_ns;
 	return tw_schedule_at(self->service, deadline_ns, fn, arg, &self->timers[slot]);
+}
+
+static int schedule_member(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns, expiry_fn *fn, void *arg)
+{
+	(void)thread;
+	struct ours *self = me;
+	struct tw_task task = {
+	    .size = sizeof task, .fn = fn, .arg = arg, .when_ns = delay_ns, .group = self->groups[slot / MEMBERS]};
+	return tw_schedule_task(self->service, &task, &self->timers[slot]);
 }
 
 static int every(void *me, uint32_t slot, uint64_t period_ns, expiry_fn *fn, void *arg)
@@ -156,6 +184,18 @@ const struct subject subject_tickwheel = {
     .exact_series = true,
     .cancel = cancel,
     .touch = touch,
+    .view = view,
+};
+
+const struct subject subject_tickwheel_group = {
+    .name = "tickwheel-group",
+    .what = "this library, tick thread and pool, delays, members of groups",
+    .peer = true,
+    .workloads = ON_CHURN | ON_REQUEST,
+    .create = create_group,
+    .destroy = destroy,
+    .schedule = schedule_member,
+    .cancel = cancel,
     .view = view,
 };
 

@@ -13,6 +13,8 @@ static const struct target {
 	unsigned threads;
 	const char *text;
 } targets[] = {
+    {"W1", "tickwheel-group", ANY, ANY, "1.6 x plain"},
+    {"W2", "tickwheel-group", ANY, ANY, "1.6 x plain"},
     {"W1", NULL, 1000, 1, "12"},
     {"W1", NULL, 1000, 2, "14"},
     {"W1", NULL, 100000, 1, "22"},

@@ -63,7 +63,7 @@ static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
 		return false;
 	tw__context_release(listener->context);
 	free(listener);
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	tw__results_put(results);
 	return true;
 }
@@ -79,7 +79,7 @@ static bool tell_hook(struct tw_limiter *l)
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	return true;
 }
 
@@ -174,7 +174,7 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 		uint32_t seen = tw_load_relaxed(&l->quiet_bell);
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&l->quiet_bell, seen, deadline_ns);
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 	}
 	l->quiet_waiters--;
 	return is(l) || l->idles_told > before ? 0 : -ETIMEDOUT;
@@ -188,7 +188,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return -EPERM;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	int r = await(l, is_idle, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
@@ -294,7 +294,7 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 	tw__limiter_unlock(l, &todo);
 	if (tw__forked(l->service))
 		return -EPERM; /* a callback has forked, and returned here */
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	int r = await(l, is_at_rest, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
@@ -363,6 +363,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	l->random = seed_of(config->seed);
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
+	tw__inbox_init(l);
 	tw__rate_init(l);
 	tw__times_init(l);
 }
@@ -379,12 +380,15 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		r = config_check(&config);
 	if (r)
 		return r;
-	struct tw_limiter *l = calloc(1, sizeof *l);
+	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
+	memset(l, 0, sizeof *l);
 	set_up(l, service, &config);
 	if (config.rate_starts && !(l->tokens = calloc(config.rate_starts, sizeof *l->tokens)))
 		r = -ENOMEM;
+	if (!r)
+		r = tw__line_reserve(&l->line, 0); /* for the inbox */
 	if (!r)
 		r = tw__base_hold(&l->base, service, config.executor);
 	if (r) {
@@ -417,7 +421,7 @@ static bool await_all_home(struct tw_limiter *l)
 	while (!all_home(l) && waits) {
 		pthread_mutex_unlock(&l->lock);
 		sched_yield();
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 		waits = tw_clock_now(tw_clock_monotonic()) < end_ns;
 	}
 	return all_home(l);
@@ -433,7 +437,7 @@ int tw_limiter_destroy(tw_limiter *l)
 	}
 	if (tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	bool over = !l->unfinished && !l->running && !l->quiet_waiters && !l->room_waiters && await_all_home(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!over)

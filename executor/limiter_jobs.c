@@ -126,7 +126,7 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 		l->room_waiters++;
 		pthread_mutex_unlock(&l->lock);
 		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 		l->room_waiters--;
 		if (!in_time && admit(l) == -EAGAIN)
 			return -ETIMEDOUT;
@@ -144,14 +144,6 @@ static int reserve(struct tw_limiter *l, const struct tw__job *job)
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
 
-static void accept_job(struct tw_limiter *l, struct tw__job *job)
-{
-	job->id = ++l->added;
-	l->unfinished++;
-	l->timed += job->options != NULL;
-	tw__pending_more(l);
-}
-
 /* With the hook that comes before all others the lock is given up in between. False: in a forked child. */
 static bool tell_added(struct tw_limiter *l, uint64_t id)
 {
@@ -162,7 +154,7 @@ static bool tell_added(struct tw_limiter *l, uint64_t id)
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	return true;
 }
 
@@ -180,7 +172,7 @@ static void take_back(struct tw_limiter *l, struct tw__job *job)
 static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	bool announced = l->config.hooks.added != NULL;
-	accept_job(l, job);
+	tw__job_accept(l, job);
 	if (announced && !tell_added(l, job->id))
 		return -EPERM;
 	tw__line_enter(l, job, now_ns);
@@ -201,6 +193,12 @@ static uint64_t room_deadline(const struct tw_job_task *task)
 	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
 }
 
+/* One that the inbox may take, from which it is never refused. */
+static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->has_inbox && !job->options && job->priority == 0;
+}
+
 static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
 {
 	struct tw__job *job;
@@ -210,6 +208,9 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	if (r)
 		return r;
 	tw_job handle = {tw__node_handle(&job->node)};
+	job->since_ns = now_ns;
+	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
+		return 0;
 	tw__limiter_lock(l, &todo);
 	r = admit(l);
 	if (r == -EAGAIN && task->wait_ns) {
@@ -350,7 +351,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
 	if (!l || tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	bool is = job && job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE);
 	pthread_mutex_unlock(&l->lock);
@@ -366,7 +367,7 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 	while (!(job->flags & TW__JOB_TOLD) && in_time) {
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
-		pthread_mutex_lock(&l->lock);
+		tw__limiter_relock(l);
 	}
 	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
 }
@@ -392,7 +393,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		job->waiters--;
 		if (!r && out)
 			tw__result_of(job, out);
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;
@@ -404,7 +405,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 		return -EINVAL;
 	if (tw__forked(l->service))
 		return -EPERM;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	int state = job ? job->state : TW_JOB_GONE;
 	pthread_mutex_unlock(&l->lock);
@@ -423,7 +424,7 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 	int r = !job ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
-		tw__job_look_for_end(l, job, &todo);
+		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
 	return r;

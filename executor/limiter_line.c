@@ -58,9 +58,12 @@ static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 static int grow(struct tw__line *line)
 {
 	uint32_t room = line->ranks_room ? 2 * line->ranks_room : 4;
-	struct tw__rank **ranks = realloc(line->ranks, room * sizeof(struct tw__rank *));
+	struct tw__rank **ranks = malloc(room * sizeof(struct tw__rank *));
 	if (!ranks)
 		return -ENOMEM;
+	if (line->ranks_n)
+		memcpy((void *)ranks, (const void *)line->ranks, line->ranks_n * sizeof(struct tw__rank *));
+	free((void *)line->ranks);
 	line->ranks = ranks;
 	line->ranks_room = room;
 	return 0;
@@ -93,6 +96,7 @@ void tw__line_add(struct tw__line *line, struct tw__job *job)
 	rank->jobs.previous->next = &job->links;
 	rank->jobs.previous = &job->links;
 	line->count++;
+	line->lows += job->priority < 0;
 	if (!tw__heap_has(&rank->item))
 		tw__heap_push_reserved(&line->heap, &rank->item, key_of(line, rank));
 }
@@ -102,6 +106,7 @@ void tw__line_remove(struct tw__line *line, struct tw__job *job)
 	job->links.next->previous = job->links.previous;
 	job->links.previous->next = job->links.next;
 	line->count--;
+	line->lows -= job->priority < 0;
 }
 
 struct tw__job *tw__line_first(struct tw__line *line)

@@ -1,22 +1,20 @@
 /*
- * The limiter inside. One lock for all that changes; user's code runs outside of it.
+ * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it while all permits are out
+ * (limiter_inbox.c); user's code runs outside of it.
  *
- * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct
- * tw__todo under the
- * lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
+ * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct tw__todo
+ * under the lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
  *
  * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor, looks for the first in line when it
- * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a
- * pause holds from its return on, a
- * job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home (the permit with it).
- * `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
+ * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a pause holds
+ * from its return on, a job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home
+ * (the permit with it). `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
  *
  *   IN_LINE    in the list of its priority.                          -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
- *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt
- *   is over, what follows on it is
- *              held up by a stop callback or a hook that has not returned.
+ *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt is over,
+ *              what follows on it is held up by a stop callback or a hook that has not returned.
  *                                                                    -> RETRYING, SETTLED
  *   RETRYING   its timer runs.                                       -> IN_LINE (the timer), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes on.
@@ -32,6 +30,7 @@
 #define TW_EXECUTOR_LIMITER_PARTS_H
 
 #include <pthread.h>
+#include <stdalign.h>
 
 #include "executor/base.h"
 #include "executor/heap.h"
@@ -121,6 +120,7 @@ struct tw__line {
 	uint32_t ranks_n, ranks_room;
 	struct tw__heap heap;
 	uint64_t count;    /* jobs */
+	uint64_t lows;     /* of these, with a priority below 0 */
 	uint64_t aging_ns; /* constant */
 };
 
@@ -147,7 +147,9 @@ struct tw__results {
 };
 
 struct tw_limiter {
-	pthread_mutex_t lock; /* for all that is not constant */
+	alignas(TW__CACHE_LINE) _Atomic(uintptr_t) inbox; /* limiter_inbox.c */
+	alignas(TW__CACHE_LINE) pthread_mutex_t lock;     /* for all that is not constant, but for the inbox */
+	bool attended;                                    /* what the inbox says */
 
 	/* Line. */
 	struct tw__line line;
@@ -175,6 +177,9 @@ struct tw_limiter {
 	/* Ends. */
 	uint64_t unfinished;
 	uint64_t settled;
+	struct tw__job
+	    *gone; /* their nodes are given back some at a time: each time is a meeting with those who submit */
+	unsigned gone_n;
 	uint64_t between;           /* jobs that are ENDED: neither running nor pending nor settled */
 	uint64_t idles, idles_told; /* times it was idle; whose listeners have returned */
 	bool telling;               /* somebody tells those in `due` */
@@ -195,10 +200,12 @@ struct tw_limiter {
 	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 
+	alignas(TW__CACHE_LINE) struct tw__nodes nodes;
+
 	/* Constant. */
-	struct tw__nodes nodes;
+	alignas(TW__CACHE_LINE) tw_service *service;
+	bool has_inbox;
 	struct tw__base base;
-	tw_service *service;
 	struct tw_limiter_config config;
 };
 
@@ -209,12 +216,18 @@ struct tw__todo {
 	struct tw__job *settled, **settled_end;   /* to be told */
 	struct tw__job *retries, **retries_end;   /* their hook is to be called, then they wait */
 	struct tw__job *releases, **releases_end; /* told, and over */
-	struct tw__job *gone, **gone_end;         /* finished: their contexts, options and nodes */
 	bool low_water;
 	bool idle;
 };
 
+/* All that was submitted is known. */
 void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
+
+/* All that matters to a runner, which has come to the end of an attempt. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
+
+/* Again, by somebody who has given it up for a while. */
+static inline void tw__limiter_relock(struct tw_limiter *l);
 
 /* Unlocks, and does what was noted, and what follows from that. No lock is held afterwards. */
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
@@ -248,6 +261,37 @@ static inline tw_executor *tw__limiter_timers_executor(const struct tw_limiter *
 {
 	return l->service->on_refused == TW_REFUSED_DROP ? tw_executor_inline() : NULL;
 }
+
+/* ------------------------------------------------- limiter_inbox.c, under the lock */
+
+enum { TW__ATTENDED = 1 };
+
+/* At birth, under no lock. */
+void tw__inbox_init(struct tw_limiter *l);
+
+/* Not under the lock: whether the job has been left there, for whoever takes the lock next. A plain one; since_ns is set. *out: as at a submit. */
+bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out);
+
+/* Takes over what is there. */
+void tw__inbox_take(struct tw_limiter *l);
+
+static inline void tw__inbox_look(struct tw_limiter *l)
+{
+	if (l->attended && tw_load_relaxed(&l->inbox) != TW__ATTENDED)
+		tw__inbox_take(l);
+}
+
+static inline void tw__limiter_relock(struct tw_limiter *l)
+{
+	pthread_mutex_lock(&l->lock);
+	tw__inbox_look(l);
+}
+
+/* Before the lock is given up by somebody who may have given permits back, or out. */
+void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo);
+
+/* A job is submitted; it enters the line next. */
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job);
 
 /* -------------------------------------------------- limiter_line.c, under the lock */
 
@@ -336,7 +380,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo);
 
 /* Frees the node when its time has come. */
-void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 
 /* Notes that the attempt is to be told to stop, once; a job that has been settled is told of that afterwards. */
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);

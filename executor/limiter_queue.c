@@ -94,6 +94,10 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job *job = tw__line_first(&l->line);
+	if (!job) {
+		tw__inbox_look(l); /* one may have come since the lock was taken */
+		job = tw__line_first(&l->line);
+	}
 	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
@@ -171,7 +175,7 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	if (tw__forked(l->service))
 		return false;
 	*now_ns = tw_now(l->service);
-	tw__limiter_lock(l, todo);
+	tw__limiter_lock_lazily(l, todo);
 	returned(l, job, r, see.value, *now_ns, todo);
 	return true;
 }
@@ -184,20 +188,18 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 }
 
 /*
- * User's code is to be called, for any length of time: what may start meanwhile is started by another runner; if there is none, by this one, which
- * goes home to be sent anew while this thread does the telling (on the driving thread nothing else can run: there it stays). False:
- * it has gone, or in a forked child; the lock is free.
+ * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
+ * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone, or in a forked child; the
+ * lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
 {
 	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
 		return true;
-	tw__dispatch(l, *now_ns, todo);
-	bool goes = may_start(l, *now_ns) && l->base.executor != tw_executor_inline();
-	if (goes) {
+	bool goes = l->base.executor != tw_executor_inline();
+	if (goes)
 		go_home(l, runner);
-		tw__dispatch(l, *now_ns, todo);
-	}
+	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	if (goes || tw__forked(l->service))
 		return false;

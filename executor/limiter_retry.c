@@ -146,7 +146,7 @@ static void on_time(void *arg)
 	look_at(l, job, now_ns, &todo);
 	job->timers--;
 	l->timers_out--;
-	tw__job_look_for_end(l, job, &todo);
+	tw__job_look_for_end(l, job);
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 }

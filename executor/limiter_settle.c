@@ -8,6 +8,8 @@
 #include "executor/limiter_parts.h"
 #include "mpsc/futex.h"
 
+enum { GONE_AT_ONCE = 16 };
+
 /* -------------------------------------------------------------- user's code */
 
 static _Thread_local struct tw__limiter_call *innermost;
@@ -121,7 +123,7 @@ static void finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *t
 	}
 	if (l->quiet_waiters && is_quiet(l) && !todo->idle) /* else after the listeners */
 		tw__limiter_ring(l);
-	tw__job_look_for_end(l, job, todo);
+	tw__job_look_for_end(l, job);
 }
 
 void tw__limiter_ring(struct tw_limiter *l)
@@ -130,7 +132,18 @@ void tw__limiter_ring(struct tw_limiter *l)
 	tw__futex_wake(&l->quiet_bell, INT32_MAX);
 }
 
-void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void put_gone(struct tw_limiter *l)
+{
+	struct tw__job *job = l->gone;
+	for (struct tw__job *next; job; job = next) {
+		next = job->next;
+		tw__node_put(&l->nodes, &job->node);
+	}
+	l->gone = NULL;
+	l->gone_n = 0;
+}
+
+void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
 	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_GONE)
 		return;
@@ -140,7 +153,10 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job, struct tw__
 	if (job->flags & TW__JOB_KEEP || job->waiters)
 		return;
 	job->state = TW_JOB_GONE;
-	tw__jobs_append(&todo->gone_end, job);
+	job->next = l->gone;
+	l->gone = job;
+	if (++l->gone_n == GONE_AT_ONCE || !l->unfinished)
+		put_gone(l);
 }
 
 /* Told, and its last attempt over: released, and then finished. */
@@ -275,7 +291,7 @@ static void send_runners(struct tw_limiter *l, struct tw__todo *todo)
 		next = runner->next;
 		tw__work_submit(&runner->work);
 	}
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 }
 
 static void call_begin(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_call *call)
@@ -290,7 +306,7 @@ static bool call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 	tw__limiter_call_end(call);
 	if (tw__forked(l->service))
 		return false;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	return true;
 }
 
@@ -362,7 +378,7 @@ static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 		return false;
 	tw__context_release(job->context);
 	job->context = NULL;
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	finish(l, job, todo);
 	return true;
 }
@@ -392,36 +408,49 @@ static bool do_next(struct tw_limiter *l, struct tw__todo *todo)
 		return do_settled(l, job, todo);
 	if ((job = take(&todo->releases, &todo->releases_end)))
 		return do_release(l, job, todo);
-	if ((job = take(&todo->gone, &todo->gone_end)))
-		return tw__node_put(&l->nodes, &job->node), true;
 	todo->idle = false;
 	return tw__idle_tell(l);
 }
 
 static bool anything(const struct tw__todo *todo)
 {
-	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases || todo->gone ||
-	       todo->low_water || todo->idle;
+	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases || todo->low_water ||
+	       todo->idle;
 }
 
-void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
+static void todo_init(struct tw__todo *todo)
 {
 	*todo = (struct tw__todo){.runners = NULL};
 	todo->stops_end = &todo->stops;
 	todo->settled_end = &todo->settled;
 	todo->retries_end = &todo->retries;
 	todo->releases_end = &todo->releases;
-	todo->gone_end = &todo->gone;
+}
+
+void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
+{
+	todo_init(todo);
+	tw__limiter_relock(l);
+}
+
+/* What is in the inbox has priority 0, and came later than all that is in line: it need not be taken over while there is such a job. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo)
+{
+	todo_init(todo);
 	pthread_mutex_lock(&l->lock);
+	if (l->line.count == l->line.lows || l->config.on_low_water)
+		tw__inbox_look(l);
 }
 
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
+	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
 		l->unlocking++; /* destroy waits: what is sent here may be all that was left, and over before this thread is back */
 		if (!do_next(l, todo))
 			return;
 		l->unlocking--;
+		tw__inbox_attend(l, todo);
 	}
 	pthread_mutex_unlock(&l->lock);
 }

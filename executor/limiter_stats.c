@@ -35,7 +35,7 @@ int tw_limiter_stats_get(tw_limiter *l, struct tw_limiter_stats *out)
 	if (tw__forked(l->service))
 		return -EPERM;
 	struct tw_limiter_stats stats = {.size = out->size};
-	pthread_mutex_lock(&l->lock);
+	tw__limiter_relock(l);
 	read_counters(l, &stats);
 	stats.queue = tw__histogram_read(&l->queue);
 	stats.run = tw__histogram_read(&l->run);

@@ -293,6 +293,12 @@ static bool more_waits(tw_pool *pool)
 
 /* -------------------------------------------------------------------- working */
 
+/* There is nobody to call for help, or to share a batch with. */
+static bool is_the_only_one(const struct tw__worker *self)
+{
+	return self->pool->worker_count == 1;
+}
+
 static uint64_t clock_now(void)
 {
 	return tw_clock_now(tw_clock_monotonic());
@@ -311,7 +317,7 @@ static void run_in_context(const struct tw__worker *self, const struct tw__pool_
 
 static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
-	if (more_waits(self->pool))
+	if (!is_the_only_one(self) && more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
@@ -326,17 +332,19 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 
 static void run_work(struct tw__worker *self, struct tw__work *work)
 {
-	if (more_waits(self->pool))
+	if (!is_the_only_one(self) && more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
 	tw__work_run(work);
 	tw_store_relaxed(&self->busy, 0);
 }
 
-static int claim_next(tw_service *service, struct tw__local *local, const struct find *find)
+static int claim_next(const struct tw__worker *self, tw_service *service, struct tw__local *local,
+		      const struct find *find)
 {
 	await_room(service, local);
-	return tw__batch_claim(find->batch, find->sequence);
+	return is_the_only_one(self) ? tw__batch_claim_alone(find->batch)
+				     : tw__batch_claim(find->batch, find->sequence);
 }
 
 /* Runs the claimed one and what else it can claim. False: this is a forked child, made by a callback that has returned here. */
@@ -344,11 +352,11 @@ static bool run_claimed(struct tw__worker *self, const struct find *find, struct
 			unsigned *count)
 {
 	tw_service *service = tw__batch_service(find->batch);
-	uint64_t now_ns = 0;
-	for (; index >= 0; index = claim_next(service, local, find), ++*count) {
-		if (tw__batch_left(find->batch, find->sequence) || more_waits(self->pool))
+	struct tw__run_clock clock = {0};
+	for (; index >= 0; index = claim_next(self, service, local, find), ++*count) {
+		if (!is_the_only_one(self) && (tw__batch_left(find->batch, find->sequence) || more_waits(self->pool)))
 			tw__pool_call_for_help(self->pool);
-		tw__batch_run(find->batch, local, (unsigned)index, &now_ns);
+		tw__batch_run(find->batch, local, (unsigned)index, &clock);
 		if (tw__forked(service))
 			return false;
 	}
@@ -375,15 +383,17 @@ static bool run_batch(struct tw__worker *self, const struct find *find)
 	bool taken_here = find->claimed < 0;
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__local *local = attach(self, service);
-	int index = taken_here ? claim_next(service, local, find) : find->claimed; /* before others know of the batch */
+	int index =
+	    taken_here ? claim_next(self, service, local, find) : find->claimed; /* before others know of the batch */
 	unsigned count = 0;
-	if (taken_here)
+	bool shown = taken_here && !is_the_only_one(self);
+	if (shown)
 		show(self, find);
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
 	if (!run_claimed(self, find, local, index, &count))
 		return false;
 	tw_store_relaxed(&self->busy, 0);
-	if (taken_here)
+	if (shown)
 		hide(self);
 	tw__batch_finish(find->batch, count);
 	return true;

@@ -44,9 +44,9 @@ static int take(tw_sim *sim, unsigned index)
 /* True: a callback was run. */
 static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *local)
 {
-	uint64_t now_ns = 0;
+	struct tw__run_clock clock = {0};
 	tw_service *service = tw__batch_service(run->item.batch);
-	bool ran = tw__batch_run(run->item.batch, local, (unsigned)run->index, &now_ns);
+	bool ran = tw__batch_run(run->item.batch, local, (unsigned)run->index, &clock);
 	if (tw__forked(service))
 		return ran;
 	tw__running_none(local);

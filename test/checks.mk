@@ -25,7 +25,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
 
-check: check-cheap check-compilers models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
+check: check-cheap check-compilers check-sandbox check-clocks models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited
@@ -46,23 +46,33 @@ abi-accept: deps-build+abi ## takes what they are now for golden
 	$(again) $B/libtickwheel.so
 	$(Q)CC="$(CC)" test/abi.sh --accept $B/libtickwheel.so
 
-check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors
+check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors (clang's unit tests: check-sandbox)
 	$(again) all build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
 	$(Q)CC=gcc CXX=g++ test/headers.sh
 	$(again) all build/clang/plain/run MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
 	$(Q)CC=clang CXX=clang++ test/headers.sh
-	$(Q)build/clang/plain/run --jobs 2
+
+sandboxed := loop ledger close groups
+# The unit tests of the clang build, so that one run tells of both: another compiler, and the gate that takes membarrier's place.
+check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, where the system refuses membarrier
+	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
+	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --without test/plain/not_sandboxed
+	$(Q)build/clang/test/sandbox $(CURDIR)/test/stress.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress_%)
+
+
+$B/test/sandbox: $B/test/sandbox.o
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
 check-asan: deps-build ## unit tests and short stress under AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
 	$(again) build/asan/plain/run MODE=asan
 	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
-	$(again) stress MODE=asan SECONDS=$(SHORT)
+	$(again) stress MODE=asan SECONDS=$(SHORT) AT_ONCE=2
 
 check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
 	$(again) build/tsan/plain/run MODE=tsan
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
 		build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
-	$(again) tsan SECONDS=$(SHORT)
+	$(again) tsan SECONDS=$(SHORT) AT_ONCE=2
 
 # All suites under valgrind take far more than a quarter of an hour. What it adds to check-asan is values that were never written, so these are
 # the suites that walk each layer's ways of making, reusing and giving back memory; long ones (models, simulation, storms) are not.
@@ -78,7 +88,7 @@ check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind:
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full check-planted check-clocks fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-planted check-clocks check-sandbox fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
@@ -119,7 +129,7 @@ coverage: deps-build+coverage ## lines and branches that the unit tests and a sh
 	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
 	$(again) build/cover/plain/run MODE=cover
 	$(Q)build/cover/plain/run --jobs 2 --patience 10
-	$(again) stress MODE=cover SECONDS=$(SHORT)
+	$(again) stress MODE=cover SECONDS=$(SHORT) AT_ONCE=2
 	$(Q)test/coverage.sh build/cover
 
 faults: deps-build ## the list of requests that were refused in turn, and what came of each

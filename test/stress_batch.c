@@ -9,33 +9,12 @@
  * group which ends is refused as a whole, or accepted and its members cancelled. Some releases schedule, and so write to the lane of
  * a thread that may be in the middle of a batch; what they schedule is counted too.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
+#define ROUNDS_PRODUCERS 3
+#define ROUNDS_MOST 8000
 
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/support/closing_rounds.h"
 
-enum { PRODUCERS = 3, MOST = 8000, LONGEST = 600, GROUPS = 3 };
-
-struct producer {
-	uint64_t seed;
-	atomic_uint releases[MOST];
-	unsigned accepted; /* the first so many were; the next one was refused, or not tried */
-	atomic_ulong round_done;
-	pthread_t thread;
-};
-
-static struct producer producers[PRODUCERS];
-static _Atomic(tw_service *) service;
-static atomic_ulong round_number; /* 0: not begun; ULONG_MAX: stop */
-static atomic_bool closing;
-static uint64_t first_seed;
+enum { LONGEST = 600, GROUPS = 3 };
 
 static struct {
 	_Atomic uint64_t handles[GROUPS];
@@ -44,14 +23,6 @@ static struct {
 	uint64_t seed;
 	pthread_t thread;
 } groups;
-
-static _Noreturn void violation(const char *what, long long answer)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&round_number),
-		what, answer);
-	_exit(1);
-}
 
 static void do_nothing(void *arg)
 {
@@ -168,34 +139,6 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 		violation("a batch answers", answer);
 }
 
-static void *produce(void *arg)
-{
-	struct producer *p = arg;
-	for (unsigned long done = 0;;) {
-		unsigned long now = atomic_load(&round_number);
-		if (now == (unsigned long)-1)
-			return NULL;
-		if (now == done) {
-			sched_yield();
-			continue;
-		}
-		schedule_until_refused(p, atomic_load(&service));
-		done = now;
-		atomic_store(&p->round_done, done);
-	}
-}
-
-static uint64_t check_producer(struct producer *p)
-{
-	for (unsigned i = 0; i < MOST && i <= p->accepted + LONGEST; i++) {
-		unsigned releases = atomic_exchange(&p->releases[i], 0);
-		if (releases != (i < p->accepted))
-			violation(i < p->accepted ? "releases of an accepted timer" : "releases of a refused timer",
-				  releases);
-	}
-	return p->accepted;
-}
-
 static void check_ledger(tw_service *s, uint64_t accepted)
 {
 	struct tw_stats stats = {.size = sizeof(stats)};
@@ -221,22 +164,15 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 	make_groups(s);
 	atomic_store(&closing, false);
 	atomic_store(&groups.from_releases, 0);
-	atomic_store(&service, s);
-	atomic_store(&round_number, number);
+	begin_round(number, s);
 	for (uint64_t spin = random_below(seed, random_percent(seed, 20) ? 2000000 : 40000); spin > 0; spin--)
 		atomic_load_explicit(&closing, memory_order_relaxed); /* lets a random moment pass */
 	atomic_store(&closing, true);
 	answer = tw_service_close(s, (enum tw_close_mode)random_below(seed, 3), TW_FOREVER);
 	if (answer != 0)
 		violation("tw_service_close", answer);
-	uint64_t accepted = 0;
-	for (int i = 0; i < PRODUCERS; i++) {
-		while (atomic_load(&producers[i].round_done) != number)
-			sched_yield();
-		accepted += check_producer(&producers[i]);
-	}
-	while (atomic_load(&groups.round_done) != number)
-		sched_yield();
+	uint64_t accepted = end_round(number, LONGEST);
+	await_done(&groups.round_done, number);
 	accepted += atomic_load(&groups.from_releases);
 	check_ledger(s, accepted);
 	if (tw_service_destroy(s) != 0)
@@ -246,34 +182,11 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_batch SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, told_ns = 0;
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_batch: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed, accepted = 0;
-	for (int i = 0; i < PRODUCERS; i++) {
-		producers[i].seed = random_next(&seed);
-		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
-			violation("no thread", 0);
-	}
+	uint64_t seed = begin_rounds("stress_batch", argc, argv), accepted;
 	groups.seed = random_next(&seed);
 	if (pthread_create(&groups.thread, NULL, end_groups, NULL) != 0)
 		violation("no thread", 0);
-	unsigned long number = 0;
-	for (; passed_ns < span_ns; passed_ns = tw_clock_now(clock) - start_ns) {
-		accepted += run_round(++number, &seed);
-		if (passed_ns - told_ns >= TW_SECOND) {
-			printf("  ... %lu rounds, %" PRIu64 " timers\n", number, accepted);
-			told_ns = passed_ns;
-		}
-	}
-	atomic_store(&round_number, (unsigned long)-1);
-	for (int i = 0; i < PRODUCERS; i++)
-		pthread_join(producers[i].thread, NULL);
+	unsigned long number = play_rounds(argv, &seed, run_round, &accepted);
 	pthread_join(groups.thread, NULL);
 	printf("ok: %lu rounds, %" PRIu64
 	       " timers, in batches each accepted or refused as a whole; %lu groups ended, %lu batches with them\n",

@@ -8,43 +8,15 @@
  * that does not wait leaves behind are runs under way, no more. Now and then the main thread forks in the middle, and the child looks around.
  * Not good at: anything but these races; stress_ledger does the rest.
  */
-#include <errno.h>
-#include <inttypes.h>
-#include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/wait.h>
-#include <unistd.h>
+
+#define ROUNDS_PRODUCERS 3
+#define ROUNDS_MOST 4000
 
 #include "test/support/child.h"
-#include "test/support/random.h"
-#include "tickwheel.h"
+#include "test/support/closing_rounds.h"
 
-enum { PRODUCERS = 3, CLOSERS = 2, WORKERS = 2, MOST = 4000 };
-
-struct producer {
-	uint64_t seed;
-	atomic_uint releases[MOST];
-	unsigned accepted; /* the first so many were; the next one was refused, or not tried */
-	atomic_ulong round_done;
-	pthread_t thread;
-};
-
-static struct producer producers[PRODUCERS];
-static _Atomic(tw_service *) service;
-static atomic_ulong round_number; /* 0: not begun; ULONG_MAX: stop */
-static atomic_bool closing;
-static uint64_t first_seed;
-
-static _Noreturn void violation(const char *what, long long answer)
-{
-	fflush(stdout);
-	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", round %lu): %s: %lld\n", first_seed, atomic_load(&round_number),
-		what, answer);
-	_exit(1);
-}
+enum { CLOSERS = 2, WORKERS = 2 };
 
 static atomic_bool settled;    /* a close has answered 0: nothing runs any more */
 static atomic_bool left;       /* one that does not wait has: a worker may begin what it has claimed, no more */
@@ -120,23 +92,6 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 		violation("a schedule answers", answer);
 }
 
-static void *produce(void *arg)
-{
-	struct producer *p = arg;
-	for (unsigned long done = 0;;) {
-		unsigned long now = atomic_load(&round_number);
-		if (now == (unsigned long)-1)
-			return NULL;
-		if (now == done) {
-			sched_yield();
-			continue;
-		}
-		schedule_until_refused(p, atomic_load(&service));
-		done = now;
-		atomic_store(&p->round_done, done);
-	}
-}
-
 /* ------------------------------------------------------------ other closers, and forks */
 
 struct closer {
@@ -177,17 +132,6 @@ static void fork_in_the_middle(tw_service *s)
 }
 
 /* ------------------------------------------------------------ a round */
-
-static uint64_t check_producer(struct producer *p)
-{
-	for (unsigned i = 0; i <= p->accepted; i++) {
-		unsigned releases = atomic_exchange(&p->releases[i], 0);
-		if (releases != (i < p->accepted))
-			violation(i < p->accepted ? "releases of an accepted timer" : "releases of a refused timer",
-				  releases);
-	}
-	return p->accepted;
-}
 
 static void check_ledger(tw_service *s, uint64_t accepted)
 {
@@ -249,15 +193,9 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 	atomic_store(&left, false);
 	atomic_store(&begun_late, 0);
 	atomic_store(&told, 0);
-	atomic_store(&service, s);
-	atomic_store(&round_number, number);
+	begin_round(number, s);
 	close_at_some_moment(s, seed);
-	uint64_t accepted = 0;
-	for (int i = 0; i < PRODUCERS; i++) {
-		while (atomic_load(&producers[i].round_done) != number)
-			sched_yield();
-		accepted += check_producer(&producers[i]);
-	}
+	uint64_t accepted = end_round(number, 0);
 	check_ledger(s, accepted);
 	if (tw_service_destroy(s) != 0)
 		violation("tw_service_destroy", 0);
@@ -266,31 +204,8 @@ static uint64_t run_round(unsigned long number, uint64_t *seed)
 
 int main(int argc, char **argv)
 {
-	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
-		fprintf(stderr, "usage: stress_close SECONDS [SEED]\n");
-		return 2;
-	}
-	tw_clock *clock = tw_clock_monotonic();
-	uint64_t start_ns = tw_clock_now(clock), span_ns = (uint64_t)(atof(argv[1]) * 1e9), passed_ns = 0, told_ns = 0;
-	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
-	printf("stress_close: seed %" PRIu64 "\n", first_seed);
-	uint64_t seed = first_seed, accepted = 0;
-	for (int i = 0; i < PRODUCERS; i++) {
-		producers[i].seed = random_next(&seed);
-		if (pthread_create(&producers[i].thread, NULL, produce, &producers[i]) != 0)
-			violation("no thread", 0);
-	}
-	unsigned long number = 0;
-	for (; passed_ns < span_ns; passed_ns = tw_clock_now(clock) - start_ns) {
-		accepted += run_round(++number, &seed);
-		if (passed_ns - told_ns >= TW_SECOND) {
-			printf("  ... %lu rounds, %" PRIu64 " timers\n", number, accepted);
-			told_ns = passed_ns;
-		}
-	}
-	atomic_store(&round_number, (unsigned long)-1);
-	for (int i = 0; i < PRODUCERS; i++)
-		pthread_join(producers[i].thread, NULL);
+	uint64_t seed = begin_rounds("stress_close", argc, argv), accepted;
+	unsigned long number = play_rounds(argv, &seed, run_round, &accepted);
 	printf("ok: %lu rounds, %" PRIu64 " timers, each accepted or refused\n", number, accepted);
 	return 0;
 }

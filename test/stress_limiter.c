@@ -23,6 +23,7 @@ enum { THREADS = 3, JOBS = 600, LOT = 64 };
 struct job {
 	tw_job handle;
 	_Atomic uint64_t seed;
+	bool plain; /* a function and its done */
 	atomic_uint accepted, dones, releases, inside, attempts;
 };
 
@@ -151,7 +152,9 @@ static void done(void *arg, const struct tw_job_result *result)
 {
 	struct job *job = arg;
 	wanted("settled twice", atomic_fetch_add(&job->dones, 1), 0);
-	if (result->status != TW_JOB_TIMED_OUT) /* one may be past its time before its function is called */
+	if (job->plain)
+		atomic_fetch_add(&job->releases, 1); /* it has none of its own */
+	if (result->status != TW_JOB_TIMED_OUT)      /* one may be past its time before its function is called */
 		wanted("attempts", result->attempts, atomic_load(&job->attempts));
 	atomic_fetch_add(&statuses[result->status], 1);
 }
@@ -174,24 +177,25 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 
 static void submit(struct job *job, uint64_t *seed)
 {
-	bool async = random_percent(seed, 50);
+	bool async = random_percent(seed, 50), plain = random_percent(seed, 60);
 	struct tw_job_task task = {.size = sizeof task,
 				   .fn = async ? run_async : run_sync,
 				   .arg = job,
 				   .done = done,
-				   .release = release,
-				   .stop = random_percent(seed, 50) ? stop : NULL,
+				   .release = plain ? NULL : release,
+				   .stop = !plain && random_percent(seed, 50) ? stop : NULL,
 				   .flags = async ? TW_JOB_ASYNC : 0,
-				   .priority = (int)random_below(seed, 3),
+				   .priority = plain ? 0 : (int)random_below(seed, 3),
 				   .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
-	if (random_percent(seed, 30))
+	if (!plain && random_percent(seed, 60))
 		task.retry = (struct tw_retry){.count = 2, .delay_ns = 50000, .jitter_ns = 100000};
-	if (random_percent(seed, 20))
+	if (!plain && random_percent(seed, 40))
 		task.queue_timeout_ns = random_below(seed, 2000000);
-	if (random_percent(seed, 20))
+	if (!plain && random_percent(seed, 40))
 		task.attempt_timeout_ns = random_below(seed, 1000000);
-	if (random_percent(seed, 10))
+	if (!plain && random_percent(seed, 20))
 		task.timeout_ns = random_below(seed, 3000000);
+	job->plain = plain;
 	atomic_store(&job->seed, random_next(seed));
 	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
 	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT)
@@ -298,11 +302,12 @@ static void check_jobs(void)
 static void round_of(uint64_t *seed)
 {
 	pthread_t threads[THREADS], finisher;
-	struct tw_limiter_config config = {.size = sizeof config, .max_pending = 200};
+	bool bounded = random_percent(seed, 60); /* else plain jobs come in without the lock */
+	struct tw_limiter_config config = {.size = sizeof config, .max_pending = bounded ? 200 : 0};
 	bound = 1 + (long)random_below(seed, 6);
 	config.max_concurrency = (uint32_t)bound;
-	config.flags = random_percent(seed, 50) ? TW_LIMITER_COLLECT : 0;
-	if (random_percent(seed, 20)) {
+	config.flags = bounded && random_percent(seed, 80) ? TW_LIMITER_COLLECT : 0;
+	if (bounded && random_percent(seed, 30)) {
 		config.rate_starts = RATE;
 		config.rate_interval_ns = RATE_NS;
 		config.hooks.started = started;

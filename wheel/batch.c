@@ -72,6 +72,7 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 static int put_with_option(struct batch_call *call, const struct tw_task *task, const struct tw_period *period)
 {
 	struct tw__arming arming;
+	arming.option = 0; /* what is kept stays so: a batch enters before its words are armed */
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
 	if (r)
 		return r;
@@ -82,11 +83,11 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 		return r;
 	struct tw__slots *slots = &call->service->slots;
 	uint64_t entry = tw__what_entry(call->local->lane.at[-1].what);
-	r = tw__group_enter(&call->service->groups, slots, arming.option,
-			    entry); /* what was put is taken back with the rest */
-	if (!r)
-		tw__group_entered(&call->service->groups, &slots->options[arming.option]);
-	return r;
+	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
+	if (entered < 0)
+		return entered; /* what was put is taken back with the rest */
+	tw__group_entered(call->service, call->local, arming.option, entry, entered);
+	return 0;
 }
 
 /* Whatever it is. */
@@ -208,12 +209,11 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 {
 	tw_service *service = call->service;
 	struct tw__option *option = &service->slots.options[index];
-	struct tw__group *group =
-	    option->member ? tw__group_at(&service->groups, tw_load_relaxed(&option->tag) & TW__GROUP_INDEX_MASK)
-			   : NULL;
+	uint64_t tag = tw_load_relaxed(&option->tag);
+	struct tw__group *group = tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
 	if (group)
 		tw__group_lock(group); /* K2 */
-	if (group && tw__tag_is_stale(&service->groups, tw_load_relaxed(&option->tag))) {
+	if (group && tw__tag_is_stale(&service->groups, tag)) {
 		state = TW__SETTLING;
 		if (call->last_orphan)
 			service->slots.options[call->last_orphan].next_free = index;
@@ -232,7 +232,7 @@ static int end_orphans(struct batch_call *call)
 {
 	struct tw__option *options = call->service->slots.options;
 	for (uint32_t index = call->orphan, next; index; index = next) {
-		uint64_t entry = options[index].member;
+		uint64_t entry = tw_load_relaxed(&options[index].member);
 		next = options[index].next_free;
 		tw__count_cancel(call->service, call->local);
 		tw__release(call->service, call->local, tw__entry_slot(entry),

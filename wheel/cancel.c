@@ -13,7 +13,7 @@
 #include "wheel/schedule.h"
 
 /* An armed timer without side record was ended by this thread. */
-static void cancelled(tw_service *service, uint32_t slot, uint64_t word)
+static inline void cancelled(tw_service *service, uint32_t slot, uint64_t word)
 {
 	struct tw__local *local = tw__local_of(service);
 	tw__count_cancel(service, local);
@@ -39,26 +39,14 @@ static inline int told(const tw_service *service, uint32_t slot, uint32_t genera
 	return outcome;
 }
 
-/*
- * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
- * already.
- */
-static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation,
-								uint64_t marks)
+/* A timer that has a side record, or is not armed; or not any more. */
+static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
+							   uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
 		if (tw__word_generation(word) != generation)
 			return told(service, slot, generation, TW_GONE);
-		if (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED)) {
-			if (tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word,
-						     tw__word_next_free(word)))) { /* W2, W3 */
-				TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
-				cancelled(service, slot, word);
-				return TW_CANCELLED;
-			}
-			continue;
-		}
 		if (tw__word_state(word) == TW__FREE)
 			return told(service, slot, generation, TW_GONE);
 		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
@@ -70,6 +58,24 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 		if (mark(service, slot, &word, marks))
 			return told(service, slot, generation, TW_RUNNING);
 	}
+}
+
+/*
+ * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
+ * already.
+ */
+static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation,
+								uint64_t marks)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation))
+		if (tw_likely(
+			tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
+			TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
+			cancelled(service, slot, word);
+			return TW_CANCELLED;
+		}
+	return cancel_or_mark_slowly(service, slot, generation, marks);
 }
 
 int tw_cancel(tw_service *service, tw_timer timer)

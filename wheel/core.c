@@ -10,6 +10,7 @@
 
 #include "mpsc/fork.h"
 #include "wheel/driver.h"
+#include "wheel/member.h"
 #include "wheel/run.h"
 #include "wheel/timing.h"
 
@@ -138,6 +139,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw_store_relaxed(&local->of_service, 0);
 	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
+	tw__kept_flush(service, local, 0);
 	tw__option_cache_flush(&service->slots, &local->options);
 }
 

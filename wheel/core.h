@@ -42,6 +42,7 @@ struct tw__local {
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
 	struct tw__option_cache options;
+	struct tw__kept kept;
 	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
 	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
 	uint64_t counted_ns;
@@ -262,6 +263,12 @@ static inline struct tw__local *tw__local_of(tw_service *service)
 	return (struct tw__local *)tw__queue_lane(&service->queue);
 }
 
+/* The same if it is the one that this thread used last; else NULL. */
+static inline struct tw__local *tw__local_at_hand(const tw_service *service)
+{
+	return tw__thread.queue_id == service->queue.id ? (struct tw__local *)tw__thread.lane : NULL;
+}
+
 /*
  * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_calm: nothing of it
  * is due before the next tick.
@@ -319,11 +326,24 @@ bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word);
 void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
 
+/* Ends a timer as cancelled if its group was, unless somebody else does. */
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
+
 /* Cancels an armed or DOOMED timer with a side record: an enum tw_outcome, or -1: *word has changed. */
 int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
 
-/* Counts a timer that this thread has cancelled; every so often the driver hears of it (G11). */
-void tw__count_cancel(tw_service *service, struct tw__local *local);
+/* Counts a timer that this thread has cancelled. */
+static inline void tw__count_cancel(tw_service *service, struct tw__local *local)
+{
+	if (tw_unlikely(!local)) {
+		tw_add_relaxed(&service->cancelled_without_lane, 1);
+		return;
+	}
+	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
+	tw_store_relaxed(&local->cancelled, cancelled);
+	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
+		tw__wake(service); /* to sweep what cancels leave behind (G11) */
+}
 
 /* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);

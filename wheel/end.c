@@ -7,18 +7,6 @@
  */
 #include "wheel/member.h"
 
-void tw__count_cancel(tw_service *service, struct tw__local *local)
-{
-	if (tw_unlikely(!local)) {
-		tw_add_relaxed(&service->cancelled_without_lane, 1);
-		return;
-	}
-	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
-	tw_store_relaxed(&local->cancelled, cancelled);
-	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
-		tw__wake(service); /* to sweep what cancels leave behind (G11) */
-}
-
 static void count_drop(tw_service *service, struct tw__local *local)
 {
 	if (tw_likely(local))
@@ -32,7 +20,7 @@ static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 	uint32_t traits = tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits);
 	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__SETTLING, 0)
 						    : tw__word_next_free(*word);
-	return tw_cas_acq_rel(&service->slots.words[slot], word, ended); /* W2, W3 */
+	return tw_cas_seq_cst(&service->slots.words[slot], word, ended); /* W2, W3; group.h, K9 */
 }
 
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
@@ -56,8 +44,7 @@ static inline void end_rest(tw_service *service, struct tw__local *local, uint32
 	if (traits & TW__TRAIT_MOVES)
 		tw__option_await_reset(&service->slots, slot);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-	tw__group_leave(service, index);
-	tw__option_put(&service->slots, local ? &local->options : NULL, index);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
 void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
@@ -79,8 +66,34 @@ bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64
 	return end(service, local, slot, word, fate);
 }
 
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
+	       !end(service, local, slot, &word, TW_FATE_CANCELLED)) {
+	}
+}
+
+/* An armed member and no more, whose group was not cancelled: what `end` comes to. */
+static inline bool end_member(tw_service *service, uint32_t slot, uint64_t *word, uint32_t index)
+{
+	uint64_t ended = tw__word_next_free(*word);
+	if (!tw_cas_seq_cst(&service->slots.words[slot], word, ended)) /* W2, W3; group.h, K9 */
+		return false;
+	struct tw__local *local = tw__local_of(service);
+	tw__count_cancel(service, local);
+	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(ended));
+	tw__option_give_back(service, local, index, true);
+	return true;
+}
+
 int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
 {
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
+	const struct tw__option *option = &service->slots.options[index];
+	if (tw_likely(*word & TW__ARMED && !tw_load_relaxed(&option->traits) &&
+		      !tw__tag_is_stale(&service->groups, tw_load_relaxed(&option->tag))))
+		return end_member(service, slot, word, index) ? TW_CANCELLED : -1;
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
 		if (!end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))

@@ -3,8 +3,17 @@
  *
  * A group is one word, a handle, and a list. Each member's side record carries a **tag**: the group's index and its serial
  * number when the member was armed. Cancelling moves the serial number on, and so makes all members' tags stale at once: whoever comes
- * upon a stale member that is armed (claim, cancel, reset, drop) treats it as cancelled. The list, in order of arming, is for finding
+ * upon a stale member that is armed (claim, cancel, reset, drop) treats it as cancelled. The list, in order of tags, is for finding
  * those whom nobody comes upon.
+ *
+ * Kept members. Entering and leaving the list takes the group's lock, twice for each member. So the first thread that cancels a member by
+ * itself becomes the group's **keeper**: from then on the side records of members that it ends stay on the list, in its own small stack
+ * (tw__kept), and the next member that it schedules with the same group takes such a record where it is, without the lock, if no
+ * serial number has passed since: tags never fall. Who walks the list passes over a kept record, since its timer's word has moved on. A keeper
+ * stays one until the group's index is given back; other threads enter and leave under the lock. At most TW__KEPT records a thread are kept, so
+ * that is what a list has too many; a destroyed group's are taken off by the keeper if it destroys it, else by settling.
+ * Only where membarrier works. Rejected: pushing members without a lock and sweeping the dead (an atomic operation for each all the same, and
+ * lists that must be swept while they are walked); lists by thread (each cancel has to look at all threads).
  *
  *     word:  63 ........ 24 |   23   |  22  | 21 ..... 0
  *            serial         | CLOSED | DEAD | running
@@ -51,9 +60,19 @@
  *   K5  stack: CAS seq_cst, then gate word seq_cst, against gate word exchange seq_cst, then stack seq_cst (park): a group pushed
  *       while the driver falls asleep is seen by one of the two. The link is published by the CAS (release) -> exchange (acquire).
  *   K6  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that showed it what to wait for. Callback's
- *       and release's writes are visible by the lock.
+ *       and release's writes are visible by the lock, or by the timer's word (W2).
  *   K7  handle: stored, then the word leaves DEAD by CAS (release) -> word acquire, handle: with a word that is alive, the handle read is
  *       the one of that life, or a later one; a CAS from that word can succeed in that life only.
+ *   K8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
+ *       word, heavy barrier, walk: the gate's P2 with the serial number in PARKED's place. A walk that does not see the timer armed
+ *       is followed by a look that sees the serial number moved, and then the keeper settles the timer itself. The barrier is passed by cancel_wait, and
+ *       by settling if `foreign` says that another than the keeper has cancelled: stored before `queued` is raised, taken after
+ *       it was lowered (K4). The keeper's own cancels need none. A group without a keeper may get one that has not seen the cancel only until
+ *       the barrier's side has had the lock. Without it a member armed in that moment stays until its time comes.
+ *       `member` is read (acquire) before the tag, which was written before it: an old tag is never taken for a new member's.
+ *   K9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
+ *       consistent: a keeper that does not see the waiter has ended the timer before the waiter's look. Without it cancel_wait sleeps
+ *       though the last member is gone.
  */
 #ifndef TW_WHEEL_GROUP_H
 #define TW_WHEEL_GROUP_H
@@ -77,14 +96,33 @@ struct tw__group {
 	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (K7) */
 	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (K4) */
 	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
+	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' side records */
 
-	_Atomic uint32_t lock; /* of the rest; 0: free. Held for some stores */
-	uint32_t first, last; /* members by index of their side records, in order of arming: tags never fall; 0: none */
-	uint32_t members;
-	uint32_t waiters; /* threads in tw_group_cancel_wait */
+	_Atomic uint32_t lock;    /* of the rest; 0: free. Held for some stores */
+	uint32_t first, last;     /* members by index of their side records: tags never fall; 0: none */
+	uint32_t members;         /* in that list, kept ones too */
+	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (K9) */
 	uint32_t next_free;
-	bool vacant; /* dead and empty: on the free list, or about to be put there */
+	_Atomic bool foreign; /* cancelled by another thread than its keeper since it was last settled (K8) */
+	bool vacant;          /* dead and empty: on the free list, or about to be put there */
 };
+
+/*
+ * Side records that a thread keeps, of members that it has ended: a stack in a ring; if it is full, the lowest leaves its list. Written by
+ * the thread alone, and read by statistics.
+ */
+enum { TW__KEPT = 8 };
+
+struct tw__kept {
+	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the side record */
+	_Atomic uint32_t end;             /* modulo the ring's size, where the next one goes */
+	_Atomic uint32_t count;
+};
+
+static inline uint32_t tw__kept_group(uint64_t item)
+{
+	return item >> 32;
+}
 
 /* The groups of a service. */
 struct tw__groups {
@@ -121,7 +159,7 @@ static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t
 
 /* ------------------------------------------------------------------- the lock */
 
-/* Held for a few stores, and taken twice for each member. */
+/* Held for a few stores, and taken twice for each member that is not kept. */
 static inline void tw__group_lock(struct tw__group *group)
 {
 	tw__tiny_lock(&group->lock);

@@ -1,6 +1,6 @@
 /*
- * Membership: how a timer enters its group's list, leaves it, and is counted while it runs. Inlined, since it is paid for each
- * member that is scheduled and cancelled. What it rests on: group.h.
+ * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while it runs. Inlined, since it is paid
+ * for each member that is scheduled and cancelled. What it rests on: group.h.
  */
 #ifndef TW_WHEEL_MEMBER_H
 #define TW_WHEEL_MEMBER_H
@@ -23,23 +23,16 @@ static inline bool tw__group_is(const struct tw__group *group, uint64_t word, ui
 	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* K7: after the word */
 }
 
+/* group.c. The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
+void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n);
+void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group);
+
 /* ----------------------------------------------------------------- the list */
 
-static inline void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
+static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
 {
-	struct tw__option *member = &slots->options[option];
-	member->next_member = 0;
-	member->previous_member = group->last;
-	if (group->last)
-		slots->options[group->last].next_member = option;
-	else
-		group->first = option;
-	group->last = option;
-	group->members++;
-}
-
-static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, const struct tw__option *member)
-{
+	if (!tw_load_relaxed(&member->linked))
+		return; /* kept, and thrown out (tw__group_throw_out) */
 	if (member->previous_member)
 		slots->options[member->previous_member].next_member = member->next_member;
 	else
@@ -49,70 +42,151 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *
 	else
 		group->last = member->previous_member;
 	group->members--;
+	tw_store_relaxed(&member->linked, 0);
 }
 
-/* Whoever waits for old members waits until the first one is a newer one. */
-static inline bool tw__member_tells(const struct tw__group *group, const struct tw__slots *slots, uint32_t option)
+/* Whether a tag is of a time before the serial number of `word`. */
+static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
 {
-	if (tw_likely(!group->waiters) || group->first != option)
-		return false;
-	const struct tw__option *member = &slots->options[option];
-	return !member->next_member ||
-	       tw_load_relaxed(&slots->options[member->next_member].tag) != tw_load_relaxed(&member->tag);
+	return (int64_t)((tag | TW__GROUP_INDEX_MASK) - (word | TW__GROUP_INDEX_MASK)) < 0;
+}
+
+/* The timer has come to its end, release and all: the record is kept, or about to leave. The group's lock is held. */
+static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__option *member)
+{
+	uint64_t entry = tw_load_acquire(&member->member);
+	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* K9 */
 }
 
 /*
- * Makes the timer in the slot a member of the group whose handle stands in its side record's tag; without one does nothing. 0: the
- * group's lock is held until tw__group_entered, between which the timer's word is stored. -ENOENT, -ESHUTDOWN.
+ * Whether a member is left from before the serial number of `word`. Looks at kept ones, at those that are about to leave, and at one more.
+ * The group's lock is held.
+ */
+static inline bool tw__group_has_before(const struct tw__group *group, const struct tw__slots *slots, uint64_t word)
+{
+	for (uint32_t i = group->first; i; i = slots->options[i].next_member) {
+		if (!tw__tag_is_before(tw_load_relaxed(&slots->options[i].tag), word))
+			return false;
+		if (!tw__member_is_over(slots, &slots->options[i]))
+			return true;
+	}
+	return false;
+}
+
+/* How a timer became a member; negative: an errno, it did not. */
+enum tw__entered {
+	TW__NO_MEMBER,
+	TW__ENTERED_LOCKED, /* the group's lock is held */
+	TW__ENTERED_KEPT    /* its record was on the list already */
+};
+
+/* group.c. tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
+
+/*
+ * Makes the timer in the slot a member of the group whose handle stands in its side record's tag, or, if that was kept, of the one whose list
+ * it is on. Followed by tw__group_entered; between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
 static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
 {
 	struct tw__option *member = &slots->options[option];
-	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
-	if (!handle)
-		return 0;
-	struct tw__group *group = tw__group_of(groups, handle);
-	if (!group)
-		return -ENOENT;
-	tw__group_lock(group); /* K2 */
-	uint64_t word = tw_load_acquire(&group->word);
-	bool is_it = tw__group_is(group, word, handle);
-	if (tw_unlikely(!is_it || word & TW__GROUP_CLOSED)) {
-		tw__group_unlock(group);
-		return is_it ? -ESHUTDOWN : -ENOENT;
-	}
-	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) |
-					   (handle & TW__GROUP_INDEX_MASK)); /* published by W1 */
-	member->member = entry;
-	tw__member_link(group, slots, option);
-	return 0;
+	if (tw_unlikely(!tw_load_relaxed(&member->linked)))
+		return tw__group_enter_slowly(groups, slots, option, entry);
+	tw_store_release(&member->member, entry); /* K8 */
+	return TW__ENTERED_KEPT;
 }
 
-static inline void tw__group_entered(struct tw__groups *groups, const struct tw__option *option)
+/* The timer's word has been stored: `entry` is its. */
+static inline void tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option, uint64_t entry,
+				     int entered)
 {
-	if (option->member)
-		tw__group_unlock(tw__group_at(groups, tw_load_relaxed(&option->tag) & TW__GROUP_INDEX_MASK));
-}
-
-/* A timer of that side record has come to its end; without a group does nothing. */
-static inline void tw__group_leave(tw_service *service, uint32_t option)
-{
-	struct tw__slots *slots = &service->slots;
-	const struct tw__option *member = &slots->options[option];
-	uint64_t tag = tw_load_relaxed(&member->tag);
-	if (!tag)
+	if (entered == TW__NO_MEMBER)
 		return;
-	struct tw__group *group = tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK);
-	tw__group_lock(group);
-	bool tells = tw__member_tells(group, slots, option);
-	tw__member_unlink(group, slots, member);
-	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
-	if (tw_unlikely(tw_load_relaxed(&group->word) & TW__GROUP_DEAD))
-		tw__group_unlock_and_vacate(&service->groups, group, tag & TW__GROUP_INDEX_MASK);
-	else
-		tw__group_unlock(group);
-	if (tw_unlikely(tells))
-		tw__ring_finish(service); /* K6 */
+	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	if (entered == TW__ENTERED_LOCKED) {
+		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
+		return;
+	}
+	tw_compiler_barrier(); /* K8 */
+	if (tw_unlikely(tw__tag_is_stale(&service->groups, tag)))
+		tw__end_unsettled(service, local, tw__entry_slot(entry), (uint32_t)(entry >> TW__GENERATION_SHIFT));
+}
+
+/* group.c. The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled);
+
+static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
+{
+	return &kept->items[(tw_load_relaxed(&kept->end) - 1 - n) % TW__KEPT];
+}
+
+/* Puts a side record among those that are kept; group: the index. */
+static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option, uint32_t group)
+{
+	struct tw__kept *kept = &local->kept;
+	if (tw_unlikely(tw_load_relaxed(&kept->count) == TW__KEPT))
+		tw__kept_let_go(service, local, TW__KEPT - 1);
+	uint32_t end = tw_load_relaxed(&kept->end);
+	tw_store_relaxed(&kept->items[end % TW__KEPT], (uint64_t)group << 32 | option);
+	tw_store_relaxed(&kept->end, end + 1);
+	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) + 1);
+}
+
+/* Takes out the n-th from the top: the side record. The top comes in its place. */
+static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
+{
+	_Atomic uint64_t *at = tw__kept_at(kept, n);
+	uint64_t item = tw_load_relaxed(at);
+	if (n)
+		tw_store_relaxed(at, tw_load_relaxed(tw__kept_at(kept, 0)));
+	tw_store_relaxed(&kept->end, tw_load_relaxed(&kept->end) - 1);
+	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) - 1);
+	return (uint32_t)item;
+}
+
+/*
+ * A timer with a side record has come to its end; its slot is free. The group's keeper keeps the record where it is, unless somebody has
+ * to be told that the member is gone, or the group was cancelled. cancelled: it was cancelled. local may be NULL.
+ */
+static inline void tw__option_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+{
+	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	if (tag) {
+		struct tw__group *group = tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK);
+		if (tw_likely(local && tw_load_relaxed(&group->keeper) == local &&
+			      !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
+			      tw_load_seq_cst(&group->waiters) == 0)) { /* K9 */
+			tw__keep(service, local, option, tag & TW__GROUP_INDEX_MASK);
+			return;
+		}
+		if (tw__group_leave_slowly(service, local, option, cancelled))
+			return;
+	}
+	tw__option_put(&service->slots, local ? &local->options : NULL, option);
+}
+
+/*
+ * A kept side record that can be a member of the group again without leaving its list: since it was one, no serial number has passed. 0: there
+ * is none.
+ */
+static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
+{
+	struct tw__kept *kept = &local->kept;
+	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0, count = tw_load_relaxed(&kept->count);
+	while (n < count && tw__kept_group(tw_load_relaxed(tw__kept_at(kept, n))) != index)
+		n++;
+	if (n == count)
+		return 0;
+	const struct tw__option *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
+	const struct tw__group *group = tw__group_at(&service->groups, index);
+	uint64_t word = tw_load_acquire(&group->word); /* K7 */
+	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
+	bool same = !((word ^ tw_load_relaxed(&member->tag)) >> TW__GROUP_INDEX_BITS);
+	if (tw_unlikely(!open || !same || !tw_load_relaxed(&member->linked))) {
+		tw__kept_let_go(service, local, n);
+		return 0;
+	}
+	return tw__kept_remove(kept, n);
 }
 
 /* -------------------------------------------------------------------- the run */

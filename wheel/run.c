@@ -101,8 +101,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
 		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
 	set_free(service, local, slot, generation);
-	tw__group_leave(service, index);
-	tw__option_put(&service->slots, local ? &local->options : NULL, index);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
 static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
@@ -150,10 +149,7 @@ static void leave_armed(tw_service *service, struct tw__local *local, const stru
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
 		return;
-	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	while (tw__word_generation(word) == run->generation && tw__is_unsettled(service, run->slot, word) &&
-	       !tw__end(service, local, run->slot, &word, TW_FATE_CANCELLED)) {
-	}
+	tw__end_unsettled(service, local, run->slot, run->generation);
 }
 
 /* Whether the timer is armed again, and so no longer this thread's. */
@@ -283,8 +279,15 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint6
 	return look_at_instants(service, run, option, now_ns);
 }
 
+/* When a run has ended. What a side record stands for is decided by it. */
+static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock, const struct tw__run *run, uint64_t marks)
+{
+	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_OPTION));
+	return plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
+}
+
 static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
-		      uint64_t *now_ns)
+		      struct tw__run_clock *clock)
 {
 	uint64_t marks;
 	if (!claim(service, local, entry, of, &marks))
@@ -294,8 +297,10 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .slot = tw__entry_slot(entry),
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
 			      .closing = of->forced};
-	uint64_t begun_ns = *now_ns ? *now_ns : tw__clock_read(service);
+	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	if (tw_unlikely(marks & TW__HAS_OPTION)) {
+		if (clock->estimated)
+			begun_ns = tw__run_clock_exact(clock, service);
 		enum tw_fate fate = begin_option(service, &run, begun_ns);
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
 			finish_without_run(service, local, &run, fate, begun_ns);
@@ -319,10 +324,10 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	tw__current_run = run.outer;
 	if (tw__forked(service))
 		return true;
-	*now_ns = tw__clock_read(service);
-	tw__histogram_add(&latencies[TW__LATENCY_RUN], *now_ns > begun_ns ? *now_ns - begun_ns : 0, 1);
-	TW_PROBE4(done, service, run.slot, run.generation, *now_ns - begun_ns);
-	finish(service, local, &run, marks, *now_ns);
+	uint64_t now_ns = ended_ns(service, clock, &run, marks);
+	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
+	TW_PROBE4(done, service, run.slot, run.generation, now_ns - begun_ns);
+	finish(service, local, &run, marks, now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
 	return true;
@@ -392,6 +397,16 @@ int tw__batch_claim(tw_batch *batch, uint64_t sequence)
 	return (int)cursor_next(cursor);
 }
 
+int tw__batch_claim_alone(tw_batch *batch)
+{
+	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
+	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	if (cursor_next(cursor) == cursor_entries(cursor))
+		return -1;
+	tw_store_relaxed(at, cursor + (1 << ENTRIES_BITS));
+	return (int)cursor_next(cursor);
+}
+
 bool tw__batch_left(tw_batch *batch, uint64_t sequence)
 {
 	uint64_t cursor = tw_load_seq_cst(tw__batch_word(batch, HOLDER_CURSOR));
@@ -424,7 +439,7 @@ void tw__batch_end_all(tw_batch *batch)
 	tw_store_release(cursor, tw_load_relaxed(cursor));       /* R1: nobody has it yet; claims see the mark */
 }
 
-bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns)
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
@@ -435,7 +450,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uin
 		return false;
 	}
 	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
-	return run_entry(service, local, chunk->entries[index], &of, now_ns);
+	return run_entry(service, local, chunk->entries[index], &of, clock);
 }
 
 static void send_home(tw_service *service, struct tw__chunk *chunk)
@@ -465,14 +480,14 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget)
 {
 	size_t ran = 0;
-	uint64_t now_ns = tw__driver_now(service);
-	struct batch_of of = {chunk->tick, now_ns, forced};
+	struct tw__run_clock clock = {.now_ns = tw__driver_now(service)};
+	struct batch_of of = {chunk->tick, clock.now_ns, forced};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
 			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
-		ran += run_entry(service, local, chunk->entries[i], &of, &now_ns);
+		ran += run_entry(service, local, chunk->entries[i], &of, &clock);
 	}
 	tw__running_none(local);
 	return ran;
@@ -504,8 +519,8 @@ int tw_run_one(tw_batch *batch)
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
-	uint64_t now_ns = 0;
-	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &now_ns);
+	struct tw__run_clock clock = {0};
+	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
 	if (tw__forked(service))
 		return -EPERM;
 	tw__running_none(local);

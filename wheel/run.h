@@ -19,6 +19,7 @@
 #define TW_WHEEL_RUN_H
 
 #include "wheel/core.h"
+#include "wheel/run_clock.h"
 
 /* A callback under way on this thread; nested if it drives another service. */
 struct tw__run {
@@ -86,6 +87,9 @@ void tw__batch_unlend(tw_service *service, tw_batch *batch);
 /* Claims the next entry: its index, or -1. sequence: of the batch that is meant. */
 int tw__batch_claim(tw_batch *batch, uint64_t sequence);
 
+/* The same for an executor of one thread: nobody else claims from it. */
+int tw__batch_claim_alone(tw_batch *batch);
+
 /* Whether entries of that batch are left to claim. */
 bool tw__batch_left(tw_batch *batch, uint64_t sequence);
 
@@ -95,10 +99,10 @@ static inline uint64_t tw__batch_sequence(tw_batch *batch)
 }
 
 /*
- * Runs the claimed entry. True: a callback was run. *now_ns: a reading of a moment ago, or 0; replaced by one taken when the
- * callback had returned, so that runs in a row cost one reading each.
+ * Runs the claimed entry. True: a callback was run. The clock is read when the callback has returned, so that runs in a row cost one
+ * reading each.
  */
-bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, uint64_t *now_ns);
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock);
 
 /* As tw_run_one and tw_run_drop, but ends the timer as cancelled, release included: its executor runs nothing any more. */
 void tw__batch_end_one(tw_batch *batch);

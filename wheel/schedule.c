@@ -88,7 +88,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
-		if (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))
+		if (!tw_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* group.h, K9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw_bump(&local->scheduled, (uint64_t)-1);
@@ -133,10 +133,18 @@ static int after_push(tw_service *service, struct tw__local *local, uint64_t wor
 	return 0;
 }
 
-/* Due in a tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
-static inline bool comes_later(const tw_service *service, uint64_t deadline_ns)
+/* A tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+static inline bool comes_later(const tw_service *service, uint64_t tick)
 {
-	return tw__tick_of(service, deadline_ns) > tw_load_relaxed(&service->gate.cursor);
+	return tick > tw_load_relaxed(&service->gate.cursor);
+}
+
+/* Negative: refused. Else whether a new segment was begun. */
+static __attribute__((noinline)) int make_room(struct tw__lane *lane)
+{
+	bool grew = false;
+	int r = tw__lane_grow(lane, SCHEDULE_ENTRIES, &grew);
+	return r ? r : grew;
 }
 
 /* Inlined into each of the short calls, where `kind` and `option` are constants. */
@@ -149,11 +157,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	struct tw__local *local = tw__local_of(service);
 	if (tw_unlikely(!local))
 		return refused(NULL, out, -ENOMEM);
-	bool grew = false;
+	int grew = 0;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
-		int r = tw__lane_grow(&local->lane, SCHEDULE_ENTRIES, &grew);
-		if (r)
-			return refused(local, out, r);
+		grew = make_room(&local->lane);
+		if (grew < 0)
+			return refused(local, out, grew);
 	}
 	uint32_t slot = tw__slot_get(&service->slots, &local->magazine);
 	if (tw_unlikely(!slot))
@@ -175,20 +183,22 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 		kind = TW__KIND_DEADLINE;
 		value = deadline_ns += own_instant(service, local);
 	}
-	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__deadline_bits(service, deadline_ns);
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
+	int entered = TW__NO_MEMBER;
 	if (option) {
-		int r = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
-		if (r) {
+		entered = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
+		if (tw_unlikely(entered < 0)) {
 			tw__slot_put(&service->slots, &local->magazine, slot, generation);
-			return refused(local, out, r);
+			return refused(local, out, entered);
 		}
 	}
 	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	if (option)
-		tw__group_entered(&service->groups, &service->slots.options[option]);
+		tw__group_entered(service, local, option, tw__entry_make(slot, generation), entered);
 	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
-	if (tw_likely(service->published || comes_later(service, deadline_ns)))
+	if (tw_likely(service->published || comes_later(service, tick)))
 		tw__publish_calm(service, local);
 	else
 		tw__publish(service, local);
@@ -205,11 +215,14 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	return after_push(service, local, word, slot, generation, out);
 }
 
-/* A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. */
+/*
+ * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept: a side record that was kept for its group,
+ * or 0.
+ */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		    const struct tw_period *period, tw_timer *out)
+		    const struct tw_period *period, uint32_t kept, tw_timer *out)
 {
-	struct tw__arming arming;
+	struct tw__arming arming = {.option = kept};
 	uint64_t random = local->random, now_ns = 0;
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
@@ -230,7 +243,7 @@ static __attribute__((noinline)) int arm_with_context(tw_service *service, uint3
 	if (tw__forked(service))
 		return refused(NULL, out, -EPERM);
 	struct tw__local *local = tw__local_of(service);
-	return local ? arm_task(service, local, &task, NULL, out) : refused(NULL, out, -ENOMEM);
+	return local ? arm_task(service, local, &task, NULL, 0, out) : refused(NULL, out, -ENOMEM);
 }
 
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -255,21 +268,53 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
 }
 
-int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
+/* A side record that says nothing but whose member its timer is, as it did before. */
+static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task, uint32_t option,
+			   tw_timer *out)
+{
+	int r = task->flags & TW_TASK_AT
+		    ? arm(service, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, out)
+		    : arm(service, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, out);
+	if (tw_unlikely(r))
+		tw__task_discard(service, local, option);
+	return r;
+}
+
+static bool is_in_range(const tw_service *service, const struct tw_task *task)
+{
+	return task->flags & TW_TASK_AT ? !tw__beyond_range(service, task->when_ns) : task->when_ns <= TW_MAX_DELAY_NS;
+}
+
+static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task, uint32_t kept,
+						   tw_timer *out)
 {
 	struct tw_task other;
 	struct tw_period period;
-	if (tw_unlikely(!service || !task))
-		return -EINVAL;
-	if (tw__forked(service))
-		return refused(NULL, out, -EPERM);
 	int r = tw__task_read(service, &task, &other, &period);
 	if (r)
 		return r == -ERANGE ? out_of_range(service, out) : r;
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return refused(NULL, out, -ENOMEM);
-	return arm_task(service, local, task, task->period ? &period : NULL, out);
+	return arm_task(service, local, task, task->period ? &period : NULL, kept, out);
+}
+
+int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
+{
+	if (tw_unlikely(!service || !task))
+		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
+		return schedule_task(service, task, 0, out);
+	if (!task->group.id)
+		return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
+				   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
+	struct tw__local *local = tw__local_of(service);
+	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
+	if (tw_unlikely(!kept || !service->slots.options[kept].bare))
+		return schedule_task(service, task, kept, out);
+	return arm_bare(service, local, task, kept, out);
 }
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)

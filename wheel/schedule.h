@@ -16,12 +16,17 @@ static inline unsigned tw__hint_shift(const tw_service *service)
 }
 
 /* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
-static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
 {
-	uint64_t tick = tw__tick_to_write(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
 		return tick & TW__DEADLINE_MASK;
 	return TW__UNFILED | tick >> tw__hint_shift(service);
+}
+
+static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+{
+	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
 }
 
 /* ---------------------------------------- what a task and a batch of them share */
@@ -30,7 +35,7 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 struct tw__arming {
 	enum tw__kind kind;
 	uint64_t value;
-	uint32_t option; /* side record; 0: a plain timer */
+	uint32_t option; /* side record; 0: a plain timer. Before: one that was kept for its group, or 0 */
 };
 
 /* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
@@ -40,8 +45,24 @@ static inline bool tw__task_needs_option(const tw_service *service, const struct
 	       (task->executor && task->executor != service->executor);
 }
 
+/*
+ * A task in the struct that we know, with fn, arg, one instant, and perhaps a group: what a check would look at beside these and the range is
+ * zero.
+ */
+static inline bool tw__task_is_short(const struct tw_task *task)
+{
+	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved | task->max_lateness_ns |
+			   task->slack_ns | task->jitter_ns | (unsigned)task->late | task->reserved_late;
+	uintptr_t pointers =
+	    (uintptr_t)task->period | (uintptr_t)task->release | (uintptr_t)task->executor | (uintptr_t)task->context;
+	return task->size == sizeof *task && task->fn && !(numbers | pointers);
+}
+
 /* A deadline that the service cannot express. */
-bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns);
+static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
+{
+	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
+}
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.

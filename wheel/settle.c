@@ -6,6 +6,8 @@
  */
 #include "wheel/settle.h"
 
+#include "wheel/member.h"
+
 enum {
 	PIECE = 256,         /* members settled in one run */
 	AT_ONCE = 16,        /* of these under one hold of the lock */
@@ -79,9 +81,10 @@ void tw__groups_collect(tw_service *service)
 /* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
 static bool take(tw_service *service, const struct tw__option *member)
 {
-	uint32_t slot = tw__entry_slot(member->member);
+	uint64_t entry = tw_load_acquire(&member->member); /* K8: its tag is no older */
+	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (!((word ^ member->member) >> TW__GENERATION_SHIFT) &&
+	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
 	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED))
 		if (tw__end_word(service, slot, &word))
 			return true;
@@ -96,12 +99,12 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 {
 	const struct tw__option *options = service->slots.options;
 	unsigned n = 0;
-	tw__group_lock(group); /* K2 */
+	tw__group_lock(group); /* K2, K8 */
 	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {
 		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
 			break;
 		if (take(service, &options[i]))
-			taken[n++] = options[i].member;
+			taken[n++] = tw_load_relaxed(&options[i].member); /* armed until just now: no other's */
 	}
 	tw__group_unlock(group);
 	return n;
@@ -121,11 +124,59 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 	return true;
 }
 
+/*
+ * Should it be refused, though it was not at creation, a member may be missed that its keeper arms in this moment. It does not run: its claim
+ * comes later by far, and finds it stale.
+ */
+void tw__group_make_certain(tw_service *service, struct tw__group *group)
+{
+	/* The lock: who becomes the keeper after this has seen the cancel. */
+	tw__group_lock(group);
+	struct tw__local *keeper = tw_load_relaxed(&group->keeper);
+	tw__group_unlock(group);
+	if (keeper && keeper != tw__local_at_hand(service))
+		tw__gate_barrier(&service->gate); /* K8 */
+}
+
+/*
+ * A destroyed group that has been settled: its keeper keeps nothing of it any more. word: seen dead before. As long as it is that one, the
+ * barrier has come after the destroying: the keeper takes no record of the list that this does not see (K8).
+ */
+static void throw_out(tw_service *service, struct tw__group *group, uint32_t index, uint64_t word)
+{
+	struct tw__slots *slots = &service->slots;
+	tw__group_make_certain(service, group); /* K8 */
+	tw__group_lock(group);
+	bool same = !((tw_load_acquire(&group->word) ^ word) >> TW__GROUP_INDEX_BITS);
+	for (uint32_t i = same ? group->first : 0, next; i; i = next) {
+		next = slots->options[i].next_member;
+		if (tw__member_is_over(slots, &slots->options[i]))
+			tw__member_unlink(group, slots, &slots->options[i]);
+	}
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+}
+
+static bool is_empty(struct tw__group *group)
+{
+	tw__group_lock(group);
+	bool empty = !group->first;
+	tw__group_unlock(group);
+	return empty;
+}
+
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw_exchange_acq_rel(&group->queued, 0); /* K4 */
-	if (!tw__group_settle(service, local, group) || !raise_queued(group))
+	uint64_t word = tw_load_acquire(&group->word);
+	if (tw_exchange_acq_rel(&group->foreign, false))
+		tw__group_make_certain(service, group);
+	bool more = tw__group_settle(service, local, group);
+	if (tw__forked(service))
+		return;
+	if (!more && word & TW__GROUP_DEAD && !is_empty(group)) /* empty: its last member, or destroy, has vacated it */
+		throw_out(service, group, index, word);
+	if (!more || !raise_queued(group))
 		return;
 	push(service, group, index);
 	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */

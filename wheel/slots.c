@@ -274,6 +274,13 @@ static void unload_options(struct tw__slots *slots, struct tw__option_cache *cac
 	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
 }
 
+void tw__option_wipe(struct tw__option *option)
+{
+	size_t rest = offsetof(struct tw__option, release); /* before it: others may still look */
+	tw_store_release(&option->executor, NULL);          /* W5 */
+	memset((char *)option + rest, 0, sizeof *option - rest);
+}
+
 uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
 {
 	if (tw_unlikely(cache->count == 0))
@@ -282,9 +289,7 @@ uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
 		return 0;
 	uint32_t index = cache->options[--cache->count];
 	struct tw__option *option = &slots->options[index];
-	size_t rest = offsetof(struct tw__option, member); /* before it: others may still look */
-	tw_store_release(&option->executor, NULL);         /* W5 */
-	memset((char *)option + rest, 0, sizeof *option - rest);
+	tw__option_wipe(option);
 	return index;
 }
 

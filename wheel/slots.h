@@ -50,7 +50,7 @@ enum tw__trait {
 /*
  * Side record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
  *
- * What stands before `member` is never wiped: others may still look at it when the record has gone to the next timer.
+ * What stands before `release` is never wiped: others may still look at it when the record has gone to the next timer.
  * executor: the driver's, see route.c. Tag and traits may be read by whoever has seen the timer's word, before a compare-and-swap
  * of that word: if the side record was another's, the word has changed too, and the compare-and-swap fails. So
  * relaxed accesses do. Who reads further without a compare-and-swap: tw__traits_of.
@@ -62,9 +62,11 @@ struct tw__option {
 
 	/* Place in the group's list, under its lock. */
 	uint32_t next_member, previous_member; /* side records; written on entering */
-	uint64_t member; /* entry of the timer; 0: in no list. From here on zeroed for each timer */
+	_Atomic uint32_t linked;               /* it is in that list */
+	uint32_t bare;                         /* the owner's: what is zeroed is zero */
+	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, K8) */
 
-	tw_release_fn *release;
+	tw_release_fn *release;   /* from here on zeroed for each timer */
 	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
 	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
 	uint64_t period_ns;       /* 0: no series */
@@ -175,8 +177,11 @@ bool tw__options_give(struct tw__slots *slots, uint32_t block);
 /* Bytes that hold slots and side records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
-/* Side records: `member` and what follows it zero, the rest as it was. 0: there is none to be had. */
+/* Side records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
 uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
+
+/* What get does to it. */
+void tw__option_wipe(struct tw__option *option);
 
 /* Gives back the side record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
 void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option);

@@ -7,11 +7,6 @@
 #include "wheel/schedule.h"
 #include "wheel/timing.h"
 
-bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
-{
-	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
-}
-
 /* -------------------------------------------------------------------- check */
 
 static int read_period(struct tw_period *period, const struct tw_period *in)
@@ -100,7 +95,8 @@ static void name_executor(tw_service *service, struct tw__option *option, tw_exe
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
-	tw_store_relaxed(&option->tag, task->group.id);                       /* until it has entered */
+	if (tw_likely(!tw_load_relaxed(&option->linked)))
+		tw_store_relaxed(&option->tag, task->group.id);               /* until it has entered */
 	tw_store_release(&option->traits, traits_of(service, task, context)); /* W5 */
 	option->release = task->release;
 	option->context = context;
@@ -108,6 +104,7 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->max_lateness_ns = task->max_lateness_ns;
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
+	option->bare = tw__task_is_short(task) && !context;
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, option, task->executor);
 	if (period) {
@@ -124,11 +121,11 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
 		tw__option_await_all_resets(&service->slots);
 	struct tw__option *option = &service->slots.options[index];
-	if (option->member)
-		tw__group_leave(service, index);
 	if (!option->context_is_callers)
 		tw__context_release(option->context);
-	tw__option_put(&service->slots, &local->options, index);
+	if (!tw_load_relaxed(&option->linked))
+		tw_store_relaxed(&option->tag, 0); /* it has not entered its group */
+	tw__option_give_back(service, local, index, false);
 }
 
 /*
@@ -173,13 +170,15 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0; /* leaves no trace in the timer */
 	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
 	arming->value = first_of(task, period) + jitter_ns;
-	arming->option = 0;
 	void *context = context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;
-	if (task->group.id && !tw__group_of(&service->groups, task->group.id))
+	if (!arming->option && task->group.id && !tw__group_of(&service->groups, task->group.id))
 		return refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
-	arming->option = tw__option_get(&service->slots, &local->options);
+	if (!arming->option)
+		arming->option = tw__option_get(&service->slots, &local->options);
+	else
+		tw__option_wipe(&service->slots.options[arming->option]);
 	if (!arming->option)
 		return refused(task, context, -ENOMEM);
 	struct tw__option *option = &service->slots.options[arming->option];

@@ -142,7 +142,9 @@ TW_API int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns);
  * callback of the service, the strand is gone when this returns. Otherwise it goes as soon as its last run, or the
  * hand-over of it, is over on its executor; tw_service_close waits for that as for a callback, tw_pool_close of a pool that is not the
  * service's own answers -EBUSY until then.
- * If tw_strand_executor was called, 128 bytes stay until the service is destroyed, since timers may still name them. 0.
+ * If tw_strand_executor was called, 128 bytes stay until the service is destroyed: a timer may name the strand for as long as it lives, which
+ * nothing counts, so that no timer pays for it; and the driver may have read that name just before the timer ended. Where strands come and
+ * go by the million, let their timeouts be tasks with a delay, which need no executor. 0.
  */
 TW_API int tw_strand_destroy(tw_strand *strand);
 

@@ -6,6 +6,9 @@
  * re-arm itself once. The cancel raises `queued`, pushes the group onto the stack and looks at the gate; the driver takes the
  * stack, says that it sleeps, and looks again; a settler lowers `queued` and walks the list under the lock.
  *
+ * With KEPT the second member's record was kept: its keeper arms it without the lock, and the store waits in a buffer until the processor
+ * empties it, the keeper's next atomic operation, or somebody's barrier. With KEEP it is the first member's cancel that keeps, if nobody waits.
+ *
  * Left out: pieces of a walk (one walk takes all), birth and end of the group (K7), releases, the word's generations (word.pml), store
  * buffers at the gate (gate.pml).
  *
@@ -17,6 +20,13 @@
  *   run: CANCEL         K2 K4 K5, with an arm and two cancels
  *   run: CANCEL REARM   K3 K4 K5, with a worker and one cancel
  *   run: WAIT     K1 K2 K3 K6
+ *   run: CANCEL KEPT    K4 K5 K8, with two cancels by another thread
+ *   run: WAIT KEPT      K1 K6 K8
+ *   run: WAIT KEEP      K1 K6 K9
+ *   mutant: CANCEL KEPT NO_BARRIER    the settler passes no barrier
+ *   mutant: CANCEL KEPT NO_LOOK       the keeper does not look at the serial number again
+ *   mutant: WAIT KEPT NO_BARRIER      who waits passes no barrier
+ *   mutant: WAIT KEEP WAITERS_FIRST   the keeper looks for waiters before it ends the timer
  *   mutant: WAIT GONE_UNDOOMED      a cancel of a stale member says "gone" and leaves it armed
  *   mutant: CANCEL TAG_UNLOCKED     an arm reads the serial number before it has the lock
  *   mutant: CANCEL REARM FORGET_MOVED     a re-arm does not look at the serial number
@@ -41,6 +51,9 @@ byte word[2], tag[2];
 bool linked[2], gone[2], inside[2];
 byte ends[2];
 byte serial, waited_for; /* the wait for members older than this is over */
+bool accepted; /* the keeper has armed it, and saw no cancel */
+bool buffered; /* the keeper's store of ARMED is on its way */
+bool foreign, waiters;
 bool lock, queued, on_stack, settle_entry, parked, bell, asleep;
 byte finish_bell;
 #ifdef REARM
@@ -52,6 +65,13 @@ byte at_work = 4;
 #endif
 byte busy;
 
+#define FLUSH if :: buffered -> buffered = false; word[1] = ARMED :: else fi
+#ifdef NO_BARRIER
+#define BARRIER skip
+#else
+#define BARRIER atomic { FLUSH }
+#endif
+#define OLDER(m) (linked[m] && tag[m] < mine && word[m] != ENDED)
 #define STALE(m) (tag[m] != serial)
 #define LOCK atomic { !lock -> lock = true }
 #define UNLOCK lock = false
@@ -110,7 +130,38 @@ init
 	atomic { !lock -> word[0] = ARMED; linked[0] = true; tag[0] = serial; at_work-- }
 }
 
-#ifndef REARM
+#ifdef KEPT
+active proctype keeper() /* arms the second member, whose record it has kept from before the first cancel */
+{
+	bool stale;
+	atomic { !lock -> linked[1] = true; tag[1] = serial; word[1] = ENDED };
+	if
+	:: serial == tag[1] ->
+		buffered = true;
+#ifndef NO_LOOK
+		atomic { stale = STALE(1); accepted = !stale }; /* K8 */
+		if
+		:: stale ->
+			do
+			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED }; end_rest(1); break
+			:: atomic { !buffered && word[1] == DOOMED -> word[1] = ENDED }; end_rest(1); break
+			:: atomic { !buffered && (word[1] == ENDED || word[1] == RUNNING) -> break }
+			od
+		:: else
+		fi
+#endif
+	:: serial != tag[1]
+	fi;
+	at_work--
+}
+
+active proctype processor()
+{
+end:	do
+	:: atomic { buffered -> FLUSH }
+	od
+}
+#elif !defined(REARM)
 active proctype armer() /* of the second member */
 {
 	byte read;
@@ -147,9 +198,24 @@ active proctype alone() /* tw_cancel of the first */
 			fi
 #endif
 		:: else ->
+#ifdef WAITERS_FIRST
+			stale = waiters;
+#endif
 			cas(0, ARMED, ENDED);
 			if
-			:: won -> gone[0] = true; end_rest(0)
+			:: won ->
+				gone[0] = true;
+#ifdef KEEP
+#ifndef WAITERS_FIRST
+				stale = waiters; /* K9 */
+#endif
+				if
+				:: stale -> end_rest(0)
+				:: else -> ends[0]++ /* stays on the list */
+				fi
+#else
+				end_rest(0)
+#endif
 			:: else
 			fi
 		fi
@@ -168,6 +234,7 @@ active proctype canceller()
 	:: n < CANCELS ->
 		n++;
 		serial++; /* K1, K2, K3 */
+		foreign = true; /* K8 */
 		atomic { was = queued; queued = true }; /* K4 */
 		if
 		:: !was ->
@@ -182,10 +249,13 @@ active proctype canceller()
 	od;
 #else
 	atomic { serial++; mine = serial };
+	waiters = true; /* K9 */
+	BARRIER;        /* K8 */
 	do
 	:: true ->
 		LOCK;
-		older = (linked[0] && tag[0] < mine) || (linked[1] && tag[1] < mine);
+		older = OLDER(0);
+		older = older || OLDER(1); /* K9 */
 #ifdef BELL_LATE
 		UNLOCK;
 		walk();
@@ -204,6 +274,7 @@ active proctype canceller()
 		finish_bell != heard
 	od;
 	assert(!(inside[0] && tag[0] < mine) && !(inside[1] && tag[1] < mine)); /* K6 */
+	assert(!(accepted && tag[1] < mine && (buffered || word[1] == ARMED))); /* K8 */
 	waited_for = mine;
 #endif
 	at_work--
@@ -282,14 +353,19 @@ end:	do
 active proctype settler()
 {
 	byte m;
-	bool taken[2], won;
+	bool taken[2], won, was;
 end:	do
 	:: atomic { settle_entry -> settle_entry = false; busy++ };
 #ifdef LOWER_LATE
 		walk();
 		queued = false;
 #else
-		queued = false; /* K4 */
+		queued = false;                            /* K4 */
+		atomic { was = foreign; foreign = false }; /* K8 */
+		if
+		:: was -> BARRIER
+		:: else
+		fi;
 		walk();
 #endif
 		busy--
@@ -325,8 +401,8 @@ turn:	parked = false;
 	if
 	:: !asleep -> goto turn
 	:: atomic {
-		asleep && at_work == 0 && busy == 0 && !settle_entry ->
-		assert(!(linked[0] && STALE(0)) && !(linked[1] && STALE(1))) /* K2 K3 K4 K5 */
+		asleep && at_work == 0 && busy == 0 && !settle_entry && !buffered ->
+		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)) /* K2 K3 K4 K5 K8 */
 	   }
 	fi
 }

@@ -39,6 +39,20 @@ int work_run(tw_action *action, void *state);
 /* Made and armed, which must succeed. */
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns);
 
+/* Destroys the actions, and their scheduler, which must succeed. */
+void works_destroy(struct work *works, int n, tw_action_scheduler *scheduler);
+
+/* What a scheduler's `failed` was told last. */
+struct told {
+	int count, failure;
+	size_t closed;
+	tw_action *action;
+	bool destroys; /* it destroys the action */
+};
+
+/* For its config: failed, with a struct told as failed_arg. */
+void tell_failure(void *told, tw_action *action, int failure, size_t closed);
+
 tw_action_scheduler *scheduler_of(const struct tw_action_config *config);
 tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind);
 

@@ -277,24 +277,6 @@ Test(action, run_by_hand_inside_a_run_is_another_one_only)
 
 /* ------------------------------------------------------------------- failure */
 
-struct told {
-	int count, failure;
-	size_t closed;
-	tw_action *action;
-	bool destroys;
-};
-
-static void tell(void *arg, tw_action *action, int failure, size_t closed)
-{
-	struct told *told = arg;
-	told->count++;
-	told->failure = failure;
-	told->closed = closed;
-	told->action = action;
-	if (told->destroys)
-		tw_action_destroy(action);
-}
-
 Test(action, that_fails_is_closed_though_it_had_rearmed_and_failed_is_told)
 {
 	struct rig rig;
@@ -302,7 +284,7 @@ Test(action, that_fails_is_closed_though_it_had_rearmed_and_failed_is_told)
 	struct work fails = {.answer = 42, .rearms = 1, .delay_ns = MS}, later = {0};
 	rig_open(&rig, NULL);
 	struct tw_action_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell, .failed_arg = &told};
+	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
 	work_schedule(&later, scheduler, 2 * MS);
@@ -343,7 +325,7 @@ Test(action, may_be_destroyed_where_its_failure_is_told)
 	struct work fails = {.answer = 42};
 	rig_open(&rig, NULL);
 	struct tw_action_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell, .failed_arg = &told};
+	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
 	rig_advance(&rig, SECOND);
@@ -392,7 +374,7 @@ Test(action, appended_to_a_flush_that_fails_is_closed_and_the_next_flush_runs)
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
 	struct tw_action_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell, .failed_arg = &told};
+	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct log log = {0};
 	struct work first = {.log = &log, .id = 1, .act = let_time_pass, .rig = &rig, .answer = 5},

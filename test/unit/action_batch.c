@@ -25,13 +25,6 @@ static tw_action_scheduler *by_caller(enum tw_action_kind kind, struct host *hos
 						       .wanted_arg = host});
 }
 
-static void destroy_all(struct work *works, int n, tw_action_scheduler *scheduler)
-{
-	for (int i = 0; i < n; i++)
-		tw_action_destroy(works[i].action);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-}
-
 static const enum tw_action_kind kinds[] = {TW_ACTION_ASAP, TW_ACTION_FRAME};
 
 Test(action_batch, shares_one_turn_of_the_host)
@@ -53,7 +46,7 @@ Test(action_batch, shares_one_turn_of_the_host)
 		expect_eq(log.count, 4);
 		expect_eq(host.unwanted, 0);
 		expect_eq(action_stats(scheduler).flushes, 1);
-		destroy_all(works, 4, scheduler);
+		works_destroy(works, 4, scheduler);
 	}
 }
 
@@ -74,7 +67,7 @@ Test(action_batch, leaves_what_arrives_during_the_flush_to_the_next)
 		expect_eq(tw_action_flush(scheduler), 0);
 		expect_eq(log.count, 4);
 		expect_eq(host.wanted, 3);
-		destroy_all(works, 2, scheduler);
+		works_destroy(works, 2, scheduler);
 	}
 }
 
@@ -105,7 +98,7 @@ Test(action_batch, cancelling_inside_a_flush_pulls_no_later_action_in)
 	expect_log(&log, 1, 3);
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_log(&log, 1, 3, 1);
-	destroy_all(works, 3, scheduler);
+	works_destroy(works, 3, scheduler);
 }
 
 Test(action_batch, calls_its_turn_off_when_the_last_one_is_cancelled)
@@ -125,7 +118,7 @@ Test(action_batch, calls_its_turn_off_when_the_last_one_is_cancelled)
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_eq(works[0].runs + works[1].runs, 0);
 	expect_eq(works[2].runs, 1);
-	destroy_all(works, 3, scheduler);
+	works_destroy(works, 3, scheduler);
 }
 
 Test(action_batch, cancelled_to_its_end_inside_its_flush_leaves_the_next_turn_alone)
@@ -142,7 +135,7 @@ Test(action_batch, cancelled_to_its_end_inside_its_flush_leaves_the_next_turn_al
 	expect_eq(host.unwanted, 0);
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_log(&log, 1, 1);
-	destroy_all(works, 2, scheduler);
+	works_destroy(works, 2, scheduler);
 }
 
 Test(action_batch, armed_again_before_its_turn_runs_once_and_asks_once)
@@ -158,7 +151,7 @@ Test(action_batch, armed_again_before_its_turn_runs_once_and_asks_once)
 	expect_eq(host.unwanted, 0);
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_log(&log, 2);
-	destroy_all(&first, 1, scheduler);
+	works_destroy(&first, 1, scheduler);
 }
 
 static void arm_other(struct work *work)
@@ -190,7 +183,7 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 	tw_action_arm(works[0].action, &works[0], 0, &works[0].error);
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3, 0);
-	destroy_all(works, 4, scheduler);
+	works_destroy(works, 4, scheduler);
 }
 
 static void flush_inside(struct work *work)
@@ -207,7 +200,7 @@ Test(action_batch, is_not_flushed_from_inside_itself)
 	expect_eq(tw_action_flush(scheduler), 0);
 	expect_eq(work.other_answer, -EBUSY);
 	expect_eq(work.runs, 1);
-	destroy_all(&work, 1, scheduler);
+	works_destroy(&work, 1, scheduler);
 }
 
 /* ------------------------------------------------------ asap on an executor */
@@ -236,7 +229,7 @@ Test(action_batch, asap_takes_one_turn_of_the_executor)
 	expect_eq(queue_executor_run_next(&queue), 1); /* finds that nobody wants it */
 	expect_eq(log.count, 2);
 	expect_eq(action_stats(scheduler).flushes, 1);
-	destroy_all(works, 3, scheduler);
+	works_destroy(works, 3, scheduler);
 	rig_close(&rig);
 	queue_executor_close(&queue);
 }
@@ -258,7 +251,7 @@ Test(action_batch, asap_on_the_inline_executor_runs_in_the_next_advance)
 	expect_log(&log, 1, 1, 2);
 	expect_eq(log.at_ns[2], RIG_START_NS + 5 * MS);
 	tw_action_destroy(late.action);
-	destroy_all(&work, 1, scheduler);
+	works_destroy(&work, 1, scheduler);
 	rig_close(&rig);
 }
 
@@ -274,7 +267,7 @@ Test(action_batch, destroyed_before_its_turn_lets_go_of_the_service_when_it_has_
 	struct work work = {0};
 	work_schedule(&work, scheduler, 0);
 	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
-	destroy_all(&work, 1, scheduler);
+	works_destroy(&work, 1, scheduler);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
 	expect_eq(queue_executor_run_next(&queue), 1);
 	expect_eq(work.runs, 0);
@@ -300,7 +293,7 @@ Test(action_batch, frames_come_at_their_instants_without_drift)
 		expect_ge(log.at_ns[i], frame_ns);
 		expect_le(log.at_ns[i], frame_ns + MS);
 	}
-	destroy_all(&work, 1, scheduler);
+	works_destroy(&work, 1, scheduler);
 	rig_close(&rig);
 }
 
@@ -318,7 +311,7 @@ Test(action_batch, frames_that_are_past_are_left_out)
 	expect_eq(log.count, 4);
 	for (int i = 0; i < 4; i++)
 		expect_eq(log.at_ns[i], RIG_START_NS + (10 + (uint64_t)i * 40) * MS);
-	destroy_all(&work, 1, scheduler);
+	works_destroy(&work, 1, scheduler);
 	rig_close(&rig);
 }
 
@@ -335,33 +328,29 @@ Test(action_batch, frame_timer_is_cancelled_with_the_last_action)
 	expect_eq(stats_of(rig.service).pending, 1);
 	tw_action_close(works[1].action);
 	expect_eq(stats_of(rig.service).pending, 0);
-	destroy_all(works, 2, scheduler);
+	works_destroy(works, 2, scheduler);
 	rig_close(&rig);
-}
-
-static void note_failure(void *arg, tw_action *action, int failure, size_t closed)
-{
-	(void)action;
-	*(int *)arg = failure * 100 + (int)closed;
 }
 
 Test(action_batch, failure_of_a_frame_that_nobody_drives_is_told)
 {
 	struct rig rig;
-	int told = 0;
+	struct told told = {0};
 	rig_open(&rig, NULL);
 	struct tw_action_config config = {.size = sizeof(config),
 					  .kind = TW_ACTION_FRAME,
 					  .service = rig.service,
-					  .failed = note_failure,
+					  .failed = tell_failure,
 					  .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct work works[3] = {{.answer = 3}, {0}, {0}};
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
 	rig_advance(&rig, SECOND);
-	expect_eq(told, 302);
+	expect_eq(told.count, 1);
+	expect_eq(told.failure, 3);
+	expect_eq(told.closed, 2);
 	expect_eq(works[1].runs + works[2].runs, 0);
-	destroy_all(works, 3, scheduler);
+	works_destroy(works, 3, scheduler);
 	rig_close(&rig);
 }

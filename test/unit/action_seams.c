@@ -83,19 +83,6 @@ Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
 
 /* ------------------------------------------------------------------- refusal */
 
-struct told {
-	int count, failure;
-};
-
-static void tell(void *arg, tw_action *action, int failure, size_t closed)
-{
-	struct told *told = arg;
-	(void)action;
-	(void)closed;
-	told->count++;
-	told->failure = failure;
-}
-
 Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_armed_again)
 {
 	struct rig rig;
@@ -107,7 +94,7 @@ Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_a
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&rig, &cfg);
 	struct tw_action_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell, .failed_arg = &told};
+	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct work work = {0};
 	work_schedule(&work, scheduler, MS);

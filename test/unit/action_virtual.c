@@ -14,13 +14,6 @@ static tw_action_scheduler *open_virtual(uint64_t max_frames, uint64_t frame_ns,
 						       .seed = seed});
 }
 
-static void destroy_all(struct work *works, int n, tw_action_scheduler *scheduler)
-{
-	for (int i = 0; i < n; i++)
-		tw_action_destroy(works[i].action);
-	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
-}
-
 Test(action_virtual, runs_in_order_of_time_and_arming_each_at_its_own_time)
 {
 	tw_action_scheduler *clock = open_virtual(0, 0, 0);
@@ -37,7 +30,7 @@ Test(action_virtual, runs_in_order_of_time_and_arming_each_at_its_own_time)
 	for (int i = 0; i < 6; i++)
 		expect_eq(log.at_ns[i], delays_ms[log.ids[i]] * MS);
 	expect_eq(tw_action_now(clock), 30 * MS);
-	destroy_all(works, 6, clock);
+	works_destroy(works, 6, clock);
 }
 
 Test(action_virtual, advances_by_and_to_and_not_back)
@@ -57,7 +50,7 @@ Test(action_virtual, advances_by_and_to_and_not_back)
 	expect_eq(tw_action_now(clock), 105 * MS);
 	expect_eq(tw_action_advance(clock, HOUR), 0);
 	expect_eq(work.runs, 10 + 360000);
-	destroy_all(&work, 1, clock);
+	works_destroy(&work, 1, clock);
 }
 
 Test(action_virtual, flush_goes_up_to_a_limit_of_frames)
@@ -75,7 +68,7 @@ Test(action_virtual, flush_goes_up_to_a_limit_of_frames)
 	cr_assert(tw_action_is_armed(beyond.action));
 	tw_action_destroy(endless.action);
 	tw_action_destroy(at_limit.action);
-	destroy_all(&beyond, 1, clock);
+	works_destroy(&beyond, 1, clock);
 }
 
 Test(action_virtual, what_is_armed_at_the_present_instant_runs_in_it_after_what_was_there)
@@ -91,7 +84,7 @@ Test(action_virtual, what_is_armed_at_the_present_instant_runs_in_it_after_what_
 	expect_log(&log, 1, 2, 1);
 	tw_action_destroy(first.action);
 	tw_action_destroy(second.action);
-	destroy_all(&third, 1, clock);
+	works_destroy(&third, 1, clock);
 }
 
 enum { TIES = 32 };
@@ -109,7 +102,7 @@ static void run_ties(uint64_t seed, struct log *log)
 	expect_eq(log->count, TIES);
 	for (int i = 0; i < TIES; i++)
 		expect_eq(log->ids[i] % 2, i >= TIES / 2); /* time comes first, whatever the seed */
-	destroy_all(works, TIES, clock);
+	works_destroy(works, TIES, clock);
 }
 
 Test(action_virtual, seed_permutes_ties_and_the_same_seed_alike)
@@ -146,7 +139,7 @@ Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes
 	expect_eq(tw_action_advance_to(clock, SECOND), 0);
 	expect_log(&log, 0, 1, 4);
 	expect_eq(action_stats(clock).closed_by_failure, 2);
-	destroy_all(works, 5, clock);
+	works_destroy(works, 5, clock);
 }
 
 static void drive_inside(struct work *work)
@@ -164,7 +157,7 @@ Test(action_virtual, is_not_driven_from_inside_itself)
 	expect_eq(work.other_answer, -EBUSY);
 	expect_eq(work.error, -EBUSY);
 	expect_eq(tw_action_now(clock), MS);
-	destroy_all(&work, 1, clock);
+	works_destroy(&work, 1, clock);
 }
 
 Test(action_virtual, closing_and_moving_what_waits)
@@ -179,5 +172,5 @@ Test(action_virtual, closing_and_moving_what_waits)
 	expect_eq(action_stats(clock).armed, 2);
 	expect_eq(tw_action_flush(clock), 0);
 	expect_log(&log, 2, 0);
-	destroy_all(works, 3, clock);
+	works_destroy(works, 3, clock);
 }

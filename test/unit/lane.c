@@ -114,6 +114,92 @@ Test(lane, a_full_lane_drops_its_dead_in_order)
 	lane_free(lane);
 }
 
+Test(lane, a_batch_is_admitted_up_to_the_bound_and_no_further)
+{
+	struct tw__lane *lane = lane_new(4096, nothing_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 10), 0);
+	cr_assert_eq(tw__lane_admit(lane, 11), -EAGAIN);
+	cr_assert_eq(tw__lane_admit(lane, SIZE_MAX), -EAGAIN);
+	lane_free(lane);
+	lane = lane_new(4096, odd_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 2000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* The driver has met a producer at the lane's lock: it comes first the next time, and once only. */
+Test(lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
+{
+	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t i = 1; i <= 4090; i++)
+		cr_assert_eq(push(lane, i), 0);
+	tw_store_relaxed(&lane->lock, 1); /* as in a compaction */
+	cr_assert_eq(tw__lane_take(lane, entries), -1);
+	tw_store_relaxed(&lane->lock, 0);
+	cr_assert_eq(tw__lane_admit(lane, 100), -EAGAIN);
+	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	cr_assert_eq(tw__lane_admit(lane, 100), 0);
+	lane_free(lane);
+}
+
+Test(lane, what_was_taken_back_leaves_no_segment_counted)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	bool grew;
+	cr_assert_eq(push(lane, 1), 0);
+	uint32_t before = tw__lane_segments(lane);
+	struct tw__lane_mark mark = tw__lane_here(lane);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(tw__lane_extend(lane, &grew), 0);
+	cr_assert_eq(tw__lane_segments(lane), before + 3);
+	tw__lane_take_back(lane, &mark);
+	cr_assert_eq(tw__lane_segments(lane), before);
+	lane_free(lane);
+}
+
+enum { VALUE = 1, BASE = 2 };
+
+static enum tw__entry_use values_are_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	return entry->what == BASE ? TW__ENTRY_BASE : entry->value < 10 ? TW__ENTRY_LIVE : TW__ENTRY_DEAD;
+}
+
+static void put(struct tw__lane *lane, uint64_t what, uint64_t value)
+{
+	bool grew;
+	cr_assert_eq(tw__lane_has_room(lane, 1) ? 0 : tw__lane_extend(lane, &grew), 0);
+	tw__lane_put(lane, what, value);
+	tw__lane_publish(lane);
+}
+
+/* A base holds for what is pushed later too: the last one stays, whatever died behind it; those before it only for what lives. */
+Test(lane, compaction_keeps_the_base_that_the_next_push_counts_from)
+{
+	static const struct tw__entry kept[] = {{BASE, 100}, {VALUE, 1}, {BASE, 300}, {VALUE, 2}};
+	struct tw__lane *lane = lane_new(4096, values_are_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	put(lane, BASE, 100);
+	put(lane, VALUE, 1);
+	put(lane, BASE, 200);
+	put(lane, VALUE, 50);
+	put(lane, BASE, 300);
+	for (uint64_t i = 0; i < 4085; i++)
+		put(lane, VALUE, 50);
+	cr_assert_eq(tw__lane_admit(lane, 100), 0);
+	put(lane, VALUE, 2);
+	cr_assert_eq(tw__lane_take(lane, entries), 4);
+	for (int i = 0; i < 4; i++) {
+		cr_assert_eq(entries[i].what, kept[i].what);
+		cr_assert_eq(entries[i].value, kept[i].value);
+	}
+	lane_free(lane);
+}
+
 /* From every position of head and tail within a segment: all live, all dead, alternating. */
 Test(lane, compaction_at_every_alignment)
 {

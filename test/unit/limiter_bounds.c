@@ -1,29 +1,7 @@
 /* The limiter's bounds: what waits, what can be asked, what is told. On a clock moved by hand. */
 #include <errno.h>
 
-#include "test/support/limited.h"
-
-static struct limited home;
-
-static void open_started(uint32_t max_concurrency)
-{
-	struct tw_limiter_config config = limited_config(max_concurrency);
-	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
-}
-
-static void close_all(void)
-{
-	limited_close(&home);
-}
-
-#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
-
-static void complete(struct load *load, int error)
-{
-	expect_eq(tw_job_complete(home.limiter, load->job, error, load), 0);
-	limited_pump(&home);
-}
+#include "test/support/limiter_suite.h"
 
 static int submit(struct load *load)
 {

@@ -44,6 +44,25 @@ Test(limiter_told, done_that_takes_long_keeps_no_permit)
 	limited_close(&home);
 }
 
+static void submit_and_start_the_second(void *arg, const struct tw_job_result *result)
+{
+	load_submit(&second);
+	start_the_second(arg, result);
+}
+
+Test(limiter_told, done_that_takes_long_keeps_no_job_waiting_that_comes_meanwhile)
+{
+	struct load first = LOAD(1);
+	second = LOAD(2);
+	open_started(limited_config(1));
+	struct tw_job_task task = load_task(&first);
+	task.done = submit_and_start_the_second;
+	load_submit_task(&first, &task);
+	limited_pump(&home);
+	expect_eq(first.dones, 1);
+	limited_close(&home);
+}
+
 /* ---------------------------------------------------------------------- idle */
 
 static unsigned idles;

@@ -105,17 +105,11 @@ Test(pool_timers, what_a_full_pool_refuses_is_offered_again)
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
-static void *close_pool(void *answer)
+/* Told of the task that was submitted last: what waited before it has been given back. */
+static void open_latch(void *latch, tw_fn *fn, void *arg)
 {
-	*(int *)answer = tw_pool_close(pool, TW_POOL_DROP, NULL, NULL);
-	return NULL;
-}
-
-static bool anything_waits(void)
-{
-	struct tw_pool_stats stats = {.size = sizeof stats};
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
-	return stats.queued > 0;
+	(void)fn, (void)arg;
+	((struct latch *)latch)->open = true;
 }
 
 /* Batches that wait in a pool as it closes go back to their service, which hears then that the pool is closed. */
@@ -133,16 +127,8 @@ static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw
 	expect_eq(tw_cancel(rig.service, probes[7].timer), TW_CANCELLED);
 	rig_advance(&rig, MS);
 	expect_eq(tw_cancel(rig.service, probes[8].timer), TW_CANCELLED); /* in its batch */
-	int answer = -1;
-	pthread_t closer;
-	expect_eq(pthread_create(&closer, NULL, close_pool, &answer), 0);
-	while (tw_pool_submit(pool, wait_open, &latch, 0) != -ESHUTDOWN)
-		sched_yield();
-	while (anything_waits()) /* else the worker may take some before they are given back */
-		sched_yield();
-	latch.open = true;
-	expect_eq(pthread_join(closer, NULL), 0);
-	expect_eq(answer, 0);
+	expect_eq(tw_pool_submit(pool, wait_open, &latch, 0), 0);
+	expect_eq(tw_pool_close(pool, TW_POOL_DROP, open_latch, &latch), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 5 * MS);
 	if (on_refused == TW_REFUSED_RETRY) {
@@ -202,4 +188,28 @@ Test(pool_timers, an_executor_may_hand_on_to_the_inline_one)
 	expect_eq(rig.ran, MANY - 1);
 	expect_ids_ascend(&rig);
 	rig_close(&rig);
+}
+
+/* Nobody else claims from its batches, of which there are many. */
+Test(pool_timers, on_a_pool_of_one_worker_run_once_each_and_in_order)
+{
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	pool = pool_of(1, 1024);
+	cfg.executor = tw_pool_executor(pool);
+	rig_open(&rig, &cfg);
+	for (int round = 0; round < 10; round++) {
+		size_t before = rig.ran;
+		for (int i = 0; i < MANY; i++)
+			schedule_on(&rig, i, NULL);
+		rig_advance(&rig, 2 * MS);
+		await_releases(MANY);
+		for (int i = 0; i < MANY; i++) {
+			expect_eq(probes[i].runs, 1);
+			expect_eq(rig.events[before + (size_t)i].id, i);
+		}
+		expect_eq(rig.ran, before + MANY);
+	}
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
 }

@@ -2,26 +2,9 @@
 #include <errno.h>
 
 #include "test/support/faults.h"
-#include "test/support/work_rig.h"
-
-static struct work_rig rig;
-
-static void open_rig(void)
-{
-	work_rig_open(&rig, NULL);
-}
-
-static void close_rig(void)
-{
-	work_rig_close(&rig);
-}
+#include "test/support/work_suite.h"
 
 TestSuite(scheduler_ends, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static int run(void)
-{
-	return tw_scheduler_run(rig.scheduler, TW_NO_LIMIT);
-}
 
 /* --------------------------------------------------------------------- failing */
 

@@ -3,26 +3,9 @@
 #include <unistd.h>
 
 #include "test/support/child.h"
-#include "test/support/work_rig.h"
-
-static struct work_rig rig;
-
-static void open_rig(void)
-{
-	work_rig_open(&rig, NULL);
-}
-
-static void close_rig(void)
-{
-	work_rig_close(&rig);
-}
+#include "test/support/work_suite.h"
 
 TestSuite(scheduler_fork, .init = open_rig, .fini = close_rig, .timeout = 30);
-
-static int run(void)
-{
-	return tw_scheduler_run(rig.scheduler, TW_NO_LIMIT);
-}
 
 /* ------------------------------------------------------------------------ fork */
 

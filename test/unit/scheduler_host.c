@@ -347,3 +347,47 @@ Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+/* ------------------------------------------------------ `wanted`, and the end */
+
+static struct {
+	atomic_bool begun, go_on, over;
+} wish;
+
+static void want_slowly(void *arg)
+{
+	(void)arg;
+	atomic_store(&wish.begun, true);
+	while (!atomic_load(&wish.go_on))
+		sched_yield();
+	atomic_store(&wish.over, true);
+}
+
+static void *let_go_on(void *arg)
+{
+	(void)arg;
+	for (int i = 0; i < 2000; i++)
+		sched_yield();
+	atomic_store(&wish.go_on, true);
+	return NULL;
+}
+
+/* A delayed task comes due on a worker, which tells the loop; that is over before the scheduler is gone. */
+Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
+{
+	tw_service *service;
+	tw_scheduler *scheduler;
+	pthread_t thread;
+	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	struct tw_scheduler_post post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+	expect_eq(tw_scheduler_post_task(scheduler, &post, NULL), 0);
+	while (!atomic_load(&wish.begun))
+		sched_yield();
+	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(atomic_load(&wish.over), 1);
+	pthread_join(thread, NULL);
+	expect_eq(tw_service_destroy(service), 0);
+}

@@ -212,7 +212,7 @@ Test(drive_groups, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct probe series = PROBE(&rig, 1);
-	struct tw_period burst = rate_of(MS, 1, 0); /* a million instants a tick */
+	struct tw_period burst = rate_of(MS, 100, 0); /* ten thousand instants a tick */
 	burst.missed = TW_MISSED_BURST;
 	expect_eq(schedule_series_in(&series, group, burst), 0);
 	rig_advance(&rig, 20 * MS);

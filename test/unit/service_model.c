@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
+#include "test/support/rounds.h"
 #include "wheel/timing.h"
 
 TestSuite(model, .timeout = 60);
@@ -546,10 +547,10 @@ static void run_programs(uint64_t first, uint64_t count)
 
 Test(model, agrees_with_the_service_in_the_same_programs_each_time)
 {
-	run_programs(1, 400);
+	run_programs(1, rounds(400));
 }
 
 Test(model, agrees_with_the_service_in_new_programs_each_time)
 {
-	run_programs(tw_clock_now(tw_clock_monotonic()), 400);
+	run_programs(tw_clock_now(tw_clock_monotonic()), rounds(400));
 }

@@ -249,6 +249,30 @@ Test(periodic, a_reset_from_inside_moves_the_phase)
 	rig_close(&rig);
 }
 
+static void move_in_the_first_run(struct probe *probe)
+{
+	if (atomic_load(&probe->runs) == 0)
+		probe->answer = tw_reset(probe->rig->service, tw_self(), 4 * MS);
+}
+
+/* A reset asks for a run: one more, not a series anew. */
+Test(periodic, a_reset_in_the_last_run_asks_for_one_more)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = move_in_the_first_run;
+	probe_schedule_every_released(&probe, rate_of(10 * MS, 10 * MS, 1));
+	rig_advance(&rig, 11 * MS);
+	expect_eq(probe.runs, 1);
+	expect_eq(probe.releases, 0);
+	rig_advance(&rig, SECOND);
+	expect_eq(probe.runs, 2);
+	expect_eq(rig.events[1].at_ns, RIG_START_NS + 14 * MS);
+	expect_released(&probe, TW_FATE_FIRED);
+	rig_close(&rig);
+}
+
 /* ------------------------------------------------------------ as a task */
 
 Test(periodic, a_task_may_start_at_an_instant)

@@ -173,6 +173,24 @@ Test(reset, between_two_deadlines_leaves_no_growing_pile_of_entries)
 	rig_close(&rig);
 }
 
+/* Where the second one has an entry already: not even one more for each turn. */
+Test(reset, between_two_instants_needs_an_entry_for_each)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	uint64_t near_ns = rig_now(&rig) + 5 * SECOND, far_ns = rig_now(&rig) + MINUTE;
+	probe_schedule_at(&probe, near_ns);
+	for (int i = 0; i < 1000; i++) {
+		expect_eq(tw_reset_at(rig.service, probe.timer, i % 2 ? near_ns : far_ns), 0);
+		rig_advance(&rig, 0);
+	}
+	expect_le(stats_of(rig.service).entries, 2);
+	rig_advance(&rig, HOUR);
+	expect_ran_at(&probe, near_ns);
+	rig_close(&rig);
+}
+
 /* Nobody drives: moves to earlier take room in the lane, and are refused rather than pile up or be lost. */
 Test(reset, between_two_deadlines_without_a_driver_is_bounded)
 {

@@ -301,6 +301,13 @@ static bool blocks(pid_t id, int number)
 	return blocked_signals(id) >> (number - 1) & 1;
 }
 
+/* A new thread blocks whatever there is, stops included, until the C library has set its mask. The suite's timeout is the watchdog. */
+static void await_begun(pid_t id)
+{
+	while (!~(blocked_signals(id) | 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1)))
+		sched_yield();
+}
+
 Test(tick_thread, and_workers_carry_names)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 3};
@@ -332,6 +339,8 @@ Test(tick_thread, and_workers_block_all_signals_but_their_own_faults)
 	struct seen_thread threads[10];
 	size_t count = find_threads("tw-", threads, 10);
 	expect_eq(count, 3);
+	for (size_t i = 0; i < count; i++)
+		await_begun(threads[i].id);
 	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
 	static const int closed[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGUSR1, SIGUSR2,   SIGPIPE, SIGALRM,
 				     SIGTERM, SIGCHLD, SIGIO,   SIGPROF, SIGVTALRM, SIGWINCH};

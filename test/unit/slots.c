@@ -25,6 +25,21 @@ Test(slots, every_slot_is_handed_out_once)
 	tw__slots_fini(&slots);
 }
 
+/* Slots that are used up for good take nothing away from max_timers. */
+Test(slots, retired_ones_are_replaced)
+{
+	enum { MAX = 100, RETIRED = 5000 };
+	struct tw__slots slots;
+	struct tw__magazine magazine;
+	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	tw__magazine_init(&slots, &magazine);
+	tw_store_relaxed(&slots.fresh, 1 + RETIRED);
+	tw_store_relaxed(&slots.retired, RETIRED);
+	for (int i = 0; i < MAX; i++)
+		cr_assert_gt(tw__slot_get(&slots, &magazine), RETIRED);
+	tw__slots_fini(&slots);
+}
+
 Test(slots, come_back_through_the_depot_to_another_thread)
 {
 	enum { MAX = 2000 };

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "test/support/random.h"
+#include "test/support/rounds.h"
 #include "wheel/wheel.h"
 
 enum { TIMERS = 3000, STEPS = 4000, CHUNKS = 40000 };
@@ -206,19 +207,19 @@ static void random_program(uint32_t buckets, uint64_t seed)
 
 Test(wheel_model, random_programs_on_the_smallest_wheel)
 {
-	for (uint64_t seed = 1; seed <= 150; seed++)
+	for (uint64_t seed = 1; seed <= rounds(150); seed++)
 		random_program(64, seed);
 }
 
 Test(wheel_model, random_programs_on_the_default_wheel)
 {
-	for (uint64_t seed = 1; seed <= 20; seed++)
+	for (uint64_t seed = 1; seed <= rounds(20); seed++)
 		random_program(4096, 1000 + seed);
 }
 
 Test(wheel_model, random_programs_on_the_largest_wheel)
 {
-	for (uint64_t seed = 1; seed <= 2; seed++)
+	for (uint64_t seed = 1; seed <= rounds(2); seed++)
 		random_program(65536, 2000 + seed);
 }
 

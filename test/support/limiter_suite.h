@@ -1,0 +1,29 @@
+/* What suites of tests on one limiter (limited.h) begin with. */
+#ifndef TEST_SUPPORT_LIMITER_SUITE_H
+#define TEST_SUPPORT_LIMITER_SUITE_H
+
+#include "limited.h"
+
+static struct limited home;
+
+static inline void open_started(uint32_t max_concurrency)
+{
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static inline void close_all(void)
+{
+	limited_close(&home);
+}
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static inline void complete(struct load *load, int error)
+{
+	expect_eq(tw_job_complete(home.limiter, load->job, error, load), 0);
+	limited_pump(&home);
+}
+
+#endif

@@ -1,0 +1,370 @@
+/* Jobs that come in without the lock, while all permits are out: nobody sees a difference. On a clock moved by hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "executor/limiter_parts.h"
+#include "test/support/faults.h"
+#include "test/support/limited.h"
+
+TestSuite(limiter_inbox, .timeout = 60);
+
+static struct limited home;
+static struct load first;
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static bool is_in_inbox(void)
+{
+	return tw_load_relaxed(&home.limiter->inbox) > TW__ATTENDED;
+}
+
+static int plain(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	load->starts++;
+	if (home.starts < 64)
+		home.started[home.starts++] = load->number;
+	load->result.id = run->id;
+	return 0;
+}
+
+/* Without the lock, if that is possible. */
+static void submit_plain(struct load *load)
+{
+	struct tw_job_task task = {.size = sizeof task, .fn = plain, .arg = load};
+	load->home = &home;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &load->job), 0);
+	expect_ne(load->job.id, 0);
+}
+
+static void open_and_fill(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	first = LOAD(0, .held = true);
+	load_submit(&first);
+	limited_pump(&home);
+	expect_eq(first.starts, 1);
+}
+
+static void complete_first(void)
+{
+	expect_eq(tw_job_complete(home.limiter, first.attempt, 0, NULL), 0);
+	limited_pump(&home);
+}
+
+Test(limiter_inbox, all_who_ask_know_of_a_job_that_came_without_the_lock)
+{
+	struct load load = LOAD(1);
+	open_and_fill(limited_config(1));
+	for (int what = 0; what < 9; what++) {
+		submit_plain(&load);
+		expect_eq(is_in_inbox(), true);
+		switch (what) {
+		case 0:
+			expect_eq(limited_stats(&home).pending, 1);
+			expect_eq(limited_stats(&home).added, 2);
+			break;
+		case 1:
+			expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+			break;
+		case 2:
+			expect_eq(tw_job_is_cancelled(home.limiter, load.job), false);
+			break;
+		case 3:
+			expect_eq(tw_job_wait(home.limiter, load.job, 0, NULL), -ETIMEDOUT);
+			break;
+		case 4:
+			expect_eq(tw_limiter_destroy(home.limiter), -EBUSY);
+			break;
+		case 5:
+			expect_eq(tw_job_forget(home.limiter, load.job), -EINVAL);
+			break;
+		case 6:
+			expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
+			break;
+		default:
+			break;
+		}
+		expect_eq(is_in_inbox(), what > 6);
+		expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
+		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_GONE);
+	}
+	complete_first();
+	limited_close(&home);
+}
+
+Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
+{
+	struct load loads[6], urgent = LOAD(9);
+	open_and_fill(limited_config(1));
+	for (int i = 1; i < 6; i++) {
+		loads[i] = LOAD(i);
+		submit_plain(&loads[i]);
+		if (i == 3) {
+			expect_eq(is_in_inbox(), true);
+			struct tw_job_task task = {.size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
+			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+			expect_eq(is_in_inbox(), false);
+		}
+	}
+	complete_first();
+	expect_started_in_order(&home, 7, (int[]){0, 9, 1, 2, 3, 4, 5});
+	static const uint64_t ids[] = {0, 2, 3, 4, 6, 7};
+	for (int i = 1; i < 6; i++)
+		expect_eq(loads[i].result.id, ids[i]);
+	expect_eq(urgent.result.id, 5);
+	limited_close(&home);
+}
+
+Test(limiter_inbox, time_in_line_begins_with_the_submit)
+{
+	struct load load = LOAD(1);
+	open_and_fill(limited_config(1));
+	submit_plain(&load);
+	rig_advance(&home.rig, 30 * MS);
+	expect_eq(is_in_inbox(), true);
+	complete_first();
+	expect_eq(load.starts, 1);
+	expect_eq(limited_stats(&home).queue_mean_ns, 15 * MS); /* of two */
+	limited_close(&home);
+}
+
+Test(limiter_inbox, growth_of_the_limit_starts_those_that_came_without_the_lock)
+{
+	struct load loads[5];
+	open_and_fill(limited_config(1));
+	for (int i = 1; i < 5; i++) {
+		loads[i] = LOAD(i, .held = true);
+		struct tw_job_task task = load_task(&loads[i]);
+		task.release = NULL;
+		task.stop = NULL;
+		load_submit_task(&loads[i], &task);
+	}
+	expect_eq(is_in_inbox(), true);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 4), 0);
+	limited_pump(&home);
+	expect_started_in_order(&home, 4, (int[]){0, 1, 2, 3});
+	expect_eq(home.limiter->runners, 4);
+	complete_first();
+	for (int i = 1; i < 5; i++)
+		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), 0);
+	limited_close(&home);
+}
+
+Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
+{
+	struct load load = LOAD(1);
+	open_and_fill(limited_config(1));
+	submit_plain(&load);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
+	complete_first();
+	expect_eq(load.starts, 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
+	submit_plain(&load); /* a runner is on its way */
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
+	submit_plain(&load);
+	expect_eq(is_in_inbox(), true);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(limited_stats(&home).dropped, 2);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 1);
+	limited_close(&home);
+}
+
+static unsigned idles;
+
+static void on_idle(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)arg;
+	(void)results;
+	(void)n;
+	idles++;
+}
+
+static struct load second, third;
+
+/* The only other job is cancelled, and one comes for whose sake nobody takes the lock: a runner is on its way. */
+static void change_the_line(void *arg, const struct tw_job_result *result)
+{
+	(void)arg;
+	(void)result;
+	submit_plain(&second);
+	expect_eq(tw_job_cancel(home.limiter, second.job), TW_CANCELLED);
+	submit_plain(&third);
+	expect_eq(is_in_inbox(), true);
+}
+
+Test(limiter_inbox, not_idle_while_one_is_there)
+{
+	struct load load = LOAD(1);
+	struct tw_limiter_config config = limited_config(1);
+	third = LOAD(3);
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	struct tw_job_task task = load_task(&load);
+	task.done = change_the_line;
+	load_submit_task(&load, &task);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
+	expect_eq(queue_executor_waiting(&home.queue), 1);
+	expect_eq(queue_executor_run_next(&home.queue), 1);
+	expect_eq(idles, third.starts);
+	limited_pump(&home);
+	expect_eq(third.starts, 1);
+	expect_eq(idles, 1);
+	limited_close(&home);
+}
+
+Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
+{
+	struct load load = LOAD(1);
+	open_and_fill(limited_config(1));
+	struct tw_job_task task = load_task(&load); /* with callbacks of its own */
+	load_submit_task(&load, &task);
+	expect_eq(is_in_inbox(), false);
+	struct tw_job_task low = {.size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
+	expect_eq(tw_limiter_submit_task(home.limiter, &low, NULL), 0);
+	expect_eq(is_in_inbox(), false);
+	complete_first();
+	limited_close(&home);
+	struct tw_limiter_config configs[4];
+	for (int i = 0; i < 4; i++)
+		configs[i] = limited_config(1);
+	configs[0].max_pending = 1000;
+	configs[1].flags = TW_LIMITER_COLLECT;
+	configs[2].flags = TW_LIMITER_PAUSED_REFUSES;
+	configs[3].rate_starts = 5;
+	configs[3].rate_interval_ns = MS;
+	for (int i = 0; i < 4; i++) {
+		open_and_fill(configs[i]);
+		submit_plain(&load);
+		expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
+		complete_first();
+		limited_close(&home);
+	}
+}
+
+static struct load inner[8];
+
+/* Once. */
+static int submit_inside(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	(void)run;
+	for (int i = 0; i < 2; i++) {
+		inner[i] = LOAD(i + 1);
+		struct tw_job_task task = {
+		    .size = sizeof task, .fn = plain, .arg = &inner[i], .priority = load->answer};
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	}
+	for (int i = 2; i < 8; i++) {
+		inner[i] = LOAD(i + 1);
+		submit_plain(&inner[i]);
+	}
+	expect_eq(is_in_inbox(), true);
+	return 0;
+}
+
+static void open_and_submit_inside(struct tw_limiter_config config, int priority)
+{
+	static struct load load;
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	load = LOAD(0, .answer = priority);
+	expect_eq(tw_limiter_submit(home.limiter, submit_inside, &load, NULL), 0);
+	limited_pump(&home);
+}
+
+Test(limiter_inbox, go_before_lower_ones_in_line_and_after_higher_ones)
+{
+	open_and_submit_inside(limited_config(1), -1);
+	expect_started_in_order(&home, 8, (int[]){3, 4, 5, 6, 7, 8, 1, 2});
+	limited_close(&home);
+	open_and_submit_inside(limited_config(1), 1);
+	expect_started_in_order(&home, 8, (int[]){1, 2, 3, 4, 5, 6, 7, 8});
+	limited_close(&home);
+}
+
+static uint64_t pendings[8];
+static unsigned low_waters;
+
+static void on_low_water(void *arg)
+{
+	(void)arg;
+	pendings[low_waters++] = limited_stats(&home).pending;
+}
+
+Test(limiter_inbox, low_water_counts_those_that_came_without_the_lock)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.low_water = 1;
+	config.on_low_water = on_low_water;
+	open_and_submit_inside(config, 1);
+	expect_eq(low_waters, 1);
+	expect_eq(pendings[0], 1);
+	limited_close(&home);
+}
+
+/* --------------------------------------------------------------- with threads */
+
+enum { THREADS = 3, EACH = 3000 };
+
+static tw_limiter *threaded;
+static atomic_int ran, inside, most;
+
+static int count(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	int now = atomic_fetch_add(&inside, 1) + 1, seen = atomic_load(&most);
+	while (now > seen && !atomic_compare_exchange_weak(&most, &seen, now)) {
+	}
+	atomic_fetch_add(&ran, 1);
+	atomic_fetch_sub(&inside, 1);
+	return 0;
+}
+
+static void *submit_many(void *arg)
+{
+	int *failed = arg;
+	for (int i = 0; i < EACH; i++)
+		*failed += tw_limiter_submit(threaded, count, NULL, NULL) != 0;
+	return NULL;
+}
+
+Test(limiter_inbox, none_is_lost_or_run_twice_whoever_brings_them)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 2};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (uint32_t limit = 1; limit <= 3; limit++) {
+		struct tw_limiter_config config = limited_config(limit);
+		pthread_t threads[THREADS];
+		int failed[THREADS] = {0};
+		atomic_store(&ran, 0);
+		atomic_store(&most, 0);
+		expect_eq(tw_limiter_create(&threaded, service, &config), 0);
+		expect_eq(tw_limiter_start(threaded, NULL, NULL), 0);
+		for (int i = 0; i < THREADS; i++)
+			expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
+		for (int i = 0; i < THREADS; i++) {
+			expect_eq(pthread_join(threads[i], NULL), 0);
+			expect_eq(failed[i], 0);
+		}
+		expect_eq(tw_limiter_wait_idle(threaded, TW_FOREVER), 0);
+		expect_eq(atomic_load(&ran), THREADS * EACH);
+		expect_le(atomic_load(&most), limit);
+		struct tw_limiter_stats stats = {.size = sizeof stats};
+		expect_eq(tw_limiter_stats_get(threaded, &stats), 0);
+		expect_eq(stats.succeeded, THREADS * EACH);
+		expect_eq(tw_limiter_destroy(threaded), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
