@@ -355,6 +355,9 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
 
+/* Whether an attempt that fails may be followed by another, apart from times. */
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
+
 /* Whether an attempt that has failed, or will have by the time it ends, is to be followed by another. */
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
 
