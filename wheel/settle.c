@@ -138,11 +138,23 @@ void tw__group_make_certain(tw_service *service, struct tw__group *group)
 		tw__gate_barrier(&service->gate); /* K8 */
 }
 
-/* A destroyed group that has been settled: its keeper keeps nothing of it any more. */
-static void throw_out(tw_service *service, struct tw__group *group, uint32_t index)
+/*
+ * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One who is arming a record in this moment is seen
+ * doing so, or sees that the group is dead (K8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
+ * another group, whose list is not ours.
+ */
+static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	struct tw__slots *slots = &service->slots;
+	uint64_t word = tw_load_acquire(&group->word);
+	if (!(word & TW__GROUP_DEAD))
+		return;
+	tw__group_make_certain(service, group); /* after that look, whatever was passed before */
 	tw__group_lock(group);
+	if ((tw_load_relaxed(&group->word) ^ word) >> TW__GROUP_INDEX_BITS) { /* births hold the lock */
+		tw__group_unlock(group);
+		return;
+	}
 	for (uint32_t i = group->first, next; i; i = next) {
 		next = slots->options[i].next_member;
 		if (tw__member_is_over(slots, &slots->options[i]))
@@ -160,8 +172,8 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 	bool more = tw__group_settle(service, local, group);
 	if (tw__forked(service))
 		return;
-	if (!more && tw_load_acquire(&group->word) & TW__GROUP_DEAD)
-		throw_out(service, group, index);
+	if (!more)
+		throw_out_if_dead(service, group, index);
 	if (!more || !raise_queued(group))
 		return;
 	push(service, group, index);
