@@ -48,6 +48,7 @@ void recorded(struct records *out)
 		out->fired += atomic_load_explicit(&r->fired, memory_order_acquire);
 		out->early += r->early;
 		out->wrong += r->wrong;
+		out->sum += r->sum;
 		merge(&out->lateness, &r->lateness);
 	}
 }

@@ -41,6 +41,7 @@ struct recorder {
 	_Atomic uint64_t fired; /* written last, with release: who reads it sees the rest */
 	uint64_t early;
 	uint64_t wrong; /* ran though cancelled, or a second time */
+	uint64_t sum;   /* what a workload adds up over all runs, to know which they were */
 	struct lateness lateness;
 };
 
@@ -70,7 +71,7 @@ uint64_t recorded_fired(void);
 
 /* All threads' together. Exact once recorded_fired() has shown the last run. */
 struct records {
-	uint64_t fired, early, wrong;
+	uint64_t fired, early, wrong, sum;
 	struct lateness lateness;
 };
 void recorded(struct records *out);

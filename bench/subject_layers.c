@@ -160,7 +160,7 @@ static int post_limiter(void *me, expiry_fn *fn, void *arg)
 
 const struct subject subject_limiter = {
     .name = "tickwheel-limiter",
-    .what = "tw_limiter_submit, one at a time, on a pool",
+    .what = "tw_limiter_submit, one permit, on a pool",
     .workloads = ON_LAYERS,
     .create = create_limiter,
     .destroy = destroy,

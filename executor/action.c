@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "executor/pool.h"
+#include "wheel/run.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
 #define SECOND_NS UINT64_C(1000000000)
@@ -149,7 +150,9 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 /* Whether a turn that was asked for comes without the caller's doing: a pool that is full leaves it to the service's driver. */
 static bool work_comes(const tw_action_scheduler *scheduler)
 {
-	return scheduler->work_out && tw__pool_of(scheduler->base.executor) && scheduler->base.service->threaded;
+	tw_pool *pool = tw__pool_of(scheduler->base.executor);
+	tw_service *service = scheduler->base.service;
+	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service);
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)

@@ -165,6 +165,7 @@ static void take_back(struct tw_limiter *l, struct tw__job *job)
 	l->unfinished--;
 	l->timed--;
 	l->pending--;
+	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
 }
 
 /* The lock is held. */

@@ -1,22 +1,20 @@
 /*
- * The limiter inside. One lock for all that changes; user's code runs outside of it.
+ * The limiter inside. One lock for all that changes, but for an inbox of jobs that come without it while all permits are out
+ * (limiter_inbox.c); user's code runs outside of it.
  *
- * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct
- * tw__todo under the
- * lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
+ * What follows from a change and is user's code, or may call it (callbacks, hooks, an executor's submit), is noted in a struct tw__todo
+ * under the lock, and done by tw__limiter_unlock, which takes the lock again to note that it was done, until nothing is left to do.
  *
  * Runners. A permit is not given to a certain job: a **runner**, a piece of work on the executor, looks for the first in line when it
- * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a
- * pause holds from its return on, a
- * job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home (the permit with it).
- * `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
+ * gets to run, and goes on with the next until there is none, or no permit. So what runs next is decided at the last moment: a pause holds
+ * from its return on, a job that was cancelled leaves nothing behind with the executor, and a runner that finds an empty line goes home
+ * (the permit with it). `searching` runners are on their way; running + searching never exceeds the limit when one is sent.
  *
  * Life of a job, all under the lock
  *
  *   IN_LINE    in the list of its priority.                          -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
- *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt
- *   is over, what follows on it is
- *              held up by a stop callback or a hook that has not returned.
+ *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt is over,
+ *              what follows on it is held up by a stop callback or a hook that has not returned.
  *                                                                    -> RETRYING, SETTLED
  *   RETRYING   its timer runs.                                       -> IN_LINE (the timer), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes on.
@@ -356,6 +354,9 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
 /* The same; without a timer its time is kept by looking at it in each tick of the service, until there is one. */
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
+
+/* Whether an attempt that fails may be followed by another, apart from times. */
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
 
 /* Whether an attempt that has failed, or will have by the time it ends, is to be followed by another. */
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);

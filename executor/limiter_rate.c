@@ -62,7 +62,7 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	if (beyond < there)
 		return true;
 	if (beyond - there < l->tokens_used) /* else whoever begins looks again */
-		arm(l, *token(l, beyond - there));
+		arm(l, *token(l, 0));        /* not a later one: who is on his way for this one may find it gone */
 	return false;
 }
 

@@ -47,9 +47,9 @@ void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 {
 	uint64_t at_ns = due_of(job);
-	if (at_ns == job->options->timer_at_ns)
+	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
 		return 0;
-	disarm(l, job);
+	disarm(l, job); /* it may be among the untimed */
 	if (at_ns == UINT64_MAX)
 		return 0;
 	struct tw_task task = {.size = sizeof task,
@@ -191,10 +191,16 @@ void tw__times_init(struct tw_limiter *l)
 
 /* ------------------------------------------------------------------- retries */
 
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
+{
+	const struct tw__job_options *o = job->options;
+	return o && job->attempts <= o->retry.count && l->started && !(job->flags & TW__JOB_CANCEL);
+}
+
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
 {
 	const struct tw__job_options *o = job->options;
-	if (!o || job->attempts > o->retry.count || !l->started || job->flags & TW__JOB_CANCEL)
+	if (!tw__job_has_retries(l, job))
 		return false;
 	uint64_t least_ns = now_ns + o->delay_ns;
 	return least_ns <= o->retry_deadline_ns && least_ns < o->total_until_ns;

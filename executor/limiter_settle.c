@@ -357,7 +357,7 @@ static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 			return false;
 	}
 	go_on(l, job);
-	if (job->flags & TW__JOB_CANCEL || !tw__job_may_retry(l, job, 0)) {
+	if (!tw__job_has_retries(l, job)) {
 		job->options->retry.count = 0;
 		decide(l, job, now_ns, todo); /* cancelled or stopped meanwhile, or it would be too late */
 		return true;

@@ -271,7 +271,7 @@ static void init(tw_scheduler *scheduler)
 {
 	const struct tw_scheduler_config *config = &scheduler->config;
 	scheduler->slice_ns = (int64_t)config->slice_ns;
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), config->max_tasks);
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, tw_executor_inline(), retry_called);
 	init_locks(scheduler);

@@ -79,9 +79,8 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
 		tw__heap_pop_loose(&scheduler->tasks);
 		tw__scheduler_forget(scheduler, task);
-	} else {
-		sweep_if_many(scheduler);
 	}
+	sweep_if_many(scheduler); /* one less lives */
 }
 
 /* -------------------------------------------------------------------- post */
@@ -147,11 +146,19 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 	scheduler->stats.posted++;
 }
 
+/* Tasks that have not ended. Cancelled ones that still take room in a heap are none. */
+static uint64_t living(const struct tw_scheduler_stats *stats)
+{
+	return stats->posted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
+}
+
 /* The lock is held. *call_host: tw__scheduler_call_host is to follow. */
 static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
 {
 	if (scheduler->closed)
 		return -ESHUTDOWN;
+	if (living(&scheduler->stats) >= scheduler->config.max_tasks)
+		return -EAGAIN;
 	int r = make_room(scheduler, request->post->delay_ns != 0);
 	if (r)
 		return r;

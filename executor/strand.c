@@ -117,6 +117,14 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 	return 0;
 }
 
+/* What stood on the strand, and was destroyed before it, has work under way all the same: it comes home by way of the driver. */
+static int send_home(struct tw__work *work)
+{
+	work->executor = tw_executor_inline();
+	tw__work_submit_later(work);
+	return 0;
+}
+
 static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_strand *strand = (tw_strand *)self;
@@ -126,6 +134,8 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 	do {
 		if (!work && word & TW__STRAND_DISPOSED)
 			return pass_on(strand, batch, n);
+		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE))
+			return send_home((struct tw__work *)(void *)batch);
 		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
 		mail = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
 	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* S1 */
@@ -293,7 +303,7 @@ void tw__strand_free(tw_strand *strand)
 	(left ? tw__base_let_go_left : tw__base_let_go)(&base); /* last: the service may be closed from here on */
 }
 
-/* Nobody but the driver looks at it, or will. The lock is held. */
+/* Nobody but the driver looks at it, or will, unless something is brought yet. The lock is held. */
 static bool is_quiet(tw_strand *strand)
 {
 	bool timer = strand->delays && strand->delays->timer.id;
@@ -308,6 +318,13 @@ static bool may_wait(tw_strand *strand)
 	if (strand->flags & TW__STRAND_REARM && !service->threaded)
 		return false; /* its work may wait for a tick, which may be the caller's to drive */
 	return pool && !tw_pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service);
+}
+
+/* The lock is held. */
+static bool go(tw_strand *strand)
+{
+	uint64_t word = TW__STRAND_DISPOSED;
+	return is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
 }
 
 static int destroy_forked(tw_strand *strand)
@@ -329,13 +346,13 @@ int tw_strand_destroy(tw_strand *strand)
 		return 0;
 	while (!is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
-	bool quiet = is_quiet(strand);
-	if (!quiet) {
+	bool gone = go(strand);
+	if (!gone) {
 		strand->flags |= TW__STRAND_DESTROYED;
 		tw__base_leave(&(struct tw__base){tw__strand_service(strand), strand->work.executor});
 	}
 	tw__tiny_unlock(&strand->lock);
-	if (quiet)
+	if (gone)
 		tw__strand_free(strand);
 	return 0;
 }

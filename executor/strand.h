@@ -20,7 +20,10 @@
  *   mail, DUE   -             the runner; dispose           and, the lock held
  *   ACTIVE      idle          the runner                    CAS, the lock held; not if there is mail, or DUE
  *   any         DISPOSED      dispose                       or, the lock held
- * Who raises ACTIVE from idle submits the work, once. DISPOSED stays.
+ *   DISPOSED    gone          destroy; the runner at its    CAS, the lock held; not if there is anything else
+ *   or ACTIVE   (+ DUE)       end, if it is destroyed
+ * Who raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE without ACTIVE, which is nothing otherwise: whoever then
+ * still brings work of another layer, which has been destroyed before but has not come home, leaves it to the service's driver.
  *
  * Pairing table
  *   S1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
@@ -52,6 +55,7 @@
 #include "wheel/context.h"
 
 enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
+enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
 
 /* Under the lock. */
 enum tw__strand_flag {

@@ -184,12 +184,12 @@ static bool perform(tw_strand *strand, struct tw__strand_run *run, tw__link plac
 	return run_task(strand, run, task);
 }
 
-/* Nothing is left to run: idle, if nothing has come meanwhile. */
-static bool go_idle(tw_strand *strand)
+/* Nothing is left to run: idle, or gone, if nothing has come meanwhile. */
+static bool go_idle(tw_strand *strand, bool last)
 {
 	uint64_t disposed = tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
 	uint64_t active = disposed | TW__STRAND_ACTIVE;
-	return tw_cas_acq_rel(&strand->word, &active, disposed); /* S3 */
+	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed); /* S3 */
 }
 
 /* The lock is held, and given up. more: the budget is used up. */
@@ -199,13 +199,13 @@ static void leave(tw_strand *strand, bool more)
 	_Atomic uint32_t *bell = &strand->bell;
 	if (!more && !again) /* else it is tried when the queue is empty */
 		strand->flags &= (uint8_t)~TW__STRAND_REARM;
-	bool idle = !more && !again && go_idle(strand);
-	bool last = idle && strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
+	bool last = strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
+	bool idle = !more && !again && go_idle(strand, last);
 	bool ring = tw__strand_ring(strand);
 	tw__tiny_unlock(&strand->lock);
 	if (ring)
 		tw__strand_wake(bell);
-	if (last)
+	if (idle && last)
 		tw__strand_free(strand);
 	else if (again)
 		tw__work_submit_later(&strand->work);

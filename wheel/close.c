@@ -501,7 +501,7 @@ static int work(const struct closer *c, void (*quiet)(tw_service *))
 
 /*
  * Strands and the like that have been destroyed while their work is out (work.h). They need the driver as before, so nothing is closed yet; with
- * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT.
+ * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
  */
 static int await_layers(const struct closer *c)
 {
@@ -509,6 +509,8 @@ static int await_layers(const struct closer *c)
 	uint64_t until_ns = c->options->flags & TW_CLOSE_NO_WAIT ? 0 : c->deadline_ns;
 	int r;
 	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
+		if (tw__inside_work(service))
+			return -EDEADLK;
 		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
 			tw__works_offer(service);
 			if (tw__forked(service))

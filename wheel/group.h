@@ -10,8 +10,8 @@
  * itself becomes the group's **keeper**: from then on the side records of members that it ends stay on the list, in its own small stack
  * (tw__kept), and the next member that it schedules with the same group takes such a record where it is, without the lock, if no
  * serial number has passed since: tags never fall. Who walks the list passes over a kept record, since its timer's word has moved on. A keeper
- * stays one until the group's index is given back; other threads enter and leave under the lock. At most TW__KEPT records a thread are kept,
- * so that is what a list has too many, and what a destroyed group's index may wait for, if its keeper does nothing any more.
+ * stays one until the group's index is given back; other threads enter and leave under the lock. At most TW__KEPT records a thread are kept, so
+ * that is what a list has too many; a destroyed group's are taken off by the keeper if it destroys it, else by settling.
  * Only where membarrier works. Rejected: pushing members without a lock and sweeping the dead (an atomic operation for each all the same, and
  * lists that must be swept while they are walked); lists by thread (each cancel has to look at all threads).
  *

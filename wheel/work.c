@@ -35,12 +35,36 @@ void tw__work_submit(struct tw__work *work)
 		tw__work_submit_later(work);
 }
 
+/* Work that is being run on this thread, innermost first. */
+struct running {
+	const tw_service *service;
+	struct running *outer;
+};
+
+static _Thread_local struct running *innermost;
+
+bool tw__inside_work(const tw_service *service)
+{
+	for (const struct running *running = innermost; running; running = running->outer)
+		if (running->service == service)
+			return true;
+	return false;
+}
+
+static void run(tw_service *service, struct tw__work *work)
+{
+	struct running running = {service, innermost};
+	innermost = &running;
+	work->run(work);
+	innermost = running.outer;
+}
+
 int tw__work_run(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
 	if (tw__forked(service))
 		return -EPERM;
-	work->run(work);
+	run(service, work);
 	return 1; /* the service may be gone with the last hold: no look at it */
 }
 
@@ -101,7 +125,7 @@ static bool offer(tw_service *service, struct tw__work *work, struct tw__work **
 		}
 	}
 	if (here)
-		work->run(work);
+		run(service, work);
 	return here;
 }
 

@@ -72,6 +72,9 @@ static inline tw_service *tw__work_service(struct tw__work *work)
 /* tw_run_one of it: 1, or -EPERM in a forked child. */
 int tw__work_run(struct tw__work *work);
 
+/* The calling thread is running work of the service. */
+bool tw__inside_work(const tw_service *service);
+
 /* tw_run_drop of it. */
 void tw__work_drop(struct tw__work *work);
 

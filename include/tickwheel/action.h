@@ -119,7 +119,7 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw
 /*
  * Waits for runs of destroyed actions that other threads are in the middle of. NULL is allowed. 0. -EBUSY: some actions are not destroyed, or
  * immediates wait. -EDEADLK: from the scheduler's own work. Of ASAP: where a turn was asked of an executor other than a pool and has not come,
- * the service's close waits for it.
+ * the service's close waits for it; so too if the caller is one of the pool's workers, or inside a callback of the service.
  */
 TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 

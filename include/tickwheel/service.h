@@ -151,7 +151,8 @@ enum tw_close_mode {
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
  * on a manual clock, which nobody could advance; nothing has changed then. -EBUSY: strands, schedulers and the like still use it;
- * nothing has changed then either. Those that were destroyed while an executor had a piece of their work are waited for first.
+ * nothing has changed then either. Those that were destroyed while an executor had a piece of their work are waited for first; but by
+ * a strand's own task that has destroyed it: -EDEADLK.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again (if it is such
  * a strand that waits for its executor, it is still open). With
  * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,

@@ -71,7 +71,7 @@ struct hook {
 	void *arg;
 };
 
-static _Thread_local struct hook at_pauses, before_wakes, after_wakes;
+static _Thread_local struct hook at_pauses, at_sleeps, before_wakes, after_wakes;
 static _Thread_local bool in_hook;
 
 static void call(const struct hook *hook)
@@ -92,6 +92,11 @@ void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *
 {
 	before_wakes = (struct hook){before, arg};
 	after_wakes = (struct hook){after, arg};
+}
+
+void faults_at_sleeps(void (*what)(void *arg), void *arg)
+{
+	at_sleeps = (struct hook){what, arg};
 }
 
 int __real_sched_yield(void);
@@ -235,6 +240,8 @@ long __wrap_syscall(long number, ...)
 	}
 	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && interrupted())
 		return -1;
+	if (number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET)
+		call(&at_sleeps);
 	bool wakes = number == SYS_futex && ((int)a[1] & FUTEX_CMD_MASK) == FUTEX_WAKE;
 	if (wakes)
 		call(&before_wakes);

@@ -25,10 +25,12 @@ void faults_call_at(long nth, void (*what)(void *arg), void *arg);
 
 /*
  * Moments in the middle of what the calling thread does; each hook replaces the one before, NULL: no more. A hook's own pauses and wakes call none.
- * Pauses (sched_yield, nanosleep): what a thread does that waits for a moment; the hook comes first. Wakes of a futex: before and after.
+ * Pauses (sched_yield, nanosleep): what a thread does that waits for a moment; the hook comes first. Wakes of a futex: before and after. Sleeps
+ * on a futex: before, when all is decided.
  */
 void faults_at_pauses(void (*what)(void *arg), void *arg);
 void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *arg);
+void faults_at_sleeps(void (*what)(void *arg), void *arg);
 
 /* From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered late. */
 void faults_refuse_membarrier(bool refuse);

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "test/support/rounds.h"
+
 uint64_t seed_of_program;
 
 static void run(uint64_t seed, void (*program)(uint64_t seed))
@@ -18,7 +20,7 @@ void for_each_seed(unsigned count, void (*program)(uint64_t seed))
 		return;
 	}
 	uint64_t new_seed = tw_clock_now(tw_clock_monotonic());
-	for (unsigned i = 0; i < count; i++) {
+	for (unsigned i = 0; i < rounds(count); i++) {
 		run(1 + i, program);
 		run(new_seed + i, program);
 	}

@@ -81,6 +81,82 @@ Test(action_real, destroying_a_scheduler_waits_for_the_last_run_and_frees_the_se
 	}
 }
 
+struct flush {
+	tw_action_scheduler *scheduler;
+	atomic_bool begun;
+	pthread_t thread;
+};
+
+static void *flush(void *arg)
+{
+	struct flush *self = arg;
+	self->begun = true;
+	tw_action_flush(self->scheduler);
+	return NULL;
+}
+
+static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
+{
+	*self = (struct flush){.scheduler = scheduler};
+	pthread_create(&self->thread, NULL, flush, self);
+	while (!self->begun)
+		sched_yield();
+}
+
+/* The second one waits for the first, and is told when that has let go; not in each round has it fallen asleep by then. */
+Test(action_real, flush_waits_for_the_flush_of_another_thread)
+{
+	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_ASAP, .flags = TW_ACTION_BY_CALLER};
+	tw_action_scheduler *scheduler = scheduler_of(&config);
+	for (int i = 0; i < 50; i++) {
+		struct flush first, second;
+		struct slow slow = {0};
+		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+		start_flush(&first, scheduler);
+		while (!slow.begun)
+			sched_yield();
+		start_flush(&second, scheduler);
+		for (int yields = 0; yields < 200; yields++)
+			sched_yield();
+		slow.go_on = true;
+		pthread_join(first.thread, NULL);
+		pthread_join(second.thread, NULL);
+		expect_eq(slow.runs, 1);
+		tw_action_destroy(action);
+	}
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+}
+
+struct ending {
+	struct slow slow;
+	tw_action_scheduler *scheduler;
+	atomic_int result, action_result;
+	atomic_bool over;
+};
+
+/* On the one worker, which is also the one that the turn asked for is for. */
+static void end_scheduler(void *arg)
+{
+	struct ending *ending = arg;
+	tw_action *action = tw_action_schedule(ending->scheduler, run_slowly, &ending->slow, 0, NULL);
+	ending->action_result = tw_action_destroy(action);
+	ending->result = tw_action_scheduler_destroy(ending->scheduler);
+	ending->over = true;
+}
+
+Test(action_real, worker_that_destroys_a_scheduler_does_not_wait_for_itself)
+{
+	tw_service *service = open_service(1);
+	struct ending ending = {.slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_ASAP), .result = 1};
+	expect_eq(tw_schedule(service, 0, end_scheduler, &ending, NULL), 0);
+	while (!ending.over)
+		sched_yield();
+	expect_eq(ending.action_result, TW_CANCELLED);
+	expect_eq(ending.result, 0);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(ending.slow.runs, 0);
+}
+
 struct arming {
 	tw_action *action;
 	struct slow *slow;

@@ -163,6 +163,46 @@ Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
 	close_small();
 }
 
+static int low_waters;
+
+static void on_low_water(void *arg)
+{
+	(void)arg;
+	low_waters++;
+}
+
+/* Refused for want of a timer, it has never waited. */
+Test(limiter_full, one_that_is_refused_raises_no_water)
+{
+	struct load waits[3], refused = LOAD(3);
+	struct tw_limiter_config config = limited_config(1);
+	config.low_water = 2;
+	config.on_low_water = on_low_water;
+	open_small(config);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	fill_service();
+	for (int i = 0; i < 2; i++) {
+		waits[i] = LOAD(i);
+		load_submit(&waits[i]);
+	}
+	struct tw_job_task task = load_task(&refused);
+	task.queue_timeout_ns = 10 * MS;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
+	expect_eq(low_waters, 0); /* it was never above */
+	for (int i = 0; i < 3; i += 2) {
+		waits[i] = LOAD(i);
+		load_submit(&waits[i]);
+	}
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
+	expect_eq(low_waters, 1);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	limited_pump(&home);
+	expect_eq(low_waters, 1);
+	close_small();
+}
+
 Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 {
 	struct load loads[20];
@@ -229,6 +269,53 @@ Test(limiter_full, completed_attempt_has_no_time_to_keep)
 	task.attempt_timeout_ns = 10 * MS;
 	task.timeout_ns = 15 * MS;
 	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* It waited in line with a time to keep and no timer for it; then it runs, with none to keep. */
+Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked_for_no_more)
+{
+	struct load first = LOAD(1, .held = true), load = LOAD(2, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.added = on_added;
+	open_small(config);
+	fill_service();
+	load_submit(&first);
+	limited_pump(&home);
+	struct tw_job_task task = load_task(&load);
+	task.queue_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	expect_eq(home.limiter->untimed.count, 1);
+	complete(&first, 0);
+	expect_eq(load.starts, 1);
+	expect_eq(home.limiter->untimed.count, 0);
+	limited_advance(&home, 20 * MS);
+	expect_eq(load.dones, 0);
+	complete(&load, 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_small();
+}
+
+/* The attempt of an asynchronous job is completed, and its function stays. */
+static int complete_and_tick(void *arg, struct tw_job_run *run)
+{
+	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
+	rig_advance(&home.rig, 20 * MS);
+	return TW_JOB_PENDING;
+}
+
+Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
+{
+	struct load load = LOAD(1, .held = true);
+	open_small(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.fn = complete_and_tick;
+	task.attempt_timeout_ns = 10 * MS;
+	load_submit_task(&load, &task);
+	fill_service();
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
 	close_small();

@@ -144,6 +144,41 @@ Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_no
 	limited_close(&home);
 }
 
+/* The first submits one, the second two, each after a while; nobody else runs meanwhile. */
+static int submit_more(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	spend(10 * MS);
+	load->started_ns[0] = limited_now(&home);
+	struct tw_job_task task = load_task(&loads[1]);
+	task.fn = submit_more;
+	if (run->id == 1) {
+		load_submit_task(&loads[1], &task);
+	} else {
+		load_submit(&loads[2]);
+		load_submit(&loads[3]);
+	}
+	return 0;
+}
+
+/*
+ * A token goes to an attempt that begins where another has ended, while a runner sent for it is on its way: what is waited for then is not the
+ * token of the one behind.
+ */
+Test(limiter_rate, no_token_comes_back_unseen)
+{
+	open_started(rated(2, 100 * MS));
+	for (int i = 0; i < 4; i++)
+		loads[i] = LOAD(i);
+	struct tw_job_task task = load_task(&loads[0]);
+	task.fn = submit_more;
+	load_submit_task(&loads[0], &task); /* takes a token at 0, the second at 10 */
+	limited_advance(&home, 200 * MS);
+	expect_eq(loads[2].started_ns[0], 100 * MS);
+	expect_eq(loads[3].started_ns[0], 110 * MS);
+	limited_close(&home);
+}
+
 /* Retries are starts like others. */
 Test(limiter_rate, retries_take_tokens_too)
 {

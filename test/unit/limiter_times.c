@@ -120,6 +120,24 @@ Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
 	close_all();
 }
 
+/* The delay after the next one would be longer than the clock has run, and the timeout to come. */
+Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
+{
+	for (int total = 0; total < 2; total++) {
+		struct load load = LOAD(1, .answer = -EIO);
+		open_started(1);
+		struct tw_job_task task = load_task(&load);
+		task.retry = (struct tw_retry){.count = 9, .delay_ns = 2 * SECOND, .factor_x100 = 100000};
+		*(total ? &task.timeout_ns : &task.retry.deadline_ns) = 500 * SECOND;
+		load_submit_task(&load, &task);
+		limited_advance(&home, 3 * SECOND);
+		expect_eq(load.starts, 2);
+		expect_eq(load.started_ns[1], 2 * SECOND);
+		expect_settled(&load, TW_JOB_FAILED, -EIO);
+		close_all();
+	}
+}
+
 Test(limiter_times, completion_of_an_attempt_of_before_does_not_end_the_next)
 {
 	struct load load = LOAD(1, .held = true);

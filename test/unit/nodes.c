@@ -99,6 +99,8 @@ Test(nodes, node_whose_generation_has_come_round_is_retired)
 	uint64_t last = tw__node_handle(node);
 	tw__node_put(&nodes, node);
 	cr_assert_null(tw__node_find(&nodes, last));
+	nodes.max = 1; /* of those that are not */
 	cr_assert_neq(get(), node);
 	cr_assert_eq(tw_load_relaxed(&nodes.retired), 1);
+	cr_assert_eq(tw__node_get(&nodes, &node), -EAGAIN);
 }

@@ -189,3 +189,27 @@ Test(pool_timers, an_executor_may_hand_on_to_the_inline_one)
 	expect_ids_ascend(&rig);
 	rig_close(&rig);
 }
+
+/* Nobody else claims from its batches, of which there are many. */
+Test(pool_timers, on_a_pool_of_one_worker_run_once_each_and_in_order)
+{
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	pool = pool_of(1, 1024);
+	cfg.executor = tw_pool_executor(pool);
+	rig_open(&rig, &cfg);
+	for (int round = 0; round < 10; round++) {
+		size_t before = rig.ran;
+		for (int i = 0; i < MANY; i++)
+			schedule_on(&rig, i, NULL);
+		rig_advance(&rig, 2 * MS);
+		await_releases(MANY);
+		for (int i = 0; i < MANY; i++) {
+			expect_eq(probes[i].runs, 1);
+			expect_eq(rig.events[before + (size_t)i].id, i);
+		}
+		expect_eq(rig.ran, before + MANY);
+	}
+	rig_close(&rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}

@@ -426,6 +426,47 @@ Test(scheduler_ends, max_tasks_bounds_what_has_not_ended)
 	expect_eq(tw_scheduler_destroy(small), 0);
 }
 
+Test(scheduler_ends, cleared_tasks_are_swept_too_when_the_live_come_to_their_ends)
+{
+	enum { MANY = 10 };
+	struct job jobs[2 * MANY], late = JOB(&rig, 99);
+	job_post_delayed(&late, TW_PRIORITY_NORMAL, HOUR);
+	for (int i = 0; i < 2 * MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		job_post_delayed(&jobs[i], TW_PRIORITY_NORMAL, i < MANY ? 0 : 2 * HOUR);
+	}
+	for (int i = MANY; i < 2 * MANY; i++)
+		expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[i].task), TW_CANCELLED);
+	expect_eq(work_rig_stats(&rig).cleared, MANY);
+	expect_eq(run(), TW_RUN_IDLE);
+	struct tw_scheduler_stats stats = work_rig_stats(&rig);
+	expect_eq(stats.completed, MANY);
+	expect_eq(stats.cleared, 0);
+	expect_eq(stats.sweeps, 1);
+	expect_eq(stats.delayed, 1);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, late.task), TW_CANCELLED);
+}
+
+Test(scheduler_ends, cancelled_tasks_do_not_count_against_max_tasks)
+{
+	tw_scheduler *small;
+	struct tw_scheduler_config config = work_rig_config(&rig);
+	tw_scheduler_task tasks[4];
+	config.max_tasks = 4;
+	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
+	struct job job = JOB(&rig, 1);
+	for (int i = 0; i < 4; i++)
+		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+	for (int round = 0; round < 10; round++) {
+		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), -EAGAIN);
+		for (int i = 2; i < 4; i++)
+			expect_eq(tw_scheduler_cancel(small, tasks[i]), TW_CANCELLED);
+		for (int i = 2; i < 4; i++)
+			expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+	}
+	expect_eq(tw_scheduler_destroy(small), 0);
+}
+
 static int post_one(uint64_t delay_ns, struct job *job)
 {
 	const struct tw_scheduler_post post = {

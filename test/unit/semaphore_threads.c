@@ -158,6 +158,71 @@ Test(semaphore_threads, refused_function_lets_a_thread_go_first_and_stays_first_
 	close_all();
 }
 
+/* The only thread in line goes before it: the line is not empty for all that, and a release finds the function. */
+Test(semaphore_threads, refused_function_stays_in_line_when_the_last_thread_has_left_it)
+{
+	struct thread thread;
+	int number = 1;
+	open_with(1);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, NULL), 0);
+	start(&thread, 2);
+	queue.refuse = 1;
+	release();
+	await_served(1);
+	expect_eq(order[0], 2);
+	pthread_join(thread.thread, NULL);
+	expect_eq(gauges().waiters, 1);
+	release();
+	expect_eq(queue_executor_run_all(&queue), 1);
+	await_served(2);
+	release();
+	expect_eq(gauges().available, 1);
+	close_all();
+}
+
+static tw_waiter cancelled_in_submit;
+
+static int cancel_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	if (tw_semaphore_cancel(permits, cancelled_in_submit) == TW_CANCELLED)
+		return -EAGAIN;
+	return queue.base.ops->submit(&queue.base, batch, n); /* what is offered again */
+}
+
+/* Its permit goes on, and nobody takes its place in line again. */
+Test(semaphore_threads, a_function_that_is_cancelled_while_it_is_refused_does_not_come_back)
+{
+	static const struct tw_executor_ops ops = {.size = sizeof ops, .submit = cancel_and_refuse};
+	tw_executor executor = {&ops};
+	struct thread threads[2];
+	int number = 1;
+	rig_open(&rig, NULL);
+	queue_executor_open(&queue);
+	expect_eq(tw_semaphore_create(&permits, rig.service, &executor, 1), 0);
+	expect_eq(tw_semaphore_try_acquire(permits), 0);
+	expect_eq(tw_semaphore_acquire_async(permits, note_function, &number, &cancelled_in_submit), 0);
+	start(&threads[0], 2);
+	start(&threads[1], 3);
+	release(); /* to the function; cancelled on its way, it passes it on to the first thread */
+	await_served(1);
+	expect_eq(order[0], 2);
+	expect_eq(gauges().waiting_threads, 1);
+	expect_eq(gauges().waiters, 1);
+	expect_eq(gauges().handed, 1); /* its work is still to be heard of */
+	release();
+	await_served(2);
+	expect_eq(order[1], 3);
+	pthread_join(threads[0].thread, NULL);
+	pthread_join(threads[1].thread, NULL);
+	release();
+	rig_advance(&rig, 2 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(atomic_load(&served), 2);
+	close_all();
+}
+
 Test(semaphore_threads, functions_refused_together_keep_their_order)
 {
 	struct thread threads[2];

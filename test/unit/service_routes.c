@@ -388,31 +388,34 @@ Test(routes, to_hundreds_of_executors_with_some_refusing_lose_nothing)
 /* Wherever the executors happen to lie in memory: a simulation counts on it. */
 Test(routes, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
 {
-	enum { FEW = 90, EACH = 5, REFUSE = 15 };
+	enum { FEW = 90, EACH = 5 };
 	static struct queue_executor queues[FEW];
 	struct rig rig;
 	rig_open(&rig, NULL);
 	for (int i = 0; i < FEW; i++) {
 		queue_executor_open(&queues[i]);
-		queues[i].refuse = i < REFUSE ? SIZE_MAX : 0;
+		queues[i].refuse = i % 6 ? 0 : SIZE_MAX;
 	}
-	for (int i = 0; i < FEW * EACH; i++) {
-		probes[i] = PROBE(&rig, i);
-		struct tw_task task = probe_task(&probes[i]);
-		task.when_ns = MS;
-		task.executor = &queues[i % FEW].base;
-		probe_schedule_task(&probes[i], &task);
+	for (int wave = 0; wave < 2; wave++) { /* the second joins what was refused of the first */
+		for (int i = 0; i < FEW * EACH; i++) {
+			struct probe *probe = &probes[wave * FEW * EACH + i];
+			*probe = PROBE(&rig, wave * FEW * EACH + i);
+			struct tw_task task = probe_task(probe);
+			task.when_ns = MS;
+			task.executor = &queues[i % FEW].base;
+			probe_schedule_task(probe, &task);
+		}
+		rig_advance(&rig, 2 * MS);
+		for (int i = 0; i < FEW; i++)
+			expect_eq(queues[i].submits, i % 6 ? wave + 1 : 0);
 	}
-	rig_advance(&rig, 2 * MS);
-	for (int i = 0; i < FEW; i++) {
-		expect_eq(queues[i].submits, i < REFUSE ? 0 : 1);
+	for (int i = 0; i < FEW; i++)
 		queues[i].refuse = 0;
-	}
 	rig_advance(&rig, MS);
 	for (int i = 0; i < FEW; i++) {
-		expect_eq(queues[i].submits, 1);
+		expect_eq(queues[i].submits, i % 6 ? 2 : 1);
 		size_t before = rig.ran;
-		expect_eq(queue_executor_run_all(&queues[i]), EACH);
+		expect_eq(queue_executor_run_all(&queues[i]), 2 * EACH);
 		for (size_t j = before; j < rig.ran; j++)
 			expect_eq(rig.events[j].id, i + (int)(j - before) * FEW);
 		queue_executor_close(&queues[i]);

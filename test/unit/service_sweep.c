@@ -95,3 +95,52 @@ Test(sweep, a_drain_drops_the_superseded_only)
 	expect_eq(atomic_load(&never->runs), 0);
 	rig_close(&rig);
 }
+
+/*
+ * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel for what lanes hold sweeps all of it, there and
+ * then. The first timers of each segment of the lane live as it is drained, so that the rest is filed without a look at their words.
+ */
+enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 }; /* as pushes see it; what a turn drains of a lane */
+
+static void fill_a_turn(struct rig *rig, struct probe *survivor)
+{
+	static tw_timer alive[SEGMENTS * ALIVE];
+	struct probe dead = PROBE(rig, -1);
+	int living = 0;
+	probe_schedule(survivor, SECOND);
+	for (int i = 1; i < SEGMENTS * SEGMENT; i++) {
+		probe_schedule(&dead, SECOND);
+		if (i % SEGMENT < ALIVE)
+			alive[living++] = dead.timer;
+		else
+			expect_eq(tw_cancel(rig->service, dead.timer), TW_CANCELLED);
+	}
+	turn(rig);
+	while (living > 0)
+		expect_eq(tw_cancel(rig->service, alive[--living]), TW_CANCELLED);
+}
+
+Test(sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
+{
+	enum { TURNS = 14 };
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = SEGMENTS * ALIVE + TURNS;
+	cfg.buckets = 64;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	uint64_t most = 0, before = 0, gone = 0;
+	for (int turns = 0; turns < TURNS; turns++) {
+		probes[turns] = PROBE(&rig, turns);
+		fill_a_turn(&rig, &probes[turns]);
+		uint64_t entries = stats_of(rig.service).entries;
+		most = entries > most ? entries : most;
+		gone = before > entries && before - entries > gone ? before - entries : gone;
+		before = entries;
+	}
+	expect_gt(most, 900000); /* else the wheel was never full */
+	expect_gt(gone, most / 2);
+	rig_advance(&rig, 2 * SECOND);
+	expect_eq(rig.ran, TURNS);
+	expect_ids_ascend(&rig);
+	rig_close(&rig);
+}

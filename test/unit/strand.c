@@ -381,6 +381,27 @@ static int fill(tw_service *service, tw_timer *timers, int n, struct noted *note
 	return filled;
 }
 
+static void pump_in_release(struct noted *noted)
+{
+	noted->answer = queue_executor_run_next(&noted->rig->queue);
+}
+
+/* The runner comes by the place of a task whose release is being called: its handle's node goes back once, when that has returned. */
+Test(strand, a_cancelled_tasks_place_may_be_met_while_its_release_runs, .init = opened, .fini = closed)
+{
+	struct noted cancelled = NOTED(&rig, 1), a = NOTED(&rig, 2), b = NOTED(&rig, 3);
+	cancelled.act_in_release = pump_in_release;
+	noted_submit_released(&cancelled, 0);
+	expect_eq(tw_strand_cancel(rig.strand, cancelled.task), TW_CANCELLED);
+	expect_eq(cancelled.answer, 1);
+	expect_eq(cancelled.releases, 1);
+	noted_submit(&a, 0);
+	noted_submit(&b, 0);
+	expect_ne((uint32_t)a.task.id, (uint32_t)b.task.id);
+	strand_rig_pump(&rig);
+	expect_order(&rig, 2, 3);
+}
+
 /* More waits than one turn of the strand takes, so it is not at its end when the timer cannot be set. */
 Test(strand, a_timer_that_could_not_be_set_is_set_later_however_much_waits)
 {

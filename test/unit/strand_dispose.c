@@ -155,6 +155,34 @@ Test(strand_dispose, a_task_may_destroy_its_strand)
 	strand_rig_close(&rig); /* the service is free to close */
 }
 
+static void destroy_own_and_close(struct noted *noted)
+{
+	noted->answer = tw_service_close(noted->rig->rig.service, TW_CLOSE_DROP, TW_FOREVER); /* it is in use */
+	expect_eq(noted->answer, -EBUSY);
+	expect_eq(tw_strand_destroy(tw_strand_current()), 0);
+	noted->answer = tw_service_close(noted->rig->rig.service, TW_CLOSE_DROP, TW_FOREVER);
+}
+
+/* It would wait for the task that it is called from. */
+Test(strand_dispose, a_task_that_has_destroyed_its_strand_cannot_close_the_service)
+{
+	for (int inlined = 0; inlined < 2; inlined++) {
+		struct noted task = NOTED(&rig, 1);
+		tw_strand *strand;
+		strand_rig_open(&rig);
+		expect_eq(tw_strand_destroy(rig.strand), 0);
+		rig.strand = NULL;
+		task.act = destroy_own_and_close;
+		tw_executor *executor = inlined ? tw_executor_inline() : &rig.queue.base;
+		expect_eq(tw_strand_create(&strand, rig.rig.service, executor, NULL), 0);
+		expect_eq(tw_strand_submit(strand, 0, note_run, &task, NULL), 0);
+		strand_rig_advance(&rig, MS);
+		expect_eq(task.answer, -EDEADLK);
+		expect_eq(task.runs, 1);
+		strand_rig_close(&rig);
+	}
+}
+
 Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_it_has_been)
 {
 	struct noted task = NOTED(&rig, 1);

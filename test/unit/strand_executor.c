@@ -284,6 +284,45 @@ Test(strand_executor, a_strand_may_stand_on_a_strand, .init = opened, .fini = cl
 	strand_rig_pump(&rig);
 }
 
+/*
+ * The upper one could not set its timer, and comes again in a tick; both are destroyed before, and the lower one's memory is among that of
+ * strands that were executors once.
+ */
+Test(strand_executor, one_that_stood_on_another_may_come_home_when_that_has_gone)
+{
+	enum { MANY = 1 << 16 };
+	static tw_timer timers[MANY];
+	struct strand_rig mine;
+	struct noted due = NOTED(&mine, 1), later = NOTED(&mine, 2);
+	tw_strand *upper, *lower;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 16;
+	queue_executor_open(&mine.queue);
+	rig_open(&mine.rig, &cfg);
+	expect_eq(tw_strand_create(&mine.strand, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&lower, mine.rig.service, &mine.queue.base, NULL), 0);
+	expect_eq(tw_strand_create(&upper, mine.rig.service, tw_strand_executor(lower), NULL), 0);
+	expect_eq(tw_strand_submit(upper, MS, note_run, &due, NULL), 0);
+	expect_eq(tw_strand_submit(upper, 10 * MS, note_run, &later, NULL), 0);
+	tw_strand_executor(mine.strand);
+	expect_eq(tw_strand_destroy(mine.strand), 0);
+	mine.strand = NULL;
+	rig_advance(&mine.rig, 3 * MS);
+	int filled = 0;
+	while (filled < MANY && tw_schedule(mine.rig.service, HOUR, note_run, &later, &timers[filled]) == 0)
+		filled++;
+	strand_rig_pump(&mine);
+	expect_eq(due.runs, 1);
+	expect_eq(tw_strand_destroy(upper), 0);
+	expect_eq(tw_strand_destroy(lower), 0);
+	strand_rig_advance(&mine, 3 * MS);
+	expect_eq(queue_executor_waiting(&mine.queue), 0);
+	expect_eq(later.runs, 0);
+	for (int i = 0; i < filled; i++)
+		expect_eq(tw_cancel(mine.rig.service, timers[i]), TW_CANCELLED);
+	strand_rig_close(&mine); /* the service is free to close */
+}
+
 Test(strand_executor, a_strand_may_serve_a_whole_service, .init = opened, .fini = closed)
 {
 	struct noted a = NOTED(&rig, 1), b = NOTED(&rig, 2);

@@ -1,0 +1,204 @@
+/*
+ * What the layers ask for fails in turn: the call that needed it says -ENOMEM (or what its header names), makes nothing, and all that was there
+ * before goes on. Each program is begun anew with the next request refused, on one and the same service, until none is.
+ */
+#include <errno.h>
+
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+
+TestSuite(faults_layers, .timeout = 60);
+
+enum { SOME = 400, MANY = 20000 }; /* so that what grows on demand grows */
+
+static atomic_int runs;
+
+static void count(void *arg)
+{
+	(void)arg;
+	runs++;
+}
+
+static void let_go(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+}
+
+/* The program: the first error that it meets. It puts away what it has made, whatever that was. */
+typedef int program_fn(struct rig *rig);
+
+static void refuse_each_in_turn(program_fn *program, long least)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe other = PROBE(&rig, 1);
+	int rounds = 0;
+	bool refused;
+	long nth = 0;
+	do {
+		probe_schedule(&other, MS); /* an older timer, which all this is nothing to */
+		faults_arm(nth++, false);
+		int r = program(&rig);
+		refused = faults_disarm();
+		cr_assert(refused ? r == -ENOMEM || r == -EAGAIN : r >= 0, "request %ld (%s): %d", nth - 1,
+			  refused ? faults_refused() : "none refused", r);
+		rig_advance(&rig, 5 * MS);
+		expect_eq(other.runs, ++rounds);
+		expect_sound(rig.service);
+	} while (refused);
+	cr_assert(nth > least, "only %ld requests were made", nth - 1);
+	rig_close(&rig);
+}
+
+static int use_strand(struct rig *rig)
+{
+	tw_strand *strand = NULL;
+	tw_strand_task task = {0};
+	struct tw_strand_spec spec = {
+	    .size = sizeof spec, .fn = count, .delay_ns = MS, .period_ns = MS, .release = let_go};
+	int r = tw_strand_create(&strand, rig->service, NULL, NULL);
+	cr_assert((r == 0) == (strand != NULL));
+	for (int i = 0; i < SOME && r == 0; i++) {
+		r = tw_strand_submit(strand, (uint64_t)(i % 3) * MS, count, NULL, &task);
+		cr_assert((r == 0) == (task.id != 0));
+	}
+	r = r ? r : tw_strand_submit_every(strand, MS, MS, count, NULL, NULL);
+	r = r ? r : tw_strand_submit_spec(strand, &spec, NULL);
+	expect_eq(tw_strand_destroy(strand), 0);
+	return r;
+}
+
+Test(faults_layers, strands)
+{
+	refuse_each_in_turn(use_strand, 3);
+}
+
+static int one_turn(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	count(arg);
+	return TW_TURN_DONE;
+}
+
+static int use_scheduler(struct rig *rig)
+{
+	tw_scheduler *scheduler = NULL;
+	tw_scheduler_task task = {0};
+	struct tw_scheduler_config config = {.size = sizeof config, .executor = tw_executor_inline()};
+	struct tw_scheduler_stats stats = {.size = sizeof stats};
+	struct tw_scheduler_post post = {
+	    .size = sizeof post, .fn = one_turn, .priority = TW_PRIORITY_NORMAL, .delay_ns = MS};
+	int r = tw_scheduler_create(&scheduler, rig->service, &config);
+	cr_assert((r == 0) == (scheduler != NULL));
+	for (int i = 0; i < SOME && r == 0; i++) {
+		post.delay_ns = (uint64_t)(i % 2) * MS;
+		task = (tw_scheduler_task){0};
+		r = tw_scheduler_post_task(scheduler, &post, &task);
+		cr_assert((r == 0) == (task.id != 0));
+	}
+	r = r ? r : tw_scheduler_stats_get(scheduler, &stats);
+	rig_advance(rig, 5 * MS);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	return r;
+}
+
+Test(faults_layers, scheduler)
+{
+	refuse_each_in_turn(use_scheduler, 3);
+}
+
+static int a_job(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	count(arg);
+	return 0;
+}
+
+static int use_limiter(struct rig *rig)
+{
+	tw_limiter *limiter = NULL;
+	tw_job job = {0};
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 2};
+	struct tw_limiter_stats stats = {.size = sizeof stats};
+	int r = tw_limiter_create(&limiter, rig->service, &config);
+	cr_assert((r == 0) == (limiter != NULL));
+	for (int i = 0; i < SOME && r == 0; i++) {
+		job = (tw_job){0};
+		r = tw_limiter_submit(limiter, a_job, NULL, &job);
+		cr_assert((r == 0) == (job.id != 0));
+	}
+	r = r ? r : tw_limiter_start(limiter, NULL, NULL);
+	r = r ? r : tw_limiter_stats_get(limiter, &stats);
+	rig_advance(rig, 20 * MS);
+	if (limiter && r)
+		expect_eq(tw_limiter_stop(limiter, 0), 0); /* what waits for its start */
+	rig_advance(rig, MS);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	return r;
+}
+
+Test(faults_layers, limiter)
+{
+	refuse_each_in_turn(use_limiter, 3);
+}
+
+static int use_batch(struct rig *rig)
+{
+	static struct tw_task tasks[MANY];
+	static tw_timer timers[MANY];
+	for (int i = 0; i < MANY; i++)
+		tasks[i] = (struct tw_task){.size = sizeof tasks[i],
+					    .fn = count,
+					    .when_ns = MS,
+					    .slack_ns = (uint64_t)i,
+					    .release = i % 2 ? let_go : NULL};
+	int r = tw_schedule_batch(rig->service, tasks, MANY, timers);
+	for (int i = 0; i < MANY; i++)
+		cr_assert((r == 0) == (timers[i].id != 0), "timer %d of a batch that answered %d", i, r);
+	return r;
+}
+
+Test(faults_layers, batches)
+{
+	refuse_each_in_turn(use_batch, 1);
+}
+
+static int use_tasks(struct rig *rig)
+{
+	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_period period = rate_of(MS, MS, 3);
+	int r = 0;
+	for (int i = 0; i < SOME && r == 0; i++) {
+		tw_timer timer = {.id = 1};
+		struct tw_task task = {.size = sizeof task, .fn = count, .release = let_go, .slack_ns = MS};
+		task.period = i % 2 ? &period : NULL;
+		r = tw_schedule_task(rig->service, &task, &timer);
+		cr_assert((r == 0) == (timer.id != 0));
+	}
+	r = r ? r : tw_stats_get(rig->service, &stats);
+	return r;
+}
+
+Test(faults_layers, tasks_with_side_records_and_statistics)
+{
+	refuse_each_in_turn(use_tasks, 1);
+}
+
+static int use_sim(struct rig *rig)
+{
+	(void)rig;
+	tw_sim *sim = NULL;
+	int r = tw_sim_create(&sim, NULL);
+	cr_assert((r == 0) == (sim != NULL));
+	for (int i = 0; i < SOME && r == 0; i++) {
+		r = tw_sim_submit(sim, count, NULL);
+		r = r ? r : tw_schedule(tw_sim_service(sim), (uint64_t)i * MS, count, NULL, NULL);
+	}
+	expect_eq(tw_sim_destroy(sim), 0);
+	return r;
+}
+
+Test(faults_layers, simulations)
+{
+	refuse_each_in_turn(use_sim, 5);
+}

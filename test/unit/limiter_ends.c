@@ -1,0 +1,263 @@
+/* What comes of an attempt's end, in which order; what is told of times; who waits how long. On a clock moved by hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "executor/limiter_parts.h"
+#include "test/support/limited.h"
+
+TestSuite(limiter_ends, .timeout = 60);
+
+static struct limited home;
+
+#define LOAD(number_, ...) ((struct load){.home = &home, .number = (number_), __VA_ARGS__})
+
+static void open_started(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static void complete(struct load *load, int error)
+{
+	expect_eq(tw_job_complete(home.limiter, load->attempt, error, load), 0);
+	limited_pump(&home);
+}
+
+/* --------------------------------------------------------------------- order */
+
+/* An executor that looks at the limiter when it is given the next start, and passes it on. */
+static tw_executor watching;
+static struct tw_limiter_stats at_start, at_idle;
+static unsigned starts_seen, idles_seen;
+
+static int look_and_pass(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	at_start = limited_stats(&home);
+	starts_seen++;
+	expect_eq(idles_seen, 0);
+	return home.queue.base.ops->submit(&home.queue.base, batch, n);
+}
+
+static const struct tw_executor_ops watching_ops = {.size = sizeof(watching_ops), .submit = look_and_pass};
+
+static void look_when_idle(void *arg)
+{
+	(void)arg;
+	at_idle = limited_stats(&home);
+	idles_seen++;
+}
+
+Test(limiter_ends, leaves_the_running_gives_its_permit_back_is_counted_then_the_next_starts_then_idle)
+{
+	struct load loads[2] = {LOAD(0, .held = true), LOAD(1, .held = true)};
+	struct tw_limiter_config config = limited_config(1);
+	watching.ops = &watching_ops;
+	config.executor = &watching;
+	config.hooks.idle = look_when_idle;
+	open_started(config);
+	load_submit(&loads[0]);
+	limited_pump(&home);
+	load_submit(&loads[1]);
+	expect_eq(starts_seen, 1);
+	expect_eq(tw_job_complete(home.limiter, loads[0].attempt, -EIO, NULL), 0);
+	expect_eq(starts_seen, 2);
+	expect_eq(at_start.running, 0);
+	expect_eq(at_start.failed, 1);
+	expect_eq(at_start.run.count, 1);
+	expect_eq(at_start.pending, 1);
+	limited_pump(&home);
+	complete(&loads[1], 0);
+	expect_eq(idles_seen, 1);
+	expect_eq(at_idle.running, 0);
+	expect_eq(at_idle.succeeded, 1);
+	expect_eq(at_idle.added, 2);
+	limited_close(&home);
+}
+
+/* --------------------------------------------------------------------- times */
+
+/* Of a bucket's width: 1/16. */
+static void expect_about(uint64_t is_ns, uint64_t should_ns)
+{
+	expect_ge(is_ns, should_ns - should_ns / 8);
+	expect_le(is_ns, should_ns + should_ns / 8);
+}
+
+Test(limiter_ends, mean_and_percentiles_of_queue_and_run_time)
+{
+	static struct load loads[100];
+	open_started(limited_config(1));
+	for (int i = 0; i < 100; i++) { /* run 1 .. 100 ms, one after the other */
+		loads[i] = LOAD(i, .takes_ns = (uint64_t)(i + 1) * MS);
+		load_submit(&loads[i]);
+	}
+	limited_advance(&home, 5100 * MS);
+	struct tw_limiter_stats stats = limited_stats(&home);
+	expect_eq(stats.run.count, 100);
+	expect_eq(stats.run_mean_ns, 50500 * MS / 1000);
+	expect_about(stats.run.p50_ns, 50 * MS);
+	expect_about(stats.run.p99_ns, 99 * MS);
+	expect_eq(stats.run.max_ns, 100 * MS);
+	expect_eq(stats.queue.count, 100);
+	expect_eq(stats.queue_mean_ns, 1666500 * MS / 1000); /* of i * (i + 1) / 2 ms, i = 0 .. 99 */
+	expect_about(stats.queue.p50_ns, 1225 * MS);
+	expect_about(stats.queue.p99_ns, 4851 * MS);
+	expect_eq(stats.queue.max_ns, 4950 * MS);
+	limited_close(&home);
+}
+
+Test(limiter_ends, wait_for_a_retry_is_one_timer_of_the_service)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
+	open_started(limited_config(1));
+	struct tw_job_task task = load_task(&load);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 20 * MS};
+	load_submit_task(&load, &task);
+	expect_eq(stats_of(home.rig.service).pending, 0);
+	limited_pump(&home);
+	expect_eq(stats_of(home.rig.service).pending, 1);
+	expect_eq(limited_stats(&home).running, 0);
+	limited_advance(&home, 20 * MS);
+	expect_eq(stats_of(home.rig.service).pending, 0);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	limited_close(&home);
+}
+
+/* ------------------------------------------------------------------- results */
+
+static struct tw_job_result collected[4];
+static size_t collected_n;
+static unsigned idles;
+
+static void collect(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)arg;
+	idles++;
+	collected_n = n;
+	for (size_t i = 0; i < n && i < 4; i++)
+		collected[i] = results[i];
+}
+
+Test(limiter_ends, collected_results_have_id_status_value_and_those_that_never_ran_are_among_them)
+{
+	struct load loads[3] = {LOAD(0, .held = true), LOAD(1), LOAD(2)};
+	struct tw_limiter_config config = limited_config(1);
+	config.flags = TW_LIMITER_COLLECT;
+	open_started(config);
+	for (int i = 0; i < 3; i++)
+		load_submit(&loads[i]);
+	limited_pump(&home);
+	expect_eq(tw_limiter_on_idle(home.limiter, collect, NULL), 0);
+	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
+	complete(&loads[0], 0);
+	static const uint64_t ids[] = {3, 1, 2};
+	expect_eq(idles, 1);
+	expect_eq(collected_n, 3);
+	for (int i = 0; i < 3; i++) {
+		expect_eq(collected[i].id, ids[i]);
+		expect_eq(collected[i].status, i ? TW_JOB_SUCCEEDED : TW_JOB_CANCELLED);
+		cr_assert_eq(collected[i].value, i ? (void *)&loads[ids[i] - 1] : NULL);
+		expect_eq(collected[i].attempts, i ? 1 : 0);
+	}
+	limited_close(&home);
+}
+
+/* ------------------------------------------------------------------- waiting */
+
+struct stopper {
+	uint64_t timeout_ns;
+	int answer;
+	unsigned idles; /* that had been told when it returned */
+};
+
+static void *stop(void *arg)
+{
+	struct stopper *self = arg;
+	self->answer = tw_limiter_stop(home.limiter, self->timeout_ns);
+	self->idles = idles;
+	return NULL;
+}
+
+static bool somebody_waits(void)
+{
+	pthread_mutex_lock(&home.limiter->lock);
+	bool waits = home.limiter->quiet_waiters;
+	pthread_mutex_unlock(&home.limiter->lock);
+	return waits;
+}
+
+Test(limiter_ends, stop_waits_for_the_running_and_for_the_idle_listeners)
+{
+	struct load loads[2] = {LOAD(0, .held = true), LOAD(1)};
+	struct stopper stopper = {.timeout_ns = TW_FOREVER};
+	pthread_t thread;
+	open_started(limited_config(1));
+	load_submit(&loads[0]);
+	limited_pump(&home);
+	load_submit(&loads[1]);
+	expect_eq(tw_limiter_on_idle(home.limiter, collect, NULL), 0);
+	expect_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
+	while (!somebody_waits())
+		sched_yield();
+	expect_settled(&loads[1], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_eq(loads[0].dones, 0);
+	complete(&loads[0], 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(stopper.answer, 0);
+	expect_eq(stopper.idles, 1);
+	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	limited_close(&home);
+}
+
+Test(limiter_ends, stop_waits_no_longer_than_asked)
+{
+	struct load load = LOAD(0, .held = true);
+	open_started(limited_config(1));
+	load_submit(&load);
+	limited_pump(&home);
+	uint64_t begin_ns = tw_clock_now(tw_clock_monotonic());
+	expect_eq(tw_limiter_stop(home.limiter, 2 * MS), -ETIMEDOUT);
+	expect_ge(tw_clock_now(tw_clock_monotonic()) - begin_ns, 2 * MS);
+	complete(&load, 0);
+	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	limited_close(&home);
+}
+
+static int submitted;
+
+static void *submit_until(void *arg)
+{
+	struct load *load = arg;
+	struct tw_job_task task = load_task(load);
+	task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
+	task.flags |= TW_JOB_WAIT_UNTIL;
+	submitted = tw_limiter_submit_task(home.limiter, &task, &load->job);
+	return NULL;
+}
+
+Test(limiter_ends, submit_waits_for_room_until_an_instant)
+{
+	struct load loads[3] = {LOAD(0, .held = true), LOAD(1), LOAD(2)};
+	struct tw_limiter_config config = limited_config(1);
+	pthread_t thread;
+	config.max_pending = 1;
+	open_started(config);
+	load_submit(&loads[0]);
+	limited_pump(&home);
+	load_submit(&loads[1]);
+	expect_eq(pthread_create(&thread, NULL, submit_until, &loads[2]), 0);
+	for (bool waits = false; !waits; sched_yield()) {
+		pthread_mutex_lock(&home.limiter->lock);
+		waits = home.limiter->room_waiters;
+		pthread_mutex_unlock(&home.limiter->lock);
+	}
+	expect_eq(tw_job_cancel(home.limiter, loads[1].job), TW_CANCELLED); /* room at once */
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(submitted, 0);
+	complete(&loads[0], 0);
+	expect_settled(&loads[2], TW_JOB_SUCCEEDED, 0);
+	limited_close(&home);
+}
