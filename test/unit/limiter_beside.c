@@ -218,7 +218,8 @@ Test(limiter_beside, no_job_starts_after_a_pause_has_returned_however_many_threa
 	expect_eq(tw_limiter_start(threaded, NULL, NULL), 0);
 	expect_eq(pthread_create(&submitter, NULL, submit_all_the_time, NULL), 0);
 	for (int i = 0; i < 200; i++) {
-		while (stats_now().pending > ROOM - 100) /* that the submitter has some left during the pause, as a rule */
+		while (stats_now().pending >
+		       ROOM - 100) /* that the submitter has some left during the pause, as a rule */
 			sched_yield();
 		check_a_pause();
 	}
