@@ -25,6 +25,8 @@
  * Pairing table
  *   I1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter did before.
  *   I2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter that finds it open was not before.
+ *
+ * Model: test/model/inbox.pml.
  */
 #include "executor/limiter_parts.h"
 
