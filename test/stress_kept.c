@@ -81,8 +81,8 @@ static void come_and_go(uint64_t *seed)
 static void be_refused(uint64_t *seed)
 {
 	tw_group group = any_group(seed);
-	struct tw_task tasks[4] = {member_of(group, seed), member_of(group, seed), member_of(group, seed),
-				   {.size = sizeof(struct tw_task)}};
+	struct tw_task tasks[4] = {
+	    member_of(group, seed), member_of(group, seed), member_of(group, seed), {.size = sizeof(struct tw_task)}};
 	int answer = tw_schedule_batch(service, tasks, 4, NULL);
 	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN)
 		violation("a batch with an unsound task", answer);
@@ -195,8 +195,8 @@ static void one_round(uint64_t *seed)
 	}
 	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
 		seeds[i] = random_next(seed);
-		expect_answer("a thread",
-			      pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]), 0);
+		expect_answer("a thread", pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]),
+			      0);
 	}
 	nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
 	atomic_store(&stop, true);
