@@ -360,6 +360,18 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 
 /* --------------------------------------------------------------- wait, and ask */
 
+/* Told of, and not kept, or forgotten: there is no result to ask for, even if the limiter is not yet done with the job. The lock is held. */
+static bool has_no_result(const struct tw__job *job)
+{
+	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
+}
+
+/* The same, and its last attempt is over. */
+static bool is_over(const struct tw__job *job)
+{
+	return has_no_result(job) && !(job->flags & TW__JOB_INSIDE);
+}
+
 /* The job cannot go while `waiters` counts this thread. The lock is given up meanwhile. */
 static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
 {
@@ -382,8 +394,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
-	int r = job ? 0 : TW_GONE;
-	if (job && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
+	int r = !job || has_no_result(job) ? TW_GONE : 0;
+	if (!r && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
@@ -407,7 +419,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 		return -EPERM;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
-	int state = job ? job->state : TW_JOB_GONE;
+	int state = !job || is_over(job) ? TW_JOB_GONE : job->state;
 	pthread_mutex_unlock(&l->lock);
 	return state;
 }
@@ -421,7 +433,7 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 		return -EPERM;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
-	int r = !job ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
+	int r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);

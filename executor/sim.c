@@ -78,7 +78,7 @@ int tw_sim_worker(const tw_sim *sim)
 void tw_sim_spend(tw_sim *sim, uint64_t ns)
 {
 	if (sim && sim->current >= 0)
-		sim->spent_ns += ns <= INT64_MAX - sim->spent_ns ? ns : 0;
+		sim->spent_ns += ns <= INT64_MAX - sim->spent_ns ? ns : INT64_MAX - sim->spent_ns;
 }
 
 int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)

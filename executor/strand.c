@@ -174,12 +174,15 @@ static void fill(struct tw__task_node *task, const struct tw_strand_spec *spec)
 	task->state = spec->delay_ns ? TW__TASK_DELAYED : TW__TASK_QUEUED;
 }
 
-/* When it is due; for a series that begins at once too. The clock is read before the lock is taken: whoever submits in turn reads in turn. */
+/*
+ * When it is due; for a series that begins at once too. The clock is read before the lock is taken: whoever submits in turn reads in turn.
+ * The clock itself: what the counter register says in its stead is not in order to the microsecond.
+ */
 static int set_instant(tw_service *service, struct tw__task_node *task, const struct tw_strand_spec *spec)
 {
 	if (tw_likely(!spec->delay_ns && !spec->period_ns))
 		return 0;
-	task->last_ns = task->due_ns = tw__clock_read_fast(service) + spec->delay_ns;
+	task->last_ns = task->due_ns = tw__clock_read(service) + spec->delay_ns;
 	task->tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
 	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0;
 }

@@ -46,7 +46,7 @@
  *                                 A strand also from its own task.
  *   action                        ends it, also from its own work; the memory goes when that has returned.
  *   action scheduler, limiter, semaphore, tw_manual, tw_sim, manual clock: -EBUSY while something of theirs has not ended; nothing changed.
- *   group                         closes it and gives its handle up; its members live on.
+ *   group                         closes it, which cancels its members, and gives its handle up.
  *
  * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
  * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing

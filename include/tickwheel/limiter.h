@@ -199,7 +199,8 @@ enum tw_job_state {
 	TW_JOB_IN_LINE = 0,
 	TW_JOB_RUNNING = 1,
 	TW_JOB_RETRYING = 2, /* waits for its next attempt */
-	TW_JOB_SETTLED = 3,  /* its result is kept, or it has timed out and its attempt still runs */
+	TW_JOB_SETTLED =
+	    3, /* its result is kept, or `done` has not returned yet, or it has timed out and its attempt still runs */
 	TW_JOB_GONE = 4
 };
 

@@ -433,7 +433,9 @@ TW_API bool tw_closing(void);
  * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
  * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
  * each call returns. The number of callbacks run or handed over; what strands, schedulers and the like have to do counts as one
- * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Without tw_fd, a call in a tick that was dealt with already, with nothing
+ * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Releases
+ * of cancelled groups are no callbacks: up to 256 of them are called in a turn, beside the budget and the number. Without tw_fd, a call in
+ * a tick that was dealt with already, with nothing
  * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
  * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
@@ -453,7 +455,8 @@ TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
 
 /*
  * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
- * something earlier, filled a part of its queue, or cancelled much. To be watched for reading, level-triggered (epoll, poll, libuv,
+ * something earlier, filled a part of its queue, or cancelled much. What the driver's own thread schedules between advances counts as
+ * another's: one advance with nothing to do makes it quiet. To be watched for reading, level-triggered (epoll, poll, libuv,
  * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
  * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_advance
  * answers -ESHUTDOWN: take it out of the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.

@@ -146,7 +146,7 @@ TW_API uint64_t tw_sim_now(const tw_sim *sim);
 /* A plain task for the workers, as tw_pool_submit for a pool; from anywhere. 0; -EINVAL: sim or fn NULL; -ENOMEM; -EPERM. */
 TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 
-/* In a simulated callback: its worker will not be free again before so much virtual time has passed; adds up. Elsewhere nothing. */
+/* In a simulated callback: its worker will not be free again before so much virtual time has passed; adds up, to 292 years at most. Elsewhere nothing. */
 TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 
 /* In a simulated callback: its worker's number. -1 elsewhere. */

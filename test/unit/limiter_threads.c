@@ -145,3 +145,35 @@ Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
 		expect_eq(tw_service_destroy(service), 0);
 	}
 }
+
+static int succeed(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	return 0;
+}
+
+/* A worker may still have to do with it for a moment. */
+Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
+{
+	tw_service *service;
+	tw_limiter *limiter;
+	struct tw_limiter_config config = {.size = sizeof(config), .max_concurrency = 2};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	for (int i = 0; i < 2000; i++) {
+		struct tw_job_task task = {.size = sizeof(task), .fn = succeed, .flags = TW_JOB_KEEP};
+		tw_job job;
+		expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
+		expect_eq(tw_job_wait(limiter, job, TW_FOREVER, NULL), 0);
+		expect_eq(tw_job_state(limiter, job), TW_JOB_SETTLED);
+		expect_eq(tw_job_forget(limiter, job), 0);
+		expect_eq(tw_job_state(limiter, job), TW_JOB_GONE);
+		expect_eq(tw_job_wait(limiter, job, 0, NULL), TW_GONE);
+		expect_eq(tw_job_forget(limiter, job), TW_GONE);
+	}
+	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}

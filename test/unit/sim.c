@@ -331,6 +331,25 @@ static void spend_a_second(void *arg)
 	tw_sim_spend(log_.sim, SECOND);
 }
 
+static void spend_for_ever(void *arg)
+{
+	log_run(arg);
+	tw_sim_spend(log_.sim, SECOND);
+	tw_sim_spend(log_.sim, TW_FOREVER);
+	tw_sim_spend(log_.sim, INT64_MAX);
+}
+
+Test(sim, callback_that_spends_all_time_keeps_its_worker_for_good)
+{
+	open_sim(5, 1);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), MS, spend_for_ever, id(0), NULL), 0);
+	expect_eq(tw_schedule(tw_sim_service(log_.sim), 2 * MS, log_run, id(1), NULL), 0);
+	expect_eq(tw_sim_run_for(log_.sim, 1000 * SECOND), 0);
+	expect_eq(log_.at_ns[0], MS);
+	expect_eq(log_.at_ns[1], 0);
+	close_sim();
+}
+
 Test(sim, slow_callback_keeps_its_worker_and_no_other)
 {
 	open_sim(5, 2);

@@ -443,3 +443,24 @@ Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 		expect_eq(tw_strand_destroy(on.strands[i]), 0);
 	expect_eq(tw_service_destroy(on.service), 0);
 }
+
+/* Equal delays, submitted in turn, are due in turn, to the nanosecond: what stands in for the clock elsewhere may fall by microseconds. */
+Test(strand_real_pool, instants_of_equal_delays_never_fall)
+{
+	tw_service *service;
+	tw_strand *strand;
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+	uint64_t last_ns = 0;
+	for (int i = 0; i < 1000000; i++) {
+		tw_strand_task handle;
+		expect_eq(tw_strand_submit(strand, 3600 * TW_SECOND, never, NULL, &handle), 0);
+		struct tw__node *node = tw__node_find(&tw__strands_of(service)->tasks, handle.id);
+		uint64_t due_ns = ((struct tw__task_node *)(void *)node)->due_ns;
+		expect_ge(due_ns, last_ns);
+		last_ns = due_ns;
+		expect_eq(tw_strand_cancel(strand, handle), TW_CANCELLED);
+	}
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
