@@ -152,7 +152,8 @@ static bool work_comes(const tw_action_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	tw_service *service = scheduler->base.service;
-	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service);
+	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service) &&
+	       !tw__inside_work(service);
 }
 
 int tw_action_scheduler_destroy(tw_action_scheduler *s)

@@ -6,8 +6,8 @@
  *
  * With aging a job's rank grows by one each aging_ns that it waits, for all alike: so of two jobs the same one is always ahead, and the
  * key is a constant, the instant of its coming less its priority in units of aging_ns. That of a rank is its first job's, or that of one
- * before it, which has not come later: so no rank gets to the top too late. Of two with the same key the one with the lower priority has
- * come first.
+ * before it, which has not come later: so no rank gets to the top too late, but for what a thread may lose between reading the clock and taking
+ * the lock. Of two with the same key the one with the lower priority has come first.
  *
  * Ranks are not freed before the limiter: at most 65536.
  */

@@ -437,8 +437,8 @@ static bool others_bring_it_home(const tw_scheduler *scheduler)
 	tw_service *service = scheduler->base.service;
 	tw_pool *pool = tw__pool_of(scheduler->base.executor),
 		*of_timers = tw__pool_of(tw__shared_executor(service->executor));
-	if (tw_pool_is_worker(pool) || tw_pool_is_worker(of_timers) || tw__inside(service))
-		return false;
+	if (tw_pool_is_worker(pool) || tw_pool_is_worker(of_timers) || tw__inside(service) || tw__inside_work(service))
+		return false; /* it may be the driver */
 	if (scheduler->host == TW__HOST_REQUESTED && !pool)
 		return false;
 	return (!scheduler->timers_out || of_timers) && (!scheduler->retrying || service->threaded);

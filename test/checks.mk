@@ -23,7 +23,7 @@ $B/plain/run: $$(plain_o) $$(lib)
 .PHONY: check check-cheap check-full check-includes check-pairs check-static check-compilers check-hardened check-memcheck \
 	check-tsan check-asan abi abi-accept
 
-check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## what takes seconds
+check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## include rule, format, pairs, static analysis, hardening, ABI
 
 check: check-cheap check-compilers check-sandbox check-clocks models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
 	@echo "check: ok"

@@ -232,7 +232,7 @@ static uint64_t shift(const tw_service *service, struct tw__group *group, uint64
 		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
 	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* K2, K3, K4, K8 */
 	if (is_foreign(service, group))
-		tw_store_relaxed(&group->foreign, true); /* with `queued`, or before the look at `keeper` */
+		tw_store_release(&group->foreign, true); /* K8: after the serial number */
 	return shifted;
 }
 

@@ -66,9 +66,13 @@
  *   K8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
  *       word, heavy barrier, walk: the gate's P2 with the serial number in PARKED's place. A walk that does not see the timer armed
  *       is followed by a look that sees the serial number moved, and then the keeper settles the timer itself. The barrier is passed by cancel_wait, and
- *       by settling if `foreign` says that another than the keeper has cancelled: stored before `queued` is raised, taken after
- *       it was lowered (K4). The keeper's own cancels need none. A group without a keeper may get one that has not seen the cancel only until
- *       the barrier's side has had the lock. Without it a member armed in that moment stays until its time comes.
+ *       by settling if `foreign` says that another than the keeper has cancelled: store-release after the CAS, before `queued` is raised;
+ *       exchange acquire after it was lowered (K4): whoever takes it down has that cancel's serial number behind it as it passes the barrier.
+ *       The keeper's own cancels need none. And once more by who throws out what is kept of a destroyed group, between a look that sees it dead
+ *       and the walk: else a record is unlinked, its index perhaps another group's, while its keeper arms it for good. A group without a
+ *       keeper may get one that has not seen the cancel only until the barrier's side has had the lock. Without it a member armed in that moment
+ *       stays until its time comes.
+ *       A kept record's `member` must be of a generation that is over: a batch that is taken back keeps none (batch.c).
  *       `member` is read (acquire) before the tag, which was written before it: an old tag is never taken for a new member's.
  *   K9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
  *       consistent: a keeper that does not see the waiter has ended the timer before the waiter's look. Without it cancel_wait sleeps

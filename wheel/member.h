@@ -32,7 +32,7 @@ void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group
 static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
 {
 	if (!tw_load_relaxed(&member->linked))
-		return; /* kept, and thrown out (tw__group_throw_out) */
+		return; /* thrown out (settle.c) */
 	if (member->previous_member)
 		slots->options[member->previous_member].next_member = member->next_member;
 	else

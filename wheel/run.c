@@ -248,10 +248,12 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
  * The lock: a reset that came first may still be writing its instant.
  */
 static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__option *option,
-				     uint64_t now_ns)
+				     struct tw__run_clock *clock)
 {
 	enum tw_fate fate = TW_FATE_FIRED;
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
+	/* Since the last reading releases may have been called, and taken any time. */
+	uint64_t now_ns = option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
 	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
 	if (option->condemned) {
@@ -267,7 +269,7 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, s
 }
 
 /* The same for any side record; a member of a group is counted. */
-static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint64_t now_ns)
+static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
 {
 	struct tw__option *option = tw__option_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&option->tag);
@@ -276,7 +278,7 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, uint6
 		tw__group_run_begins(&service->groups, run->tag);
 	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
 		return TW_FATE_FIRED;
-	return look_at_instants(service, run, option, now_ns);
+	return look_at_instants(service, run, option, clock);
 }
 
 /* When a run has ended. What a side record stands for is decided by it. */
@@ -300,8 +302,9 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
 	if (tw_unlikely(marks & TW__HAS_OPTION)) {
 		if (clock->estimated)
-			begun_ns = tw__run_clock_exact(clock, service);
-		enum tw_fate fate = begin_option(service, &run, begun_ns);
+			tw__run_clock_exact(clock, service);
+		enum tw_fate fate = begin_option(service, &run, clock);
+		begun_ns = clock->now_ns;
 		if (tw_unlikely(fate != TW_FATE_FIRED)) {
 			finish_without_run(service, local, &run, fate, begun_ns);
 			return false;
@@ -326,7 +329,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		return true;
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
-	TW_PROBE4(done, service, run.slot, run.generation, now_ns - begun_ns);
+	TW_PROBE4(done, service, run.slot, run.generation, now_ns > begun_ns ? now_ns - begun_ns : 0);
 	finish(service, local, &run, marks, now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);

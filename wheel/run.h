@@ -8,7 +8,8 @@
  *     cursor: sequence (48 bits) | next entry (8) | entries (8)
  *
  * Pairing table
- *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries.
+ *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries. A claim of an executor of one thread
+ *       stores relaxed: what comes after it in the cursor, the next lending, follows on R2 and R3. The timer's own claim stays a CAS (word.h).
  *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
  *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
  *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).

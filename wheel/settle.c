@@ -139,16 +139,23 @@ void tw__group_make_certain(tw_service *service, struct tw__group *group)
 }
 
 /*
- * A destroyed group that has been settled: its keeper keeps nothing of it any more. word: seen dead before. As long as it is that one, the
- * barrier has come after the destroying: the keeper takes no record of the list that this does not see (K8).
+ * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One who is arming a record in this moment is seen
+ * doing so, or sees that the group is dead (K8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
+ * another group, whose list is not ours.
  */
-static void throw_out(tw_service *service, struct tw__group *group, uint32_t index, uint64_t word)
+static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	struct tw__slots *slots = &service->slots;
-	tw__group_make_certain(service, group); /* K8 */
+	uint64_t word = tw_load_acquire(&group->word);
+	if (!(word & TW__GROUP_DEAD))
+		return;
+	tw__group_make_certain(service, group); /* after that look, whatever was passed before */
 	tw__group_lock(group);
-	bool same = !((tw_load_acquire(&group->word) ^ word) >> TW__GROUP_INDEX_BITS);
-	for (uint32_t i = same ? group->first : 0, next; i; i = next) {
+	if ((tw_load_relaxed(&group->word) ^ word) >> TW__GROUP_INDEX_BITS) { /* births hold the lock */
+		tw__group_unlock(group);
+		return;
+	}
+	for (uint32_t i = group->first, next; i; i = next) {
 		next = slots->options[i].next_member;
 		if (tw__member_is_over(slots, &slots->options[i]))
 			tw__member_unlink(group, slots, &slots->options[i]);
@@ -156,26 +163,17 @@ static void throw_out(tw_service *service, struct tw__group *group, uint32_t ind
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 }
 
-static bool is_empty(struct tw__group *group)
-{
-	tw__group_lock(group);
-	bool empty = !group->first;
-	tw__group_unlock(group);
-	return empty;
-}
-
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw_exchange_acq_rel(&group->queued, 0); /* K4 */
-	uint64_t word = tw_load_acquire(&group->word);
 	if (tw_exchange_acq_rel(&group->foreign, false))
 		tw__group_make_certain(service, group);
 	bool more = tw__group_settle(service, local, group);
 	if (tw__forked(service))
 		return;
-	if (!more && word & TW__GROUP_DEAD && !is_empty(group)) /* empty: its last member, or destroy, has vacated it */
-		throw_out(service, group, index, word);
+	if (!more)
+		throw_out_if_dead(service, group, index);
 	if (!more || !raise_queued(group))
 		return;
 	push(service, group, index);

@@ -154,7 +154,7 @@ TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 /*
  * Stops as tw_scheduler_close does, waits for a turn that runs on another thread, and frees. NULL is allowed. Does not wait for anything
  * that the calling thread might have to do itself: only if the scheduler runs on a pool, and the caller is neither one of its workers nor
- * inside a callback of the service, it is gone when this returns. Otherwise a piece of work that the executor has not begun (manual.h,
+ * inside a callback of the service, or a task on it, it is gone when this returns. Otherwise a piece of work that the executor has not begun (manual.h,
  * sim.h) is passed over later, and the memory goes with it; tw_service_close waits for that as for a callback. 0. -EDEADLK: called
  * from one of its tasks or done functions; nothing has changed then.
  */

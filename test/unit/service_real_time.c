@@ -3,6 +3,7 @@
  * everything ends. How late is the bench's business, not a test's.
  */
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -332,4 +333,58 @@ Test(real_time, many_distant_timers_wake_nobody_now)
 	nanosleep(&quiet, NULL);
 	expect_le(stats_of(service).wakeups, before + 1);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ------------------------------------------------------------ lateness */
+
+/* The first one's release takes longer than the second may be late, and begins when both are due. */
+struct slow_release {
+	uint64_t until_ns;
+	sem_t ran;
+	bool late;
+};
+
+static void run_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void release_slowly(void *arg, enum tw_fate fate)
+{
+	struct slow_release *s = arg;
+	(void)fate;
+	while (tw_clock_now(tw_clock_monotonic()) < s->until_ns)
+		sched_yield();
+}
+
+static void note_late(void *arg)
+{
+	struct slow_release *s = arg;
+	s->late = tw_late();
+	sem_post(&s->ran);
+}
+
+Test(real_time, what_waits_for_anothers_release_is_late)
+{
+	enum { LIMIT_NS = 20 * MS };
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	struct slow_release s = {.late = false};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	sem_init(&s.ran, 0, 0);
+	uint64_t due_ns = tw_clock_now(tw_clock_monotonic()) + 50 * MS;
+	s.until_ns = due_ns + 3 * LIMIT_NS;
+	struct tw_task tasks[2] = {
+	    {.size = sizeof *tasks, .fn = run_nothing, .release = release_slowly},
+	    {.size = sizeof *tasks, .fn = note_late, .max_lateness_ns = LIMIT_NS},
+	};
+	for (int i = 0; i < 2; i++) {
+		tasks[i].arg = &s;
+		tasks[i].when_ns = due_ns;
+		tasks[i].flags = TW_TASK_AT;
+	}
+	expect_eq(tw_schedule_batch(service, tasks, 2, NULL), 0);
+	await(&s.ran, 1);
+	close_service(service);
+	expect_eq(s.late, true);
 }

@@ -380,3 +380,66 @@ Test(strand_real_pool, delayed_tasks_are_never_early)
 	close_service(service);
 	sem_destroy(&done);
 }
+
+/* ------------------------------------------------------------- on the tick thread */
+
+enum { TIMERS = 1 << 16 };
+
+struct on_driver {
+	tw_service *service;
+	tw_strand *strands[2];
+	tw_scheduler *scheduler;
+	tw_timer *timers;
+	int filled;
+	int submitted, posted;
+	atomic_int answer;
+};
+
+static void never(void *arg)
+{
+	(void)arg;
+}
+
+static int never_turn(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	(void)arg;
+	return TW_TURN_DONE;
+}
+
+static void destroy_scheduler(void *arg)
+{
+	struct on_driver *on = arg;
+	on->answer = tw_scheduler_destroy(on->scheduler);
+}
+
+/* Behind the work that destroys the scheduler comes the scheduler's, which has got no timer: the driver has both in hand. */
+static void make_ready(void *arg)
+{
+	struct on_driver *on = arg;
+	const struct tw_scheduler_post post = {.size = sizeof post, .fn = never_turn, .delay_ns = TW_SECOND};
+	while (on->filled < TIMERS && !tw_schedule(on->service, 3600 * TW_SECOND, never, NULL, &on->timers[on->filled]))
+		on->filled++;
+	on->submitted = tw_strand_submit(on->strands[1], 0, destroy_scheduler, on, NULL);
+	on->posted = tw_scheduler_post_task(on->scheduler, &post, NULL);
+}
+
+Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread)
+{
+	struct tw_service_config config = {.size = sizeof config, .workers = 1, .max_timers = 16};
+	static tw_timer timers[TIMERS];
+	struct on_driver on = {.timers = timers, .answer = 1};
+	expect_eq(tw_service_create(&on.service, &config), 0);
+	expect_eq(tw_scheduler_create(&on.scheduler, on.service, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline(), NULL), 0);
+	expect_eq(tw_strand_submit(on.strands[0], 0, make_ready, &on, NULL), 0);
+	while (on.answer == 1)
+		sched_yield();
+	expect_eq(on.answer, 0);
+	expect_eq(on.submitted, 0);
+	expect_eq(on.posted, 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_strand_destroy(on.strands[i]), 0);
+	expect_eq(tw_service_destroy(on.service), 0);
+}

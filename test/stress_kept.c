@@ -1,0 +1,229 @@
+/*
+ * stress_kept SECONDS [SEED]: bare members of groups, whose side records the thread that cancels them keeps (group.h).
+ *
+ * Some threads schedule members and cancel most of them, have batches refused in which there are some, and schedule timers that belong to no
+ * group. Others cancel the groups, wait for them, destroy them and make new ones in their place. Nearly all deadlines are far away: what a
+ * group's cancel leaves behind stays. The rules:
+ *   - who is in no group, is cancelled by its owner and by nobody else;
+ *   - after a cancel_wait a member of before is gone;
+ *   - when all groups are destroyed, all their members come to their end, without a further call.
+ *
+ * A seed repeats what is tried, not how the threads interleave.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { GROUPS = 2, KEEPERS = 2, BREAKERS = 2, OWN = 64 };
+#define FAR_NS (3600 * TW_SECOND)
+#define ROUND_NS 100000000
+#define WATCHDOG_NS (60 * TW_SECOND)
+
+static uint64_t first_seed;
+static tw_service *service;
+static _Atomic uint64_t groups[GROUPS];
+static atomic_bool stop;
+static atomic_ullong members, outsiders, group_ends;
+
+static _Noreturn void violation(const char *what, long long answer)
+{
+	fflush(stdout);
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 "): %s: %lld\n", first_seed, what, answer);
+	_exit(1);
+}
+
+static void expect_answer(const char *what, int answer, int wanted)
+{
+	if (answer != wanted)
+		violation(what, answer);
+}
+
+static void run(void *arg)
+{
+	(void)arg;
+}
+
+static tw_group any_group(uint64_t *seed)
+{
+	return (tw_group){atomic_load(&groups[random_below(seed, GROUPS)])};
+}
+
+static struct tw_task member_of(tw_group group, uint64_t *seed)
+{
+	uint64_t when_ns = random_percent(seed, 2) ? TW_MILLISECOND : FAR_NS;
+	return (struct tw_task){.size = sizeof(struct tw_task), .fn = run, .when_ns = when_ns, .group = group};
+}
+
+/* ------------------------------------------------------------ who keeps */
+
+static void come_and_go(uint64_t *seed)
+{
+	tw_timer timer;
+	struct tw_task task = member_of(any_group(seed), seed);
+	int answer = tw_schedule_task(service, &task, &timer);
+	if (answer == -ENOENT || answer == -ESHUTDOWN)
+		return;
+	expect_answer("a member's schedule", answer, 0);
+	atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
+	if (random_percent(seed, 90) && tw_cancel(service, timer) < 0)
+		violation("a member's cancel", timer.id);
+}
+
+/* Its last task cannot be read. */
+static void be_refused(uint64_t *seed)
+{
+	tw_group group = any_group(seed);
+	struct tw_task tasks[4] = {
+	    member_of(group, seed), member_of(group, seed), member_of(group, seed), {.size = sizeof(struct tw_task)}};
+	int answer = tw_schedule_batch(service, tasks, 4, NULL);
+	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN)
+		violation("a batch with an unsound task", answer);
+}
+
+static void stay_outside(tw_timer *own, uint64_t *seed)
+{
+	tw_timer *timer = &own[random_below(seed, OWN)];
+	if (timer->id)
+		expect_answer("the cancel of a timer in no group", tw_cancel(service, *timer), TW_CANCELLED);
+	expect_answer("a schedule", tw_schedule(service, FAR_NS, run, NULL, timer), 0);
+	atomic_fetch_add_explicit(&outsiders, 1, memory_order_relaxed);
+}
+
+static void *keep(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+	tw_timer own[OWN] = {{0}};
+	while (!atomic_load(&stop)) {
+		if (random_percent(&seed, 5))
+			be_refused(&seed);
+		else if (random_percent(&seed, 20))
+			stay_outside(own, &seed);
+		else
+			come_and_go(&seed);
+	}
+	for (int i = 0; i < OWN; i++)
+		if (own[i].id)
+			expect_answer("the cancel of a timer in no group", tw_cancel(service, own[i]), TW_CANCELLED);
+	return NULL;
+}
+
+/* ------------------------------------------------------------ who ends groups */
+
+static void cancel_and_wait(tw_group group, uint64_t *seed)
+{
+	tw_timer timer = {0};
+	struct tw_task task = member_of(group, seed);
+	bool is_member = tw_schedule_task(service, &task, &timer) == 0;
+	atomic_fetch_add_explicit(&members, is_member, memory_order_relaxed);
+	int answer = tw_group_cancel_wait(service, group, TW_FOREVER);
+	if (answer == -ENOENT)
+		return;
+	expect_answer("a group's cancel_wait", answer, TW_CANCELLED);
+	if (is_member)
+		expect_answer("the cancel of a member that was waited for", tw_cancel(service, timer), TW_GONE);
+}
+
+static void replace(int i)
+{
+	tw_group fresh, old;
+	expect_answer("a group's birth", tw_group_create(service, &fresh), 0);
+	old.id = atomic_exchange(&groups[i], fresh.id);
+	expect_answer("a group's end", tw_group_destroy(service, old), 0);
+	atomic_fetch_add_explicit(&group_ends, 1, memory_order_relaxed);
+}
+
+static void *break_up(void *arg)
+{
+	uint64_t seed = *(uint64_t *)arg;
+	while (!atomic_load(&stop)) {
+		const struct timespec span = {.tv_nsec = (long)random_below(&seed, 200000)};
+		nanosleep(&span, NULL);
+		switch (random_below(&seed, 4)) {
+		case 0:
+			(void)tw_group_cancel(service, any_group(&seed)); /* or it has been replaced */
+			break;
+		case 1:
+			cancel_and_wait(any_group(&seed), &seed);
+			break;
+		default:
+			replace((int)random_below(&seed, GROUPS));
+		}
+	}
+	return NULL;
+}
+
+/* ------------------------------------------------------------ rounds */
+
+static uint64_t left(void)
+{
+	struct tw_stats s = {.size = sizeof s};
+	expect_answer("statistics", tw_stats_get(service, &s), 0);
+	return s.scheduled - s.fired - s.cancelled - s.dropped;
+}
+
+static void expect_none_left(void)
+{
+	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + WATCHDOG_NS;
+	while (left()) {
+		const struct timespec span = {.tv_nsec = 1000000};
+		nanosleep(&span, NULL);
+		if (tw_clock_now(tw_clock_monotonic()) > until_ns)
+			violation("members of destroyed groups that do not end", (long long)left());
+	}
+}
+
+static void one_round(uint64_t *seed)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1 + (unsigned)random_below(seed, 2)};
+	pthread_t threads[KEEPERS + BREAKERS];
+	uint64_t seeds[KEEPERS + BREAKERS];
+	char why[256] = "";
+	expect_answer("a service", tw_service_create(&service, &cfg), 0);
+	atomic_store(&stop, false);
+	for (int i = 0; i < GROUPS; i++) {
+		tw_group group;
+		expect_answer("a group's birth", tw_group_create(service, &group), 0);
+		atomic_store(&groups[i], group.id);
+	}
+	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
+		seeds[i] = random_next(seed);
+		expect_answer("a thread", pthread_create(&threads[i], NULL, i < KEEPERS ? keep : break_up, &seeds[i]),
+			      0);
+	}
+	nanosleep(&(struct timespec){.tv_nsec = ROUND_NS}, NULL);
+	atomic_store(&stop, true);
+	for (int i = 0; i < KEEPERS + BREAKERS; i++)
+		pthread_join(threads[i], NULL);
+	for (int i = 0; i < GROUPS; i++)
+		expect_answer("a group's end", tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
+	expect_none_left();
+	if (tw_validate(service, why, sizeof why) != 0)
+		violation(why, 0);
+	expect_answer("the service's end", tw_service_destroy(service), 0);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2 || argc > 3 || atof(argv[1]) <= 0) {
+		fprintf(stderr, "usage: stress_kept SECONDS [SEED]\n");
+		return 2;
+	}
+	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	printf("stress_kept: seed %" PRIu64 "\n", first_seed);
+	uint64_t seed = first_seed, until_ns = tw_clock_now(tw_clock_monotonic());
+	until_ns += (uint64_t)(atof(argv[1]) * (double)TW_SECOND);
+	unsigned rounds = 0;
+	for (; tw_clock_now(tw_clock_monotonic()) < until_ns; rounds++)
+		one_round(&seed);
+	printf("ok: %u rounds, %llu members, %llu timers in no group, %llu groups replaced\n", rounds,
+	       atomic_load(&members), atomic_load(&outsiders), atomic_load(&group_ends));
+	return 0;
+}
