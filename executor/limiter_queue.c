@@ -95,7 +95,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 {
 	struct tw__job *job = tw__line_first(&l->line);
 	if (!job) {
-		tw__inbox_look(l); /* one may have come since the lock was taken */
+		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
 		job = tw__line_first(&l->line);
 	}
 	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))

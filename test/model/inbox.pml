@@ -8,7 +8,7 @@
  *
  * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the sending of runners does here); what limiters
  * have no inbox for. Program order stands for the release and acquire of I1 and I2. A leave is one step: its compare-and-swap fails if
- * anything came or went, and takes no harm if it came back.
+ * anything came or went, and takes no harm if it came back. A pick's second look at an empty line saves a runner: all holds without it.
  *
  * Holds:
  *   I1  each job that was accepted runs or is dropped, once, and none sleeps there: else this would stand still. Places in the line are in the

@@ -7,6 +7,7 @@
 #include "executor/limiter_parts.h"
 #include "test/support/faults.h"
 #include "test/support/limited.h"
+#include "wheel/clock.h"
 
 TestSuite(limiter_inbox, .timeout = 60);
 
@@ -309,6 +310,84 @@ Test(limiter_inbox, low_water_counts_those_that_came_without_the_lock)
 	open_and_submit_inside(config, 1);
 	expect_eq(low_waters, 1);
 	expect_eq(pendings[0], 1);
+	limited_close(&home);
+}
+
+/* ----------------------------------------- while somebody else has the lock */
+
+/* All permits are out, so it waits for no lock. */
+static void submit_beside(void *arg)
+{
+	submit_plain(arg);
+	expect_eq(is_in_inbox(), true);
+}
+
+static struct load held_plain(int number, struct tw_job_task *task)
+{
+	struct load load = LOAD(number, .held = true);
+	*task = load_task(&load);
+	task->release = NULL;
+	task->stop = NULL;
+	return load;
+}
+
+Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhile)
+{
+	struct load late = LOAD(2), waiting;
+	struct tw_job_task task;
+	open_and_fill(limited_config(1));
+	waiting = held_plain(1, &task);
+	task.arg = &waiting;
+	load_submit_task(&waiting, &task);
+	expect_eq(is_in_inbox(), true);
+	faults_call_at(0, submit_beside, &late); /* as memory is asked for a runner for the one that waits */
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 3), 0);
+	expect_eq(faults_disarm(), true);
+	expect_eq(home.limiter->runners, 3);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
+	expect_eq(queue_executor_waiting(&home.queue), 2);
+	limited_pump(&home);
+	expect_eq(late.starts, 1);
+	complete_first();
+	expect_eq(tw_job_complete(home.limiter, waiting.attempt, 0, NULL), 0);
+	limited_close(&home);
+}
+
+/* A clock whose next reading is a moment in the middle of a call. */
+static struct tw__clock_ops hooked;
+static const struct tw__clock_ops *whole;
+static struct load *at_next_reading;
+
+static uint64_t read_hooked(const tw_clock *clock)
+{
+	struct load *load = at_next_reading;
+	at_next_reading = NULL;
+	if (load)
+		submit_beside(load);
+	return whole->now(clock);
+}
+
+static void hook_clock(struct load *load)
+{
+	whole = home.rig.clock->ops;
+	hooked = *whole;
+	hooked.now = read_hooked;
+	home.rig.clock->ops = &hooked;
+	at_next_reading = load;
+}
+
+Test(limiter_inbox, one_that_comes_while_the_last_permit_is_given_back_is_run)
+{
+	struct load late = LOAD(1);
+	open_and_fill(limited_config(1));
+	hook_clock(&late); /* the lock is held, the inbox was looked at */
+	expect_eq(tw_job_complete(home.limiter, first.attempt, 0, NULL), 0);
+	home.rig.clock->ops = whole;
+	expect_eq(at_next_reading == NULL, true);
+	limited_pump(&home);
+	expect_eq(late.starts, 1);
+	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
+	expect_eq(limited_stats(&home).pending, 0);
 	limited_close(&home);
 }
 
