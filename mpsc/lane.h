@@ -144,7 +144,7 @@ enum { TW__LANE_FETCH_AHEAD = 1024 };
 /* Needs room. Not visible before tw__lane_publish. */
 static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
-	tw_prefetch_write((const char *)lane->at + TW__LANE_FETCH_AHEAD);
+	tw_prefetch_write((const void *)((uintptr_t)lane->at + TW__LANE_FETCH_AHEAD));
 	lane->at->what = what;
 	lane->at->value = value;
 	lane->at++;
