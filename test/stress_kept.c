@@ -1,12 +1,12 @@
 /*
- * stress_kept SECONDS [SEED]: bare members of groups, whose side records the thread that cancels them keeps (group.h).
+ * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose side records the thread that cancels them keeps (group.h).
  *
  * Some threads schedule members and cancel most of them, have batches refused in which there are some, and schedule timers that belong to no
  * group. Others cancel the groups, wait for them, destroy them and make new ones in their place. Nearly all deadlines are far away: what a
  * group's cancel leaves behind stays. The rules:
  *   - who is in no group, is cancelled by its owner and by nobody else;
  *   - after a cancel_wait a member of before is gone;
- *   - when all groups are destroyed, all their members come to their end, without a further call.
+ *   - when all groups are destroyed, all their members come to their end, without a further call: those with a release are seen to.
  *
  * A seed repeats what is tried, not how the threads interleave.
  */
@@ -32,6 +32,7 @@ static tw_service *service;
 static _Atomic uint64_t groups[GROUPS];
 static atomic_bool stop;
 static atomic_ullong members, outsiders, group_ends;
+static atomic_ullong to_release, released; /* members with a release, and how many of them have ended */
 
 static _Noreturn void violation(const char *what, long long answer)
 {
@@ -51,6 +52,13 @@ static void run(void *arg)
 	(void)arg;
 }
 
+static void count_release(void *arg, enum tw_fate fate)
+{
+	(void)arg;
+	(void)fate;
+	atomic_fetch_add(&released, 1);
+}
+
 static tw_group any_group(uint64_t *seed)
 {
 	return (tw_group){atomic_load(&groups[random_below(seed, GROUPS)])};
@@ -59,7 +67,18 @@ static tw_group any_group(uint64_t *seed)
 static struct tw_task member_of(tw_group group, uint64_t *seed)
 {
 	uint64_t when_ns = random_percent(seed, 2) ? TW_MILLISECOND : FAR_NS;
-	return (struct tw_task){.size = sizeof(struct tw_task), .fn = run, .when_ns = when_ns, .group = group};
+	return (struct tw_task){.size = sizeof(struct tw_task),
+				.fn = run,
+				.when_ns = when_ns,
+				.release = random_percent(seed, 10) ? count_release : NULL,
+				.group = group};
+}
+
+static void count_member(const struct tw_task *task)
+{
+	atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
+	if (task->release)
+		atomic_fetch_add(&to_release, 1);
 }
 
 /* ------------------------------------------------------------ who keeps */
@@ -72,7 +91,7 @@ static void come_and_go(uint64_t *seed)
 	if (answer == -ENOENT || answer == -ESHUTDOWN)
 		return;
 	expect_answer("a member's schedule", answer, 0);
-	atomic_fetch_add_explicit(&members, 1, memory_order_relaxed);
+	count_member(&task);
 	if (random_percent(seed, 90) && tw_cancel(service, timer) < 0)
 		violation("a member's cancel", timer.id);
 }
@@ -122,7 +141,8 @@ static void cancel_and_wait(tw_group group, uint64_t *seed)
 	tw_timer timer = {0};
 	struct tw_task task = member_of(group, seed);
 	bool is_member = tw_schedule_task(service, &task, &timer) == 0;
-	atomic_fetch_add_explicit(&members, is_member, memory_order_relaxed);
+	if (is_member)
+		count_member(&task);
 	int answer = tw_group_cancel_wait(service, group, TW_FOREVER);
 	if (answer == -ENOENT)
 		return;
@@ -162,11 +182,12 @@ static void *break_up(void *arg)
 
 /* ------------------------------------------------------------ rounds */
 
+/* Members of cancelled groups count as cancelled at once: of their end, releases tell. */
 static uint64_t left(void)
 {
 	struct tw_stats s = {.size = sizeof s};
 	expect_answer("statistics", tw_stats_get(service, &s), 0);
-	return s.scheduled - s.fired - s.cancelled - s.dropped;
+	return s.scheduled - s.fired - s.cancelled - s.dropped + atomic_load(&to_release) - atomic_load(&released);
 }
 
 static void expect_none_left(void)

@@ -109,7 +109,9 @@ TW_API int tw_dump(tw_service *service, FILE *out);
 
 /*
  * Checks every invariant of a service that is quiet: no call on it, and no callback of it, is under way, or the
- * answer means nothing (nothing breaks). The driver is held still meanwhile. 0: all hold. -EINVAL: NULL.
+ * answer means nothing (nothing breaks). The driver is held still meanwhile, and what the service has handed to its executor, such as the
+ * settling of a cancelled group, is waited for, 0.1 s at most; if it is still out then, or the caller is a callback, totals are not
+ * compared. 0: all hold. -EINVAL: NULL.
  * -EFAULT: one does not; `why` (if not NULL, room for why_size bytes) says which.
  * -EBUSY: called from a callback that the driver runs itself.
  */

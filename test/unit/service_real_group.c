@@ -87,6 +87,31 @@ Test(real_group, is_settled_on_the_executor_also_while_the_service_sleeps)
 	close_service(service);
 }
 
+static void run_nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* What nobody can see from outside, the settling that a cancel left behind, is no reason to find fault with the service. */
+Test(real_group, may_be_validated_while_it_is_settled)
+{
+	enum { COUNT = 5000, ROUNDS = 20, LOOKS = 20 };
+	tw_service *service = open_service(1);
+	char why[256];
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_group group = make_group(service);
+		struct tw_task task = {.size = sizeof task, .fn = run_nothing, .when_ns = HOUR, .group = group};
+		for (int i = 0; i < COUNT; i++)
+			cr_assert(tw_schedule_task(service, &task, NULL) == 0);
+		expect_eq(tw_group_destroy(service, group), 0);
+		for (int look = 0; look < LOOKS; look++) {
+			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL); /* the driver comes between */
+			cr_assert(tw_validate(service, why, sizeof why) == 0, "%s", why);
+		}
+	}
+	close_service(service);
+}
+
 static void *wait_for_group(void *arg)
 {
 	struct held *h = arg;
