@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "wheel/member.h"
 #include "wheel/probes.h"
-#include "wheel/run.h"
 #include "wheel/schedule.h"
 
 /* An armed timer without side record was ended by this thread. */
@@ -39,9 +39,9 @@ static inline int told(const tw_service *service, uint32_t slot, uint32_t genera
 	return outcome;
 }
 
-/* A timer that has a side record, or is not armed; or not any more. */
-static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
-							   uint64_t marks)
+/* By what the word says by now. */
+static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot, uint32_t generation,
+							     uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	for (;;) {
@@ -58,6 +58,44 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
 		if (mark(service, slot, &word, marks))
 			return told(service, slot, generation, TW_RUNNING);
 	}
+}
+
+/*
+ * Ends an armed timer whose side record says nothing but that it is a member, of a group that was not cancelled: what tw__cancel_option comes
+ * to, made short for who cancels members again and again. False: it is not such a one, or has just changed.
+ */
+static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
+{
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
+	const struct tw__option *option = &service->slots.options[index];
+	uint64_t tag = tw_load_relaxed(&option->tag);
+	struct tw__local *local = tw__local_at_hand(service); /* now, while few values are alive: it may be a call */
+	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
+		return false;
+	if (tw_unlikely(!tw_cas_seq_cst(&service->slots.words[slot], &word,
+					tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
+		return false;
+	if (tw_unlikely(!local))
+		local = tw__local_of(service);
+	tw__count_cancel(service, local);
+	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	if (tw_likely(tw__keeps(service, local, tag)))
+		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
+	else
+		tw__option_give_back(service, local, index, true);
+	return true;
+}
+
+/* A timer that has a side record, or is not armed; or not any more. */
+static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
+							   uint64_t marks)
+{
+	const uint64_t member = TW__ARMED | TW__OPTION;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw_likely((word & member) == member && tw__word_generation(word) == generation) &&
+	    cancel_member(service, slot, word))
+		return told(service, slot, generation, TW_CANCELLED);
+	return cancel_or_mark_by_state(service, slot, generation, marks);
 }
 
 /*

@@ -74,26 +74,8 @@ void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t sl
 	}
 }
 
-/* An armed member and no more, whose group was not cancelled: what `end` comes to. */
-static inline bool end_member(tw_service *service, uint32_t slot, uint64_t *word, uint32_t index)
-{
-	uint64_t ended = tw__word_next_free(*word);
-	if (!tw_cas_seq_cst(&service->slots.words[slot], word, ended)) /* W2, W3; group.h, K9 */
-		return false;
-	struct tw__local *local = tw__local_of(service);
-	tw__count_cancel(service, local);
-	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(ended));
-	tw__option_give_back(service, local, index, true);
-	return true;
-}
-
 int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
 {
-	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
-	const struct tw__option *option = &service->slots.options[index];
-	if (tw_likely(*word & TW__ARMED && !tw_load_relaxed(&option->traits) &&
-		      !tw__tag_is_stale(&service->groups, tw_load_relaxed(&option->tag))))
-		return end_member(service, slot, word, index) ? TW_CANCELLED : -1;
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
 		if (!end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))

@@ -204,8 +204,8 @@ static uint32_t count_kept(tw_service *service, uint32_t index)
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__kept *by = &((struct tw__local *)lane)->kept;
 		uint32_t count = tw_load_relaxed(&by->count);
-		for (uint32_t n = 0; n < count; n++) {
-			uint64_t item = tw_load_relaxed(tw__kept_at(by, n));
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t item = tw_load_relaxed(&by->items[i]);
 			kept += tw__kept_group(item) == index &&
 				tw_load_relaxed(&service->slots.options[(uint32_t)item].linked);
 		}

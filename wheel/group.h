@@ -112,14 +112,13 @@ struct tw__group {
 };
 
 /*
- * Side records that a thread keeps, of members that it has ended: a stack in a ring; if it is full, the lowest leaves its list. Written by
- * the thread alone, and read by statistics.
+ * Side records that a thread keeps, of members that it has ended: a stack; if it is full, the lowest leaves its list. Written by the thread
+ * alone, and read by statistics.
  */
 enum { TW__KEPT = 8 };
 
 struct tw__kept {
 	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the side record */
-	_Atomic uint32_t end;             /* modulo the ring's size, where the next one goes */
 	_Atomic uint32_t count;
 };
 

@@ -83,6 +83,13 @@ enum tw__entered {
 /* group.c. tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
 int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
 
+/* A kept side record becomes the slot's timer's. */
+static inline int tw__group_enter_kept(struct tw__option *member, uint64_t entry)
+{
+	tw_store_release(&member->member, entry); /* K8 */
+	return TW__ENTERED_KEPT;
+}
+
 /*
  * Makes the timer in the slot a member of the group whose handle stands in its side record's tag, or, if that was kept, of the one whose list
  * it is on. Followed by tw__group_entered; between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
@@ -92,8 +99,7 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 	struct tw__option *member = &slots->options[option];
 	if (tw_unlikely(!tw_load_relaxed(&member->linked)))
 		return tw__group_enter_slowly(groups, slots, option, entry);
-	tw_store_release(&member->member, entry); /* K8 */
-	return TW__ENTERED_KEPT;
+	return tw__group_enter_kept(member, entry);
 }
 
 /* The timer's word has been stored: `entry` is its. */
@@ -117,7 +123,7 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 
 static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
 {
-	return &kept->items[(tw_load_relaxed(&kept->end) - 1 - n) % TW__KEPT];
+	return &kept->items[tw_load_relaxed(&kept->count) - 1 - n];
 }
 
 /* Puts a side record among those that are kept; group: the index. */
@@ -126,10 +132,9 @@ static inline void tw__keep(tw_service *service, struct tw__local *local, uint32
 	struct tw__kept *kept = &local->kept;
 	if (tw_unlikely(tw_load_relaxed(&kept->count) == TW__KEPT))
 		tw__kept_let_go(service, local, TW__KEPT - 1);
-	uint32_t end = tw_load_relaxed(&kept->end);
-	tw_store_relaxed(&kept->items[end % TW__KEPT], (uint64_t)group << 32 | option);
-	tw_store_relaxed(&kept->end, end + 1);
-	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) + 1);
+	uint32_t count = tw_load_relaxed(&kept->count);
+	tw_store_relaxed(&kept->items[count], (uint64_t)group << 32 | option);
+	tw_store_relaxed(&kept->count, count + 1);
 }
 
 /* Takes out the n-th from the top: the side record. The top comes in its place. */
@@ -139,23 +144,31 @@ static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
 	uint64_t item = tw_load_relaxed(at);
 	if (n)
 		tw_store_relaxed(at, tw_load_relaxed(tw__kept_at(kept, 0)));
-	tw_store_relaxed(&kept->end, tw_load_relaxed(&kept->end) - 1);
 	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) - 1);
 	return (uint32_t)item;
 }
 
 /*
- * A timer with a side record has come to its end; its slot is free. The group's keeper keeps the record where it is, unless somebody has
- * to be told that the member is gone, or the group was cancelled. cancelled: it was cancelled. local may be NULL.
+ * Whether the thread keeps the side record of a member that it has just ended: as the group's keeper, unless somebody has to be told that the
+ * member is gone, or the group was cancelled.
+ */
+static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
+{
+	const struct tw__group *group = &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
+	return local && tw_load_relaxed(&group->keeper) == local &&
+	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
+	       tw_load_seq_cst(&group->waiters) == 0; /* K9 */
+}
+
+/*
+ * A timer with a side record has come to its end; its slot is free. The group's keeper keeps the record where it is. cancelled: it was
+ * cancelled. local may be NULL.
  */
 static inline void tw__option_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
 {
 	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
 	if (tag) {
-		struct tw__group *group = tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK);
-		if (tw_likely(local && tw_load_relaxed(&group->keeper) == local &&
-			      !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
-			      tw_load_seq_cst(&group->waiters) == 0)) { /* K9 */
+		if (tw_likely(tw__keeps(service, local, tag))) {
 			tw__keep(service, local, option, tag & TW__GROUP_INDEX_MASK);
 			return;
 		}

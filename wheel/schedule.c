@@ -147,15 +147,18 @@ static __attribute__((noinline)) int make_room(struct tw__lane *lane)
 	return r ? r : grew;
 }
 
-/* Inlined into each of the short calls, where `kind` and `option` are constants. */
-static inline __attribute__((always_inline)) int arm(tw_service *service, enum tw__kind kind, uint64_t value, tw_fn *fn,
-						     void *arg, uint32_t option, tw_timer *out)
+/*
+ * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the side record
+ * stands on its group's list.
+ */
+static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, enum tw__kind kind,
+						     uint64_t value, tw_fn *fn, void *arg, uint32_t option, bool kept,
+						     tw_timer *out)
 {
 	uint64_t word = tw__gate_look(&service->gate);
 	if (tw_unlikely(tw__gate_refuses(word)))
 		return refused_by_gate(service, out);
-	struct tw__local *local = tw__local_of(service);
-	if (tw_unlikely(!local))
+	if (tw_unlikely(!local) && !(local = tw__local_of(service)))
 		return refused(NULL, out, -ENOMEM);
 	int grew = 0;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
@@ -186,7 +189,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, enum t
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
 	int entered = TW__NO_MEMBER;
-	if (option) {
+	if (kept) {
+		entered = tw__group_enter_kept(&service->slots.options[option], tw__entry_make(slot, generation));
+	} else if (option) {
 		entered = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
 		if (tw_unlikely(entered < 0)) {
 			tw__slot_put(&service->slots, &local->magazine, slot, generation);
@@ -227,7 +232,7 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
 		return refused(local, out, r);
-	r = arm(service, arming.kind, arming.value, task->fn, task->arg, arming.option, out);
+	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option, false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
 	else if (arming.option)
@@ -254,7 +259,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 		return out_of_range(service, out);
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
-	return arm(service, TW__KIND_DELAY, delay_ns, fn, arg, 0, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
 }
 
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
@@ -265,7 +270,7 @@ int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *a
 		return out_of_range(service, out);
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
-	return arm(service, TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
 }
 
 /* A side record that says nothing but whose member its timer is, as it did before. */
@@ -273,8 +278,8 @@ static inline int arm_bare(tw_service *service, struct tw__local *local, const s
 			   tw_timer *out)
 {
 	int r = task->flags & TW_TASK_AT
-		    ? arm(service, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, out)
-		    : arm(service, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, out);
+		    ? arm(service, local, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, true, out)
+		    : arm(service, local, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, true, out);
 	if (tw_unlikely(r))
 		tw__task_discard(service, local, option);
 	return r;
@@ -310,7 +315,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (!task->group.id)
 		return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
 				   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
-	struct tw__local *local = tw__local_of(service);
+	struct tw__local *local = tw__local_at_hand(service);
 	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
 	if (tw_unlikely(!kept || !service->slots.options[kept].bare))
 		return schedule_task(service, task, kept, out);
