@@ -253,6 +253,12 @@ static void free_wheel(tw_service *service)
 		munmap(service->arena, service->arena_bytes);
 }
 
+/* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
+static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
+{
+	return (uint64_t)((((unsigned __int128)1 << (64 + shift)) + tick_ns - 1) / tick_ns);
+}
+
 static void set_constants(tw_service *service, const struct tw_service_config *cfg)
 {
 	service->config = *cfg;
@@ -260,7 +266,8 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->executor = cfg->executor;
 	service->on_refused = cfg->on_refused;
 	service->tick_ns = cfg->tick_ns;
-	service->tick_inverse = UINT64_MAX / cfg->tick_ns;
+	service->tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
+	service->tick_multiplier = multiplier_for(cfg->tick_ns, service->tick_shift);
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
 	service->steps = !cfg->clock->ops->runs;
 	tw__loop_init(&service->loop);

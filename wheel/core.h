@@ -82,7 +82,8 @@ struct tw_service {
 	tw_executor *executor;
 	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
 	uint64_t start_ns;    /* tick 0 */
-	uint64_t tick_ns, tick_inverse;
+	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
+	uint32_t tick_shift;
 	enum tw_on_refused on_refused;
 	bool threaded;         /* has a tick thread */
 	bool steps;            /* the clock may step back: readings are clamped */
@@ -193,11 +194,16 @@ int tw__config_copy(void *out, size_t known, size_t least, const void *in);
 
 /* -------------------------------------------------------------------- time */
 
-/* Ticks in a span, rounded down. One multiplication; the quotient it gives may be one too small. */
+/*
+ * Ticks in a span, rounded down: n / d for n < 2^62, by a multiplication whose high half is shifted. With 2^s < d <= 2^(s+1) and
+ * m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund,
+ * P. Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
+ */
 static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
 {
-	uint64_t ticks = (uint64_t)((unsigned __int128)span_ns * service->tick_inverse >> 64);
-	return ticks + (span_ns - ticks * service->tick_ns >= service->tick_ns);
+	if (tw_unlikely(span_ns >> 62))
+		return span_ns / service->tick_ns;
+	return (uint64_t)((unsigned __int128)span_ns * service->tick_multiplier >> 64) >> service->tick_shift;
 }
 
 /* The first tick that is not before an instant; instants before the service's start are tick 0. */
@@ -205,9 +211,7 @@ static inline uint64_t tw__tick_of(const tw_service *service, uint64_t instant_n
 {
 	if (instant_ns <= service->start_ns)
 		return 0;
-	uint64_t span_ns = instant_ns - service->start_ns;
-	uint64_t ticks = tw__ticks_down(service, span_ns);
-	return ticks + (span_ns > ticks * service->tick_ns);
+	return tw__ticks_down(service, instant_ns - service->start_ns - 1) + 1;
 }
 
 static inline uint64_t tw__tick_ns(const tw_service *service, uint64_t tick)
