@@ -11,7 +11,7 @@
 TestSuite(held_back, .timeout = 60);
 
 /* So many timers, each in a tick of its own, need more chunks than there are, if each has one to itself. */
-enum { MANY = 80000 };
+enum { MANY = 80000, MOST = 2 * MANY };
 
 /* A rig whose executor keeps its batches; timers may name another one that does. */
 struct keeper {
@@ -21,17 +21,22 @@ struct keeper {
 	int scheduled;
 };
 
-static struct probe probes[MANY];
+static struct probe probes[MOST];
 
-static void open_keeper(struct keeper *k, bool names_another)
+static void open_keeper_with(struct keeper *k, bool names_another, struct tw_service_config cfg)
 {
-	struct tw_service_config cfg = rig_config();
 	*k = (struct keeper){.used = names_another ? &k->named : &k->own};
 	queue_executor_open(&k->own);
 	queue_executor_open(&k->named);
 	cfg.executor = &k->own.base;
-	cfg.max_timers = MANY;
 	rig_open(&k->rig, &cfg);
+}
+
+static void open_keeper(struct keeper *k, bool names_another)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MANY;
+	open_keeper_with(k, names_another, cfg);
 }
 
 static void close_keeper(struct keeper *k)
@@ -41,17 +46,22 @@ static void close_keeper(struct keeper *k)
 	queue_executor_close(&k->named);
 }
 
-/* The next tick that has no timer yet gets one. */
-static struct probe *add(struct keeper *k)
+static struct probe *add_in(struct keeper *k, int ticks)
 {
 	struct probe *probe = &probes[k->scheduled];
 	*probe = PROBE(&k->rig, k->scheduled++);
 	struct tw_task task = probe_task(probe);
 	task.release = NULL;
-	task.when_ns = (uint64_t)k->scheduled * MS;
+	task.when_ns = (uint64_t)ticks * MS;
 	task.executor = k->used == &k->named ? &k->named.base : NULL;
 	probe_schedule_task(probe, &task);
 	return probe;
+}
+
+/* The next tick that has no timer yet gets one. */
+static struct probe *add(struct keeper *k)
+{
+	return add_in(k, k->scheduled + 1);
 }
 
 /* Turns tick by tick until the timer that has come due is not handed over. */
@@ -126,6 +136,54 @@ Test(held_back, timers_are_cancelled_moved_and_scheduled_meanwhile)
 	run_all(&k);
 	expect_eq(moved->runs, 1);
 	expect_eq(cancelled->runs, 0);
+	close_keeper(&k);
+}
+
+static struct tw_service_config small_wheel(void)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MOST;
+	cfg.buckets = 64; /* so that what is set aside for the wheel is little */
+	return cfg;
+}
+
+/* They are not filed, which would take chunks. */
+Test(held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
+{
+	enum { AT_FIRST = 50000 };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < AT_FIRST)
+		add(&k);
+	turn_until_held_back(&k);
+	while (k.scheduled < MOST)
+		add(&k);
+	for (int i = 0; i < 20; i++)
+		rig_advance(&k.rig, MS);
+	run_all(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, MOST);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+/* Chunks that are half full share no room as they are: what waits would need twice the chunks that it had in the wheel. */
+Test(held_back, what_waits_is_packed)
+{
+	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < SINGLE)
+		add(&k);
+	for (int tick = 0; tick < TICKS; tick++)
+		for (int i = 0; i < IN_A_TICK; i++)
+			add_in(&k, SINGLE + 1 + tick);
+	turn_until_held_back(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, k.scheduled);
+	expect_ids_ascend(&k.rig);
 	close_keeper(&k);
 }
 
