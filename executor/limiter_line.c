@@ -91,7 +91,7 @@ int tw__line_reserve(struct tw__line *line, int32_t priority)
 
 void tw__line_add(struct tw__line *line, struct tw__job *job)
 {
-	struct tw__rank *rank = rank_at(line, place_of(line, job->priority), job->priority);
+	struct tw__rank *rank = line->ranks[place_of(line, job->priority)]; /* it is there: tw__line_reserve */
 	job->links = (struct tw__links){.next = &rank->jobs, .previous = rank->jobs.previous};
 	rank->jobs.previous->next = &job->links;
 	rank->jobs.previous = &job->links;

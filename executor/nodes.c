@@ -74,14 +74,13 @@ static void push(struct tw__nodes *nodes, struct tw__node *node)
 
 /* ---------------------------------------------------------------------- grow */
 
-/* The lock is held. */
-static int add_chunk(struct tw__nodes *nodes, unsigned chunk)
+/* The lock is held. Its first node; NULL: out of memory. */
+static struct tw__node *add_chunk(struct tw__nodes *nodes, unsigned chunk)
 {
 	char *start = calloc(chunk_nodes(chunk), nodes->node_size);
-	if (!start)
-		return -ENOMEM;
-	tw_store_release(&nodes->chunks[chunk], start); /* N2 */
-	return 0;
+	if (start)
+		tw_store_release(&nodes->chunks[chunk], start); /* N2 */
+	return (struct tw__node *)(void *)start;
 }
 
 /* A node that nobody has had. Numbered as it is given out, so that untouched memory stays so. */
@@ -91,11 +90,13 @@ static int make(struct tw__nodes *nodes, struct tw__node **out)
 	unsigned chunk = chunk_of(index);
 	if (index - tw_load_relaxed(&nodes->retired) >= nodes->max || index >= TW__NODES_MAX)
 		return -EAGAIN;
-	if (!tw_load_relaxed(&nodes->chunks[chunk]) && add_chunk(nodes, chunk))
+	struct tw__node *node =
+	    tw_load_relaxed(&nodes->chunks[chunk]) ? node_at(nodes, index) : add_chunk(nodes, chunk);
+	if (!node)
 		return -ENOMEM;
-	*out = node_at(nodes, index);
-	(*out)->index = index;
-	tw_store_release(&(*out)->generation, nodes->first_generation);
+	node->index = index;
+	tw_store_release(&node->generation, nodes->first_generation);
+	*out = node;
 	tw_store_release(&nodes->made, index + 1);
 	return 0;
 }

@@ -189,7 +189,7 @@ static struct tw__clock_listener *first_listener(struct manual *manual)
 
 struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
 {
-	return first_listener(as_manual(clock));
+	return first_listener((struct manual *)clock);
 }
 
 static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)

@@ -217,19 +217,24 @@ static void *reserve(size_t bytes)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/*
- * Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. Beside it a chunk for each
- * entry of a block, which is drained only while so many are left.
- */
+/* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
 static uint64_t entries_for(uint32_t max_timers)
 {
 	return 3 * (uint64_t)max_timers + (1u << 20);
 }
 
+/*
+ * The wheel must be able to turn whatever others make of the chunks that they have: the tick thread has no path that can fail. As it turns,
+ * its entries spread, and may come to need `slack` chunks more than they fill. So nothing is lent while no more than these, and some spare
+ * ones, are left (tw__short_of_chunks); what comes due meanwhile is packed, and needs no more room than it had in the wheel (driver.c,
+ * collect). A block is drained only while beside these there is a chunk for each of its entries (drain.c). The spare ones: for what one step of a turn brings
+ * before it is packed, and for chunks that were split for a budget.
+ */
 static int make_wheel(tw_service *service)
 {
 	uint32_t buckets = service->config.buckets;
-	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers)) + TW__BLOCK_ENTRIES;
+	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers)) +
+			tw__wheel_slack(buckets) + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
 	service->table_bytes = tw__wheel_table_bytes(buckets);
 	service->arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->table = reserve(service->table_bytes);

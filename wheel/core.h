@@ -372,6 +372,16 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry);
 /* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. */
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
 
+/*
+ * Whether batches that nobody finishes hold so many chunks that the rest is what the wheel may need to turn: core.c, make_wheel. Nothing is handed over then.
+ */
+enum { TW__SPARE_CHUNKS = 512 };
+
+static inline bool tw__short_of_chunks(const tw_service *service)
+{
+	return tw_unlikely(tw__wheel_chunks_left(&service->wheel) < service->wheel.slack + TW__SPARE_CHUNKS);
+}
+
 /* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; all of it at once; whether one is under way. */
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
 void tw__sweep_all(tw_service *service);

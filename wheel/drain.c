@@ -236,13 +236,24 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 			drain_entry(service, local, &entries[i]);
 }
 
-/* Whether the wheel can take another block; a full sweep is the last resort, and always helps. */
+static bool has_chunks_for_a_block(const tw_service *service)
+{
+	const struct tw__wheel *wheel = &service->wheel;
+	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
+}
+
+/*
+ * Whether the wheel can take another block. A full sweep is the last resort, and always helps, but where batches that nobody finishes hold the chunks:
+ * it would then cost each turn as much as there are timers.
+ */
 static bool wheel_has_room(tw_service *service)
 {
-	if (tw_likely(tw__wheel_chunks_left(&service->wheel) > TW__BLOCK_ENTRIES))
+	if (tw_likely(has_chunks_for_a_block(service)))
 		return true;
+	if (service->wheel.entries <= tw__live_timers(service, NULL))
+		return false;
 	tw__sweep_all(service);
-	return tw__wheel_chunks_left(&service->wheel) > TW__BLOCK_ENTRIES;
+	return has_chunks_for_a_block(service);
 }
 
 /* Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be, more. */

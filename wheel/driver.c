@@ -61,6 +61,19 @@ static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 	return false;
 }
 
+/* Moves what fits of a chunk to the end of another one: all or nothing, but where chunks are short. */
+static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chunk *chunk)
+{
+	unsigned room = TW__CHUNK_ENTRIES - last->count, n = chunk->count;
+	if (n > room)
+		n = tw__short_of_chunks(service) ? room : 0;
+	memcpy(last->entries + last->count, chunk->entries, n * sizeof *chunk->entries);
+	last->count += n;
+	chunk->count -= n;
+	if (n)
+		memmove(chunk->entries, chunk->entries + n, chunk->count * sizeof *chunk->entries);
+}
+
 /* Appends due chunks to what waits for the executor; small ones share a chunk. */
 static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
 {
@@ -70,15 +83,14 @@ static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t no
 		tw__histogram_add(&service->lateness, now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
 		if (!leaves_own(service, chunk))
 			continue;
-		struct tw__chunk *last = service->ready.last;
-		if (last && last->count + chunk->count <= TW__CHUNK_ENTRIES) {
-			memcpy(last->entries + last->count, chunk->entries, chunk->count * sizeof *chunk->entries);
-			last->count += chunk->count;
+		if (service->ready.last)
+			fill_up(service, service->ready.last, chunk);
+		if (chunk->count == 0) {
 			tw__chunk_put(&service->wheel, chunk);
-		} else {
-			chunk->holder_count = 0;
-			tw__chunk_append(&service->ready, chunk);
+			continue;
 		}
+		chunk->holder_count = 0;
+		tw__chunk_append(&service->ready, chunk);
 	}
 }
 
@@ -86,12 +98,15 @@ static void turn_wheel(tw_service *service)
 {
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
+	bool more;
 	tw_store_relaxed(&service->turned_ns, now_ns);
 	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
-	tw__wheel_turn(&service->wheel, service->turning_to, &due);
-	tw_store_release(&service->gate.cursor,
-			 service->wheel.next - 1); /* before batches are lent: claims rely on it */
-	collect(service, &due, now_ns);
+	do {
+		more = tw__wheel_turn(&service->wheel, service->turning_to, &due);
+		tw_store_release(&service->gate.cursor,
+				 service->wheel.next - 1); /* before batches are lent: claims rely on it */
+		collect(service, &due, now_ns);
+	} while (tw_unlikely(more));
 }
 
 /* Everything in the wheel is due now: TW_CLOSE_RUN. */
@@ -146,6 +161,12 @@ static bool dropping(const tw_service *service)
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_DROP;
 }
 
+/* Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick. */
+static bool groups_ready(const tw_service *service)
+{
+	return !dropping(service) && tw__groups_waiting(&service->groups) && !tw__short_of_chunks(service);
+}
+
 bool tw__forced(const tw_service *service)
 {
 	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
@@ -156,8 +177,8 @@ enum offered { TAKEN, REFUSED, HELD_BACK };
 /* Offers the first chunk that is ready; if it is not taken it stays. */
 static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 {
-	if (tw__wheel_chunks_left(&service->wheel) < 2 * TW__SEGMENT_ENTRIES)
-		return HELD_BACK; /* batches that nobody finishes hold the chunks */
+	if (tw__short_of_chunks(service))
+		return HELD_BACK;
 	struct tw__chunk *next = chunk->next;
 	bool was_last = service->ready.last == chunk;
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
@@ -279,8 +300,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 		turn.done += deliver_all(service, local, turn.done < budget ? budget - turn.done : 0);
 	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) ||
-		      (!dropping(service) && tw__groups_waiting(&service->groups));
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) || groups_ready(service);
 	service->moved_tick = service->wheel.next;
 	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
 	tw__sweep(service, turn.drained, look);
@@ -357,7 +377,7 @@ static bool requested(tw_service *service)
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
 	       tw_load_seq_cst(&service->stopping) ||
 	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
-	       (!dropping(service) && tw__groups_waiting(&service->groups)) || tw__works_waiting(service);
+	       groups_ready(service) || tw__works_waiting(service);
 }
 
 /*
@@ -386,8 +406,9 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
-	bool unfinished = turn->again || (!dropping(service) && tw__any_ready(service)) || service->trimming ||
-			  service->works_kept || tw__sweep_under_way(service);
+	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
+	bool unfinished = turn->again || (due && !dropping(service)) || service->trimming || service->works_kept ||
+			  tw__sweep_under_way(service);
 	service->unfinished = unfinished;
 	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
 		return park(service);

@@ -47,7 +47,8 @@ static void gather(tw_service *service)
 static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->loop;
-	if (loop->at_once || service->wheel.late.count || tw__works_waiting(service))
+	bool late = service->wheel.late.count && !service->routes.short_of_chunks; /* else for the next tick */
+	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))

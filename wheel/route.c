@@ -122,12 +122,6 @@ static void note_refusal(tw_service *service, tw_executor *executor)
 		*bits |= mask;
 }
 
-/* Batches that nobody finishes hold the chunks. */
-static bool short_of_chunks(tw_service *service)
-{
-	return tw__wheel_chunks_left(&service->wheel) < 2 * TW__SEGMENT_ENTRIES;
-}
-
 /* ---------------------------------------------------------------- sorting out */
 
 static bool is_armed(uint64_t word, uint64_t entry)
@@ -157,7 +151,7 @@ static bool append(tw_service *service, tw_executor *executor, uint64_t entry, u
 {
 	struct tw__chunk *chunk = *tail_of(service, executor);
 	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
-		if (short_of_chunks(service))
+		if (tw__short_of_chunks(service))
 			return false;
 		chunk = tw__chunk_get(&service->wheel);
 		chunk->holder_count = 0;
@@ -326,7 +320,7 @@ static size_t serve(tw_service *service, struct tw__local *local, struct tw__chu
 	if (executor == tw_executor_inline() || chunk->holder_count > 0)
 		return run_here(service, local, chunk, budget, kept);
 	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
-	if ((waits && has_refused(service, executor)) || short_of_chunks(service)) {
+	if ((waits && has_refused(service, executor)) || tw__short_of_chunks(service)) {
 		tw__chunk_append(kept, chunk);
 		return 0;
 	}

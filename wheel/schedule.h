@@ -51,11 +51,13 @@ static inline bool tw__task_needs_option(const tw_service *service, const struct
  */
 static inline bool tw__task_is_short(const struct tw_task *task)
 {
+	if (tw_unlikely(task->size != sizeof *task)) /* first: an older caller's may end before the fields below */
+		return false;
 	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved | task->max_lateness_ns |
 			   task->slack_ns | task->jitter_ns | (unsigned)task->late | task->reserved_late;
 	uintptr_t pointers =
 	    (uintptr_t)task->period | (uintptr_t)task->release | (uintptr_t)task->executor | (uintptr_t)task->context;
-	return task->size == sizeof *task && task->fn && !(numbers | pointers);
+	return task->fn && !(numbers | pointers);
 }
 
 /* A deadline that the service cannot express. */

@@ -52,7 +52,7 @@ static struct tw__chunk *room_in_ready(tw_service *service)
 	struct tw__chunk *last = service->ready.last;
 	if (last && last->count < TW__CHUNK_ENTRIES)
 		return last;
-	if (tw__wheel_chunks_left(&service->wheel) < 2 * TW__SEGMENT_ENTRIES)
+	if (tw__short_of_chunks(service))
 		return NULL;
 	last = tw__chunk_get(&service->wheel);
 	last->tick = service->wheel.next - 1;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+enum { STEPS_A_CALL = 64 /* of a turn: ticks with entries, or jumps */ };
+
 /* ------------------------------------------------------------------- chunks */
 
 struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
@@ -58,11 +60,16 @@ size_t tw__wheel_table_bytes(uint32_t buckets0)
 	return buckets * sizeof(struct tw__bucket) + buckets / 64 * sizeof(uint64_t);
 }
 
-size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries)
+size_t tw__wheel_slack(uint32_t buckets0)
 {
 	/* In a bucket, the first chunk (pruned), one within (swept) and the last (being filled) may be in part empty. */
 	size_t buckets = buckets0 + (TW__WHEEL_LEVELS - 1) * (size_t)TW__UPPER_BUCKETS + 1;
-	return 3 * buckets + entries / TW__CHUNK_ENTRIES + 1;
+	return 3 * buckets;
+}
+
+size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries)
+{
+	return tw__wheel_slack(buckets0) + entries / TW__CHUNK_ENTRIES + 1;
 }
 
 static unsigned log2_of(uint64_t power_of_two)
@@ -75,6 +82,7 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, str
 {
 	*wheel = (struct tw__wheel){
 	    .arena = arena, .arena_chunks = arena_chunks, .judge = judge, .judge_context = judge_context};
+	wheel->slack = tw__wheel_slack(buckets0);
 	struct tw__bucket *buckets = table;
 	uint64_t *bits = (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
 	unsigned shift = 0;
@@ -284,11 +292,14 @@ static uint64_t first_above(const struct tw__wheel *wheel, uint64_t limit)
 	return limit;
 }
 
-void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due)
+bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due)
 {
 	const struct tw__level *level = wheel->levels;
 	uint64_t width = UINT64_C(1) << level->window_shift;
+	unsigned steps = 0;
 	while (hand_over_late(wheel, due), wheel->next <= to) {
+		if (steps++ == STEPS_A_CALL)
+			return true;
 		uint64_t boundary = (wheel->next | (width - 1)) + 1, tick;
 		if (tw__level_next(level, wheel->next, to < boundary ? to + 1 : boundary, &tick)) {
 			expire(wheel, tick, due);
@@ -307,6 +318,7 @@ void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
 			target = first_above(wheel, target);
 		enter_window(wheel, target);
 	}
+	return false;
 }
 
 void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)

@@ -111,6 +111,7 @@ struct tw__wheel {
 	/* Chunks: an arena used from its start, and a list of free ones. */
 	struct tw__chunk *arena;
 	size_t arena_chunks, arena_used;
+	size_t slack; /* chunks that the buckets may come to need, beyond what their entries fill, as the wheel turns */
 	struct tw__chunk *free;
 	size_t free_chunks;          /* in the list, and cold */
 	struct tw__cold_block *cold; /* for each TW__COLD_CHUNKS of the arena; NULL: it keeps what it has */
@@ -127,8 +128,9 @@ struct tw__wheel {
 /* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */
 size_t tw__wheel_table_bytes(uint32_t buckets0);
 
-/* Chunks that suffice for so many entries, whatever their ticks. */
+/* Chunks that suffice for so many entries, whatever their ticks; and those of them that the entries do not fill. */
 size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
+size_t tw__wheel_slack(uint32_t buckets0);
 
 void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
 		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context);
@@ -138,9 +140,10 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 
 /*
  * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of
- * ticks. Entries whose verdict is later are added again, the dead are dropped.
+ * ticks. Entries whose verdict is later are added again, the dead are dropped. True: it has stopped on the way; to be called again
+ * when those chunks have been seen to: each tick has its own, which its entries may hardly fill, and there may be as many ticks as entries.
  */
-void tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
+bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
 
 /*
  * Moves a part of the coarse buckets that come next down, as much as `elapsed` ticks since the last call ask for, but no more than

@@ -1,39 +1,61 @@
 /*
- * A strand's runner: executor/strand.h (the word's transition table), strand_run.c (take, leave, go_idle), strand.c (submit, dispose,
- * submit_batch).
+ * A strand's runner: executor/strand.h (the word's transition table), strand_run.c (take, leave, go_idle), strand_cancel.c (dispose), strand.c
+ * (submit, destroy, submit_batch).
  *
- * Modelled: two submitters with a task each, under the lock; the driver with one batch, and the timer with one delayed task, which
+ * Modelled: submitters with a task each, under the lock; the driver with one batch, and the timer with one delayed task, which
  * touch nothing but the word; a disposer; and the executor, which has two threads and may run the work as often as it was submitted. One
- * step stands for each access of the word, and for each change under the lock.
+ * step stands for each access of the word, and for each change under the lock. With DESTROY the strand is destroyed, by a thread that may
+ * wait or may not, while a layer that stood on it, and was destroyed before it, still brings its work: at any time, as the driver its batch.
  *
- * Left out: the order in the queue, cancels, releases, the memory of a destroyed strand, waiting; that the timer comes at all.
+ * Left out: the order in the queue, cancels, releases, waiting for them; that the timer comes at all; the list on which memory stays that the
+ * driver may still look at: the model knows only that nobody changes what has gone.
  *
  * Holds:
  *   one runner: the work is out at most once, whoever makes the strand active
- *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by dispose, once; the strand is idle
- *   nothing begins to run once the strand is disposed of
- *   nobody makes it active once it is disposed of, idle, and its timer has come: then it may be destroyed
+ *   nothing is left behind: in the end each thing that was accepted has run, or was cancelled by dispose, once; the strand is idle (2 of the
+ *       specification: never lost; 4.2)
+ *   nothing begins to run once the strand is disposed of, but work of layers, which has its run, on the strand or by the driver, once
+ *   S5  who destroys, or the last runner, makes it go, once; nobody changes it afterwards, and no runner, timer or disposer looks at it (strand.h,
+ *       "who may look", and tw_strand_destroy)
+ *   DUE without ACTIVE is nothing but gone
  *
  *   run: LIVE   one runner, nothing left behind
  *   run: DISPOSE   the same, against a dispose
+ *   run: DESTROY   the same, and S5, against a destroy
  *   mutant: LIVE IDLE_BY_STORE       the runner goes idle by a store, whatever has come meanwhile
  *   mutant: LIVE ALWAYS_SUBMIT       whoever brings something submits the work, active or not
  *   mutant: LIVE GATHER_LATE         the runner gathers the mail, and then takes off what is in the word
- *   mutant: DISPOSE MAIL_AFTER_END   the driver looks whether the strand is disposed of, and then pushes
- *   mutant: DISPOSE RUN_ON           the runner does not ask whether the strand is disposed of
  *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes the lock
+ *   mutant: DISPOSE RUN_ON           the runner does not ask whether the strand is disposed of, neither of what is due nor before a run
+ *   mutant: DESTROY MAIL_AFTER_END   the driver looks whether the strand is disposed of, and then pushes
+ *   mutant: DESTROY IDLE_ONLY        who makes it go leaves it idle, as if it were to be used again
+ *   mutant: DESTROY GO_BY_STORE      who destroys finds it quiet, and then makes it go by a store
+ *   mutant: DESTROY FORGET_TIMER     the last runner does not ask whether the timer is still to come
+ *   mutant: DESTROY LEAVE_UNTOLD     who destroys finds it busy, and does not say so
+ *   mutant: DESTROY WORK_ENDED       work of a layer is ended like a batch once the strand is disposed of
  */
-#ifdef DISPOSE
-#define BRINGERS 5
-#else
+#ifdef LIVE
 #define BRINGERS 4
+#else
+#define BRINGERS 5
 #endif
-#define BATCH 2 /* things: 0, 1 the submitters' tasks */
+#define BATCH 2 /* things: 0, 1 the submitters' tasks (with DESTROY the second is the layer's work) */
 #define DELAYED 3
 #define THINGS 4
 
+#ifdef DESTROY
+#define IS_WORK(thing) (thing == 1)
+#define AT_REST freed
+#else
+#define IS_WORK(thing) false
+#define AT_REST true
+#endif
+
 /* The word. */
-bool is_active, due, disposed, mail;
+bool is_active, due, disposed, mail, work_mail;
+
+/* Gone: nobody's any more. */
+#define GONE (disposed && due && !is_active)
 
 bool locked;
 bool queued[THINGS];
@@ -41,12 +63,17 @@ bool in_heap = true;
 byte ran[THINGS], cancelled[THINGS], refused[THINGS];
 byte out;     /* how often the work is out on the executor */
 byte runners; /* that are inside */
-bool timer_over, destroyed;
+byte sent_home; /* the layer's work, by the driver */
+bool timer_set = true; /* delays->timer */
+bool timer_claimed;
+bool left;    /* DESTROYED: whoever makes it idle frees it */
+bool freed;
+bool submitted; /* destroy comes after submits: who uses the strand sees to that */
 byte over;    /* bringers that are done */
 
 inline lock()
 {
-	atomic { !locked -> locked = true }
+	atomic { !locked -> locked = true; assert(!freed) }
 }
 
 inline unlock()
@@ -86,7 +113,7 @@ proctype submitter(byte thing)
 	:: !wakes
 #endif
 	fi;
-	atomic { over++; wakes = false }
+	atomic { over++; submitted = true; wakes = false }
 }
 
 /* One compare-and-swap: the look at DISPOSED, and the push. */
@@ -97,7 +124,7 @@ proctype driver()
 	gone = disposed;
 	atomic {
 		if
-		:: !gone -> assert(!destroyed); mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!freed); mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -105,7 +132,7 @@ proctype driver()
 	atomic {
 		gone = disposed;
 		if
-		:: !gone -> assert(!destroyed); mail = true; wakes = !is_active; is_active = true
+		:: !gone -> assert(!freed); mail = true; wakes = !is_active; is_active = true
 		:: gone
 		fi
 	};
@@ -121,13 +148,36 @@ proctype driver()
 	atomic { over++; wakes = false; gone = false }
 }
 
-proctype timer()
+/* A layer's work: only what is gone does not take it. */
+proctype layer()
 {
 	bool wakes;
-	atomic { wakes = !is_active; is_active = true; due = true; timer_over = true };
+	atomic {
+		if
+		:: !GONE -> assert(!freed); work_mail = true; wakes = !is_active; is_active = true
+		:: GONE -> sent_home++
+		fi
+	};
 	if
 	:: wakes -> submit_work()
 	:: !wakes
+	fi;
+	atomic { over++; wakes = false }
+}
+
+/* Claimed before a cancel came, or not at all. */
+proctype timer()
+{
+	bool wakes;
+	atomic { timer_claimed = timer_set };
+	if
+	:: timer_claimed ->
+		atomic { assert(!freed); wakes = !is_active; is_active = true; due = true };
+		if
+		:: wakes -> submit_work()
+		:: !wakes
+		fi
+	:: !timer_claimed
 	fi;
 	atomic { over++; wakes = false }
 }
@@ -136,11 +186,11 @@ proctype timer()
 inline gather()
 {
 #ifdef GATHER_LATE
-	had_mail = mail;
+	atomic { had_mail = mail; had_work = work_mail };
 	had_due = due;
-	atomic { mail = false; due = false };
+	atomic { mail = false; work_mail = false; due = false };
 #else
-	atomic { had_mail = mail; had_due = due; mail = false; due = false };
+	atomic { had_mail = mail; had_work = work_mail; had_due = due; mail = false; work_mail = false; due = false };
 #endif
 	atomic {
 		if
@@ -148,10 +198,23 @@ inline gather()
 		:: else
 		fi;
 		if
+		:: had_work -> queued[1] = true
+		:: else
+		fi;
+		if
+		:: had_due -> timer_set = false
+		:: else
+		fi;
+		if
+#ifdef RUN_ON
 		:: had_due && in_heap -> in_heap = false; queued[DELAYED] = true
+#else
+		:: had_due && in_heap && !disposed -> in_heap = false; queued[DELAYED] = true
+#endif
 		:: else
 		fi;
 		had_mail = false;
+		had_work = false;
 		had_due = false
 	}
 }
@@ -170,7 +233,7 @@ inline take(thing)
 proctype runner()
 {
 	byte thing, budget;
-	bool had_mail, had_due, idle, end;
+	bool had_mail, had_work, had_due, idle, end, last;
 loop:	do
 	:: atomic { out > 0 -> out--; runners++; assert(runners == 1) };
 		budget = 2;
@@ -187,9 +250,13 @@ loop:	do
 #ifdef RUN_ON
 			end = false;
 #else
+#ifdef WORK_ENDED
 			end = disposed;
+#else
+			end = disposed && !IS_WORK(thing);
 #endif
-			assert(end || !disposed);
+#endif
+			assert(end || !disposed || IS_WORK(thing));
 			unlock();
 			if
 			:: end -> cancelled[thing]++
@@ -198,16 +265,27 @@ loop:	do
 			lock()
 		:: budget == 0 -> break
 		od;
-		atomic { idle = !(queued[0] || queued[1] || queued[2] || queued[3]) };
+		atomic {
+			idle = !(queued[0] || queued[1] || queued[2] || queued[3]);
+#ifdef FORGET_TIMER
+			last = left
+#else
+			last = left && !timer_set
+#endif
+		};
 		if
 		:: idle ->
 #ifdef IDLE_BY_STORE
 			atomic { is_active = false; runners-- }
 #else
 			atomic {
-				idle = !mail && !due;
+				idle = !mail && !work_mail && !due;
 				if
-				:: idle -> is_active = false
+				:: idle ->
+					is_active = false;
+#ifndef IDLE_ONLY
+					due = last
+#endif
 				:: else
 				fi;
 				runners-- /* idle: another may come, and waits for the lock; else it is this one that submits the work */
@@ -218,26 +296,26 @@ loop:	do
 		unlock();
 		if
 		:: !idle -> submit_work()
-		:: idle
+		:: idle && last -> assert(!freed); freed = true
+		:: idle && !last
 		fi;
-		atomic { thing = 0; budget = 0; idle = false; end = false }
+		atomic { thing = 0; budget = 0; idle = false; end = false; last = false }
 	:: over == BRINGERS && out == 0 && runners == 0 -> break
 	od
 }
 
-proctype disposer()
+/* The lock is held, and given up for the releases between the queue and the heap. */
+inline dispose()
 {
-	bool had_mail, had_due;
-	lock();
 	disposed = true;
+	atomic { timer_set = timer_set && timer_claimed }; /* a cancel */
 	gather();
 	atomic {
-		byte t;
 		t = 0;
 		do
 		:: t < THINGS ->
 			if
-			:: queued[t] -> queued[t] = false; cancelled[t]++
+			:: queued[t] && !IS_WORK(t) -> queued[t] = false; cancelled[t]++
 			:: else
 			fi;
 			t++
@@ -245,37 +323,98 @@ proctype disposer()
 		od;
 		t = 0
 	};
-	unlock(); /* for the releases */
+	unlock();
 	lock();
 	atomic {
 		if
 		:: in_heap -> in_heap = false; cancelled[DELAYED]++
 		:: else
 		fi
-	};
+	}
+}
+
+/* Work is left in the queue only if the strand is active: it came as mail. */
+#define QUIET (!is_active && !timer_set)
+
+inline go()
+{
+#ifdef GO_BY_STORE
+	goes = QUIET;
+	if
+	:: goes -> atomic { due = true; is_active = false; mail = false; work_mail = false }
+	:: !goes
+	fi
+#else
+	atomic {
+		goes = QUIET && !due && !mail && !work_mail;
+#ifndef IDLE_ONLY
+		if
+		:: goes -> due = true
+		:: else
+		fi
+#endif
+	}
+#endif
+}
+
+proctype disposer()
+{
+	bool had_mail, had_work, had_due, goes;
+	byte t;
+#ifdef DESTROY
+	submitted;
+#endif
+	lock();
+	dispose();
+#ifdef DESTROY
+	do
+	:: QUIET -> break
+	:: !QUIET -> break /* it may not wait */
+	:: !QUIET -> unlock(); QUIET; lock()
+	od;
+	go();
+#ifndef LEAVE_UNTOLD
+	left = !goes;
+#endif
 	unlock();
-	atomic { !is_active && timer_over && !locked -> destroyed = true }; /* its executor may be gone from here on */
+	if
+	:: goes -> assert(!freed); freed = true
+	:: !goes
+	fi;
+#else
+	unlock();
+#endif
 	over++
 }
 
 init {
 	atomic {
 		run submitter(0);
+#ifdef DESTROY
+		run layer();
+#else
 		run submitter(1);
+#endif
 		run driver();
 		run timer();
 		run runner();
 		run runner();
-#ifdef DISPOSE
+#ifndef LIVE
 		run disposer()
 #endif
 	};
 	/* Left to itself the executor brings all to its end. */
 	atomic {
-		over == BRINGERS && out == 0 && runners == 0 && !is_active ->
-		assert(!mail && !due);
-		assert(ran[0] + cancelled[0] + refused[0] == 1);
+		over == BRINGERS && out == 0 && runners == 0 && !is_active && AT_REST ->
+		assert(!mail && !work_mail);
+#ifdef DESTROY
+		assert(GONE);
+		assert(ran[1] + sent_home == 1);
+#else
+		assert(!due);
 		assert(ran[1] + cancelled[1] + refused[1] == 1);
+#endif
+		assert(ran[0] + cancelled[0] + refused[0] == 1);
 		assert(ran[2] + cancelled[2] == 1);
 		assert(ran[3] + cancelled[3] == 1)
 	}

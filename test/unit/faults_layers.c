@@ -202,3 +202,46 @@ Test(faults_layers, simulations)
 {
 	refuse_each_in_turn(use_sim, 5);
 }
+
+static int use_immediates(struct rig *rig)
+{
+	tw_action_scheduler *asap = NULL;
+	struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_ASAP, .service = rig->service};
+	int r = tw_action_scheduler_create(&asap, &config);
+	int told = 0, before = runs;
+	cr_assert((r == 0) == (asap != NULL));
+	for (int i = 0; i < SOME && r == 0; i++) {
+		int64_t id = tw_set_immediate(asap, count, NULL);
+		r = id < 0 ? (int)id : 0;
+		told += id > 0;
+	}
+	rig_advance(rig, 5 * MS);
+	expect_eq(runs - before, told);
+	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	return r;
+}
+
+Test(faults_layers, immediates)
+{
+	refuse_each_in_turn(use_immediates, 3);
+}
+
+static int use_pool_stats(struct rig *rig)
+{
+	(void)rig;
+	tw_pool *pool = NULL;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	struct tw_pool_stats stats = {.size = sizeof stats, .workers = 77};
+	int r = tw_pool_create(&pool, &config);
+	if (r == 0) {
+		r = tw_pool_stats_get(pool, &stats);
+		expect_eq(stats.workers, r == 0 ? 1 : 77);
+	}
+	expect_eq(tw_pool_destroy(pool), 0);
+	return r;
+}
+
+Test(faults_layers, statistics_of_a_pool)
+{
+	refuse_each_in_turn(use_pool_stats, 2);
+}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "mpsc/lane.h"
+#include "test/support/faults.h"
 
 static enum tw__entry_use odd_is_dead(void *context, const struct tw__entry *entry)
 {
@@ -143,6 +144,27 @@ Test(lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
 	cr_assert_eq(tw__lane_admit(lane, 1000), -EAGAIN);
 	cr_assert_gt(tw__lane_take(lane, entries), 0);
 	cr_assert_eq(tw__lane_admit(lane, 1000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* A run's re-arming, which must not fail: the reserve was used up by a run within it, and for a moment there is no memory. */
+Test(lane, an_entry_that_must_go_in_waits_for_memory)
+{
+	enum { SEGMENTS = 100 }; /* of which memory holds dozens */
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	faults_arm(0, false);
+	for (int i = 0; i < SEGMENTS; i++) {
+		while (tw__lane_has_room(lane, 1))
+			tw__lane_put(lane, 1, ++pushed);
+		tw__lane_grow_reserved(lane, 1);
+	}
+	cr_assert(faults_disarm(), "no memory was asked for");
+	cr_assert_null(lane->reserve);
+	tw__lane_put(lane, 1, ++pushed);
+	tw__lane_publish(lane);
+	cr_assert_eq(take_all(lane, &last), pushed);
+	cr_assert_eq(last, pushed);
 	lane_free(lane);
 }
 

@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "test/support/rig.h"
 
@@ -22,6 +24,25 @@ Test(sizes, of_an_older_task_end_it_early)
 	expect_eq(tw_schedule_task(rig.service, &older, &probe.timer), 0);
 	rig_advance(&rig, 3 * MS);
 	expect_ran_at(&probe, RIG_START_NS + 3 * MS);
+	rig_close(&rig);
+}
+
+/* Nor is it looked at, not even to be thrown away. */
+Test(sizes, of_an_older_task_may_end_where_memory_does)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), size = offsetof(struct tw_task, flags);
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	struct tw_task whole = {.size = size, .fn = probe_run, .arg = &probe, .when_ns = 3 * MS};
+	char *pages = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	cr_assert(pages != MAP_FAILED);
+	expect_eq(mprotect(pages + page, page, PROT_NONE), 0);
+	void *older = memcpy(pages + page - size, &whole, size);
+	expect_eq(tw_schedule_task(rig.service, older, &probe.timer), 0);
+	rig_advance(&rig, 3 * MS);
+	expect_ran_at(&probe, RIG_START_NS + 3 * MS);
+	expect_eq(munmap(pages, 2 * page), 0);
 	rig_close(&rig);
 }
 

@@ -1,0 +1,255 @@
+/*
+ * Batches that nobody finishes hold the wheel's chunks, until there are none to spare: the driver hands nothing over then, turns all the same, loses
+ * nothing, and goes on when they come home. And one turn over more ticks than there are chunks.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(held_back, .timeout = 60);
+
+/* So many timers, each in a tick of its own, need more chunks than there are, if each has one to itself. */
+enum { MANY = 80000, MOST = 2 * MANY };
+
+/* A rig whose executor keeps its batches; timers may name another one that does. */
+struct keeper {
+	struct rig rig;
+	struct queue_executor own, named;
+	struct queue_executor *used;
+	int scheduled;
+};
+
+static struct probe probes[MOST];
+
+static void open_keeper_with(struct keeper *k, bool names_another, struct tw_service_config cfg)
+{
+	*k = (struct keeper){.used = names_another ? &k->named : &k->own};
+	queue_executor_open(&k->own);
+	queue_executor_open(&k->named);
+	cfg.executor = &k->own.base;
+	rig_open(&k->rig, &cfg);
+}
+
+static void open_keeper(struct keeper *k, bool names_another)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MANY;
+	open_keeper_with(k, names_another, cfg);
+}
+
+static void close_keeper(struct keeper *k)
+{
+	rig_close(&k->rig);
+	queue_executor_close(&k->own);
+	queue_executor_close(&k->named);
+}
+
+static struct probe *add_in(struct keeper *k, int ticks)
+{
+	struct probe *probe = &probes[k->scheduled];
+	*probe = PROBE(&k->rig, k->scheduled++);
+	struct tw_task task = probe_task(probe);
+	task.release = NULL;
+	task.when_ns = (uint64_t)ticks * MS;
+	task.executor = k->used == &k->named ? &k->named.base : NULL;
+	probe_schedule_task(probe, &task);
+	return probe;
+}
+
+/* The next tick that has no timer yet gets one. */
+static struct probe *add(struct keeper *k)
+{
+	return add_in(k, k->scheduled + 1);
+}
+
+/* Turns tick by tick until the timer that has come due is not handed over. */
+static void turn_until_held_back(struct keeper *k)
+{
+	size_t ticks = 0;
+	do {
+		rig_advance(&k->rig, MS);
+		ticks++;
+	} while (queue_executor_waiting(k->used) == ticks && ticks < MANY);
+	expect_lt(ticks, MANY);
+	expect_eq(queue_executor_waiting(k->used), ticks - 1);
+}
+
+/* Batches come home as they are run, and what was held back follows. */
+static void run_all(struct keeper *k)
+{
+	while (queue_executor_run_all(k->used) > 0)
+		rig_advance(&k->rig, MS);
+}
+
+static void expect_what_is_due_to_wait(bool names_another)
+{
+	struct keeper k;
+	uint64_t next_ns;
+	open_keeper(&k, names_another);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	size_t lent = k.used->submits;
+	for (int i = 0; i < 20; i++)
+		rig_advance(&k.rig, MS);
+	expect_eq(k.used->submits, lent);
+	expect_eq(tw_next_expiry(k.rig.service, &next_ns), 0);
+	expect_eq(next_ns, rig_now(&k.rig) + MS);
+	rig_advance(&k.rig, MANY * MS);
+	expect_eq(k.rig.ran, 0);
+	expect_eq(stats_of(k.rig.service).pending, MANY);
+	expect_eq(stats_of(k.rig.service).refused, 0);
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+Test(held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_order)
+{
+	expect_what_is_due_to_wait(false);
+}
+
+Test(held_back, so_does_what_names_another_executor)
+{
+	expect_what_is_due_to_wait(true);
+}
+
+Test(held_back, timers_are_cancelled_moved_and_scheduled_meanwhile)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY - 2)
+		add(&k);
+	struct probe *cancelled = add(&k), *moved = add(&k), fresh = PROBE(&k.rig, MANY);
+	turn_until_held_back(&k);
+	expect_eq(tw_cancel(k.rig.service, cancelled->timer), TW_CANCELLED);
+	expect_eq(tw_reset(k.rig.service, moved->timer, 2 * MANY * MS), 0);
+	probe_schedule(&fresh, MS);
+	rig_advance(&k.rig, MANY * MS);
+	run_all(&k);
+	expect_eq(fresh.runs, 1);
+	expect_eq(k.rig.ran, MANY - 1);
+	rig_advance(&k.rig, 2 * MANY * MS);
+	run_all(&k);
+	expect_eq(moved->runs, 1);
+	expect_eq(cancelled->runs, 0);
+	close_keeper(&k);
+}
+
+static struct tw_service_config small_wheel(void)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MOST;
+	cfg.buckets = 64; /* so that what is set aside for the wheel is little */
+	return cfg;
+}
+
+/* They are not filed, which would take chunks. */
+Test(held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
+{
+	enum { AT_FIRST = 50000 };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < AT_FIRST)
+		add(&k);
+	turn_until_held_back(&k);
+	while (k.scheduled < MOST)
+		add(&k);
+	for (int i = 0; i < 20; i++)
+		rig_advance(&k.rig, MS);
+	run_all(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, MOST);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+/* Chunks that are half full share no room as they are: what waits would need twice the chunks that it had in the wheel. */
+Test(held_back, what_waits_is_packed)
+{
+	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < SINGLE)
+		add(&k);
+	for (int tick = 0; tick < TICKS; tick++)
+		for (int i = 0; i < IN_A_TICK; i++)
+			add_in(&k, SINGLE + 1 + tick);
+	turn_until_held_back(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, k.scheduled);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+static atomic_int settled;
+
+static void count_settled(void *arg, enum tw_fate fate)
+{
+	(void)arg;
+	settled += fate == TW_FATE_CANCELLED;
+}
+
+/* A group that wants to be settled is offered like a timer that is due, and waits likewise. */
+Test(held_back, a_group_that_was_cancelled_is_settled_afterwards)
+{
+	struct keeper k;
+	tw_group group;
+	open_keeper(&k, true); /* so that nothing else is ready for the service's own executor, where settling goes */
+	expect_eq(tw_group_create(k.rig.service, &group), 0);
+	struct tw_task task = {
+	    .size = sizeof task, .fn = probe_run, .when_ns = DAY, .release = count_settled, .group = group};
+	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	expect_eq(tw_group_cancel(k.rig.service, group), 0);
+	rig_advance(&k.rig, MS);
+	expect_eq(queue_executor_waiting(&k.own), 0);
+	expect_eq(settled, 0);
+	run_all(&k);
+	queue_executor_run_all(&k.own);
+	expect_eq(settled, 1);
+	rig_advance(&k.rig, MANY * MS);
+	run_all(&k);
+	expect_eq(tw_group_destroy(k.rig.service, group), 0);
+	close_keeper(&k);
+}
+
+/* What is ready, and what is out, both end: each timer has its fate. */
+Test(held_back, a_close_that_runs_all_gets_to_the_end)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
+	while (queue_executor_run_all(&k.own) > 0)
+		tw_service_close(k.rig.service, TW_CLOSE_RUN, 0);
+	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), 0);
+	expect_eq(k.rig.ran, MANY);
+	close_keeper(&k);
+}
+
+/* The clock is set on: all these ticks are turned through at once. Each has a chunk in the wheel. */
+Test(held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY)
+		add(&k);
+	rig_advance(&k.rig, MS);
+	expect_eq(tw_clock_manual_set(k.rig.clock, RIG_START_NS + MANY * MS), 0);
+	expect_eq(tw_advance(k.rig.service, SIZE_MAX), MANY - 1);
+	expect_eq(queue_executor_waiting(&k.own), MANY);
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
