@@ -37,6 +37,7 @@ struct closer {
 	tw_dropped_fn *dropped;
 	atomic_int told;
 	int answer;
+	uint64_t took_ns;
 	pthread_t thread;
 };
 
@@ -54,7 +55,9 @@ static void *do_close(void *arg)
 					   .timeout_ns = c->timeout_ns,
 					   .dropped = c->dropped,
 					   .visitor_arg = c};
+	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
 	c->answer = tw_service_close_with(c->service, &options);
+	c->took_ns = tw_clock_now(tw_clock_monotonic()) - begun_ns;
 	return NULL;
 }
 
@@ -68,6 +71,19 @@ static int end_close(struct closer *c)
 {
 	pthread_join(c->thread, NULL);
 	return c->answer;
+}
+
+/*
+ * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's timeout: one that had no processor for longer is
+ * waited for again.
+ */
+static void expect_drain_ends(struct closer *c)
+{
+	while (end_close(c) == -ETIMEDOUT) {
+		expect_ge(c->took_ns, c->timeout_ns + SECOND);
+		start_close(c, c->service, c->mode, c->timeout_ns);
+	}
+	expect_eq(c->answer, 0);
 }
 
 /* Until a close has begun, as a schedule tells. */
@@ -191,7 +207,7 @@ Test(real_closers, a_drain_beside_another_drops_at_its_own_timeout)
 	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	await_closed(service);
 	start_close(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
-	expect_eq(end_close(&shorter), 0);
+	expect_drain_ends(&shorter);
 	expect_eq(end_close(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
@@ -201,7 +217,7 @@ Test(real_closers, a_drain_beside_another_drops_at_its_own_timeout)
 	start_close(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
 	await_closed(service);
 	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
-	expect_eq(end_close(&shorter), 0);
+	expect_drain_ends(&shorter);
 	expect_eq(end_close(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
