@@ -1,8 +1,8 @@
 /*
  * A connection as a strand: reading, its idle timeout and closing never overlap, on any number of workers, and the connection needs no
- * lock. Closing disposes of the strand: what was still to come for the connection is cancelled, and its memory goes with the last.
+ * lock. Closing disposes of the strand: what was still to come for the connection is cancelled. The loop may be about to submit meanwhile, which
+ * is refused then; so the connection is the loop's to free, when it has been told.
  */
-#include <errno.h>
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,9 +20,8 @@ struct connection {
 static void close_connection(struct connection *c, const char *why)
 {
 	printf("%s: %s after %d reads\n", c->name, why, c->reads);
-	tw_strand_destroy(c->strand); /* nothing of this connection begins any more; allowed in its own task */
+	tw_strand_dispose(c->strand); /* nothing of this connection begins any more; allowed in its own task */
 	sem_post(c->closed);
-	free(c);
 }
 
 static void on_idle(void *arg)
@@ -61,6 +60,12 @@ static struct connection *open_connection(tw_service *service, const char *name,
 	return c;
 }
 
+static void free_connection(struct connection *c)
+{
+	tw_strand_destroy(c->strand); /* waits for the task that has closed it, which may be just returning */
+	free(c);
+}
+
 int main(void)
 {
 	tw_service *service;
@@ -77,12 +82,11 @@ int main(void)
 		tw_strand_submit(polite->strand, 0, on_read, polite, NULL);
 		tw_strand_submit(silent->strand, 0, on_read, silent, NULL);
 	}
-	tw_strand_submit(polite->strand, 0, on_hang_up, polite, NULL); /* `polite` is not ours any more */
+	tw_strand_submit(polite->strand, 0, on_hang_up, polite, NULL);
 
 	for (int left = 2; left > 0;)
 		left -= sem_wait(&closed) == 0;
-	int r;
-	while ((r = tw_service_destroy(service)) == -EBUSY) /* the last task is just returning */
-		;
-	return r ? 1 : 0;
+	free_connection(polite);
+	free_connection(silent);
+	return tw_service_destroy(service) ? 1 : 0;
 }

@@ -48,7 +48,7 @@ export PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$libdir/pkgconfig"
 ${CC:-cc} -o "$work/program" "$root/usr/share/doc/libtickwheel-dev/examples/request_timeout.c" \
 	-I"$root/usr/include" $(PKG_CONFIG_SYSROOT_DIR= pkg-config --libs tickwheel | sed "s|-L[^ ]*|-L$libdir|") -L"$libdir" >"$work/out" 2>&1 ||
 	fail "an example does not build"
-LD_LIBRARY_PATH=$libdir timeout 20 "$work/program" >"$work/out" 2>&1 || fail "the example failed"
+LD_LIBRARY_PATH=$libdir timeout 60 "$work/program" >"$work/out" 2>&1 || fail "the example failed"
 LD_LIBRARY_PATH=$libdir ldd "$work/program" | grep -q "$root" || fail "the example ran with another library"
 gzip -dc "$root/usr/share/man/man3/tw_cancel.3.gz" | mandoc -Tascii | col -b >"$work/out" 2>&1
 grep -q 'int tw_cancel(tw_service' "$work/out" || fail "the manual cannot be read"

@@ -43,7 +43,7 @@ for source in "$dir"/*.program.* "$dir"/*.part.*; do
 	*.part.cpp) ${CXX:-c++} -std=c++17 $strict -include tickwheel.hpp -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
 	esac || fail "does not compile: $(sed -n 's/^#line //p' "$source")"
 	case $source in
-	*.program.*) timeout 20 "$source.bin" >"$dir/out" 2>&1 || fail "failed: $(sed -n 's/^#line //p' "$source")" ;;
+	*.program.*) timeout 60 "$source.bin" >"$dir/out" 2>&1 || fail "failed: $(sed -n 's/^#line //p' "$source")" ;;
 	esac
 	count=$((count + 1))
 done

@@ -16,9 +16,9 @@ for example in "$1"/*; do
 	server | demo) continue ;;
 	esac
 	status=0
-	timeout 20 "$example" >"$out" 2>&1 || status=$?
+	timeout 60 "$example" >"$out" 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
-		echo "examples: $name failed (exit $status; 124 means more than 20 s); it wrote:" >&2
+		echo "examples: $name failed (exit $status; 124 means more than 60 s); it wrote:" >&2
 		cat "$out" >&2
 		exit 1
 	fi

@@ -41,13 +41,13 @@ int main(void)
 	}
 	if (tw_service_create(&service, NULL) != 0 || tw_schedule(service, TW_MILLISECOND, on_timeout, text, NULL) != 0)
 		return 1;
-	return tw_service_close(service, TW_CLOSE_DRAIN, TW_SECOND) || tw_service_destroy(service);
+	return tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER) || tw_service_destroy(service);
 }
 PROGRAM
 
 # $1: a program; $2: where the library lies, or nothing.
 runs() {
-	LD_LIBRARY_PATH=${2:-} timeout 20 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
+	LD_LIBRARY_PATH=${2:-} timeout 60 "$1" >"$work/out" 2>&1 || fail "$1 failed ($?)"
 	grep -qx 'it ran' "$work/out" || fail "$1 did not say what it should"
 }
 

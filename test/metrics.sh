@@ -49,7 +49,7 @@ strictly() {
 
 "$1" --port 0 --loops 1 >"$work/server" &
 server=$!
-for ((i = 0; i < 200; i++)); do
+for ((i = 0; i < 1200; i++)); do
 	port=$(sed -n 's/^listening on 127.0.0.1:\([0-9]*\)$/\1/p' "$work/server")
 	[ -z "$port" ] || break
 	sleep 0.05
@@ -57,7 +57,7 @@ done
 [ -n "$port" ] || fail "the server does not listen"
 exec 3<>"/dev/tcp/127.0.0.1/$port"
 printf 'GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n' >&3
-timeout 10 cat <&3 >"$work/answers" || fail "no answer"
+timeout 60 cat <&3 >"$work/answers" || fail "no answer"
 exec 3>&-
 # Of two answers the second: its body follows the last empty line.
 tr -d '\r' <"$work/answers" | awk '/^HTTP/ { body = 0; text = ""; next } !body { if ($0 == "") body = 1; next } { text = text $0 "\n" } END { printf "%s", text }' \

@@ -20,7 +20,7 @@ done
 libck=$(cc -print-file-name=libck.a)
 [ -e "$libck" ] || fail "there is no static libck.a"
 
-MAKEFLAGS= "${MAKE:-make}" -s --no-print-directory -j"$(nproc)" B="$dir" CC="musl-gcc -isystem $PWD/$dir/include" \
+MAKEFLAGS= "${MAKE:-make}" -s --no-print-directory -j"$(nproc)" B="$dir" CC="musl-gcc -isystem $dir/include" \
 	"$dir/libtickwheel.a" >"$dir/log" 2>&1 || { tail "$dir/log" >&2; fail "the library does not build"; }
 ! grep -q 'warning:' "$dir/log" || { grep 'warning:' "$dir/log" >&2; fail "warnings"; }
 

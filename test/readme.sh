@@ -28,8 +28,8 @@ for source in "$dir"/program*.c; do
 	program=${source%.c}
 	# shellcheck disable=SC2086 # lists
 	${CC:-cc} -std=gnu11 -Wall -Wextra -Werror -Iinclude -o "$program" "$source" "$lib" $ck_libs -pthread
-	if ! timeout 10 "$program" >"$program.out" 2>&1; then
-		echo "readme: $source failed or took more than 10 s; it wrote:" >&2
+	if ! timeout 60 "$program" >"$program.out" 2>&1; then
+		echo "readme: $source failed or took more than 60 s; it wrote:" >&2
 		cat "$program.out" >&2
 		exit 1
 	fi

@@ -20,6 +20,7 @@
 #include "tickwheel.h"
 
 enum { ONCE = 90000, SERIES = 10000, MS = 1000000, COST_MOST = 3, TRIES = 3 };
+#define WATCHDOG_NS (20 * TW_SECOND)
 enum { EXIT_GOOD, EXIT_WRONG, EXIT_COSTLY };
 
 /* Its service's clock is the monotonic one. */
@@ -123,17 +124,27 @@ static bool past_has_run(uint64_t instant_ns)
 	return true;
 }
 
-/* A series has run, or counted as missed, every instant up to one that is a while ago. */
-static unsigned wrong_counts(uint64_t while_ago_ns)
+/* A series has run, or counted as missed, every instant up to this one. */
+static unsigned wrong_counts(uint64_t instant_ns)
 {
 	unsigned wrong = 0;
 	for (unsigned i = 0; i < ONCE + SERIES; i++) {
 		struct timer *t = &timers[i];
-		uint64_t passed = t->due_ns > while_ago_ns ? 0 : 1;
+		uint64_t passed = t->due_ns > instant_ns ? 0 : 1;
 		if (t->period_ns && passed)
-			passed += (while_ago_ns - t->due_ns) / t->period_ns;
+			passed += (instant_ns - t->due_ns) / t->period_ns;
 		wrong += t->period_ns ? t->runs + t->missed < passed : t->runs > 1;
 	}
+	return wrong;
+}
+
+/* All is right in a moment, or when the service gets its processors; a count that is wrong for good stays so. */
+static unsigned await_right_counts(uint64_t instant_ns)
+{
+	uint64_t until_ns = now_ns(CLOCK_MONOTONIC) + WATCHDOG_NS;
+	unsigned wrong;
+	while ((wrong = wrong_counts(instant_ns) + !past_has_run(instant_ns)) && now_ns(CLOCK_MONOTONIC) < until_ns)
+		pause_ns(MS);
 	return wrong;
 }
 
@@ -164,9 +175,8 @@ static int stopped_process(int ready, int go_on, uint64_t seed, uint64_t stop_ns
 	double ratio = (double)(cpu_ns() - before_ns) / (double)(runs - ran_before) / cost_ns;
 	uint64_t ran_since = runs - ran_before;
 
-	pause_ns(stop_ns / 2 + 800 * MS);
-	uint64_t while_ago_ns = now_ns(CLOCK_MONOTONIC) - 700 * MS; /* longer than any period */
-	unsigned wrong = wrong_counts(while_ago_ns) + !past_has_run(while_ago_ns);
+	pause_ns(stop_ns / 2 + 100 * MS);
+	unsigned wrong = await_right_counts(now_ns(CLOCK_MONOTONIC));
 	cancel_all();
 	char why[200] = "";
 	int invalid = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) || tw_validate(service, why, sizeof why);

@@ -62,7 +62,7 @@ bool tw__slots_cool(struct tw__slots *slots)
 {
 	uint32_t n;
 	if (pthread_mutex_trylock(&slots->lock))
-		return false;
+		return true; /* who knows */
 	uint32_t slot = tw__chain_pop(slots, &n);
 	bool any = slot != 0;
 	for (; any && n > 0; n--) {

@@ -144,10 +144,19 @@ static bool step(tw_service *service)
 	return more;
 }
 
+/* Broken off, to begin anew after a while: the tick thread may go to sleep without a further look. */
+static void break_off(tw_service *service)
+{
+	service->trimming = false;
+	service->trim_at_ns = service->last_now_ns + PATIENCE_NS;
+}
+
 void tw__trim(tw_service *service, bool look, bool busy)
 {
-	if (tw_unlikely(service->trimming))
-		service->trimming = !busy && step(service);
+	if (tw_unlikely(service->trimming) && busy)
+		break_off(service);
+	else if (tw_unlikely(service->trimming))
+		service->trimming = step(service);
 	else if (look && !much_is_held(service))
 		service->trim_at_ns = 0;
 	else if (look && !service->trim_at_ns)

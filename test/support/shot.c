@@ -1,6 +1,8 @@
 /* Shots, and the services that they are for. */
 #include "shot.h"
 
+#include <time.h>
+
 void shoot(void *arg)
 {
 	struct shot *shot = arg;
@@ -22,6 +24,16 @@ void schedule_shot(struct shot *shot, uint64_t delay_ns)
 {
 	shot->due_ns = tw_now(shot->service) + delay_ns;
 	expect_eq(tw_schedule(shot->service, delay_ns, shoot, shot, &shot->timer), 0);
+}
+
+void await_quiet(tw_service *service)
+{
+	const struct timespec quiet = {.tv_nsec = 300 * MS};
+	uint64_t before;
+	do {
+		before = stats_of(service).wakeups;
+		nanosleep(&quiet, NULL);
+	} while (stats_of(service).wakeups != before);
 }
 
 tw_service *open_service(uint32_t workers)

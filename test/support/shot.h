@@ -25,6 +25,12 @@ void schedule_shot(struct shot *shot, uint64_t delay_ns);
 /* Takes a semaphore so many times. */
 void await(sem_t *semaphore, size_t times);
 
+/*
+ * Until the tick thread has slept for 0.3 s on end: one that wakes up again and again never does, and meets the suite's timeout. How
+ * long it may tick on before that, and how often it wakes up until it gets its processor, is no affair of a test's.
+ */
+void await_quiet(tw_service *service);
+
 /* On the monotonic clock; workers 0: the default. */
 tw_service *open_service(uint32_t workers);
 

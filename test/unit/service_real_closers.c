@@ -5,6 +5,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/shot.h"
+#include "wheel/core.h"
 
 TestSuite(real_closers, .timeout = 60);
 
@@ -36,6 +37,7 @@ struct closer {
 	tw_dropped_fn *dropped;
 	atomic_int told;
 	int answer;
+	uint64_t took_ns;
 	pthread_t thread;
 };
 
@@ -53,7 +55,9 @@ static void *do_close(void *arg)
 					   .timeout_ns = c->timeout_ns,
 					   .dropped = c->dropped,
 					   .visitor_arg = c};
+	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
 	c->answer = tw_service_close_with(c->service, &options);
+	c->took_ns = tw_clock_now(tw_clock_monotonic()) - begun_ns;
 	return NULL;
 }
 
@@ -69,6 +73,19 @@ static int end_close(struct closer *c)
 	return c->answer;
 }
 
+/*
+ * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's timeout: one that had no processor for longer is
+ * waited for again.
+ */
+static void expect_drain_ends(struct closer *c)
+{
+	while (end_close(c) == -ETIMEDOUT) {
+		expect_ge(c->took_ns, c->timeout_ns + SECOND);
+		start_close(c, c->service, c->mode, c->timeout_ns);
+	}
+	expect_eq(c->answer, 0);
+}
+
 /* Until a close has begun, as a schedule tells. */
 static void await_closed(tw_service *service)
 {
@@ -78,6 +95,14 @@ static void await_closed(tw_service *service)
 		tw_cancel(service, timer);
 		sched_yield();
 	}
+}
+
+/* The same, and it has the floor: the mode that it asked for is published before. Whoever has the floor drops what is to be dropped. */
+static void await_its_turn(tw_service *service)
+{
+	await_closed(service);
+	while (!tw_load_acquire(&service->close_lock))
+		sched_yield();
 }
 
 static tw_service *open_inline(void)
@@ -101,7 +126,7 @@ Test(real_closers, drop_ends_a_drain_under_way)
 			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
 		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		if (round % 2)
-			await_closed(service);
+			await_its_turn(service);
 		start_close(&drop, service, TW_CLOSE_DROP, TW_FOREVER);
 		expect_eq(end_close(&drop), 0);
 		expect_eq(stats_of(service).dropped, 100);
@@ -182,7 +207,7 @@ Test(real_closers, a_drain_beside_another_drops_at_its_own_timeout)
 	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
 	await_closed(service);
 	start_close(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
-	expect_eq(end_close(&shorter), 0);
+	expect_drain_ends(&shorter);
 	expect_eq(end_close(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
@@ -192,7 +217,7 @@ Test(real_closers, a_drain_beside_another_drops_at_its_own_timeout)
 	start_close(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
 	await_closed(service);
 	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
-	expect_eq(end_close(&shorter), 0);
+	expect_drain_ends(&shorter);
 	expect_eq(end_close(&longer), 0);
 	expect_eq(runs, 0);
 	close_service(service);
@@ -302,7 +327,9 @@ Test(real_closers, are_not_held_up_by_a_callback_in_the_pool)
 	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
 	await(&entered, 1);
 	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
-	expect_no_end(service);
+	do /* what is pending may have to wait until the tick thread gets a processor */
+		expect_no_end(service);
+	while (stats_of(service).pending > 1);
 	expect_eq(stats_of(service).pending, 1);
 	sem_post(&go_on);
 	close_service(service);

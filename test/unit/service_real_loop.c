@@ -1,6 +1,7 @@
 /* The descriptor of a service in a loop of one's own, on the real clocks. Bounds are one-sided. */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -372,7 +373,7 @@ Test(real_loop, without_descriptors_nothing_is_changed)
 	tw_service *service = open_by_hand(NULL);
 	struct rlimit limit, few;
 	expect_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	int before = open_descriptors(), next = dup(0);
+	int before = open_descriptors(), next = open("/dev/null", O_RDONLY);
 	close(next);
 	for (rlim_t left = 0; left < 3; left++) {
 		few = (struct rlimit){(rlim_t)next + left, limit.rlim_max};

@@ -6,6 +6,7 @@
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
 #include "wheel/core.h"
+#include "wheel/driver.h"
 #include "wheel/group.h"
 
 TestSuite(service_seams, .timeout = 60);
@@ -18,8 +19,11 @@ static tw_service *ticking_on(tw_executor *executor)
 	return service;
 }
 
+/* What was pushed has been taken first: a tick thread that is about to be woken for it may look asleep. */
 static void await_sleep(tw_service *service)
 {
+	while (tw__driver_any_unread(service))
+		sched_yield();
 	while (!(tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED))
 		sched_yield();
 }
