@@ -25,10 +25,11 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## include rule, format, pairs, static analysis, hardening, ABI
 
-# The parts of `make check`, the longest first: as many at a time as make has jobs, each in a make of its own, told of when it ends (test/part.sh).
-# Two that build in the same folder run one after the other, as the lines below say. `make -j1 check` runs all in turn.
-parts := check-asan check-tsan check-compilers check-static check-includes models check-sandbox check-memcheck check-musl \
-	check-format check-pairs check-hardened abi test check-install check-man check-clocks
+# The parts of `make check`: as many at a time as make has jobs, each in a make of its own, told of when it ends (test/part.sh). They begin in this
+# order: long ones first, tests beside what only computes, short ones last. Two that build in the same folder run one after the other, as the
+# lines below say. `make -j1 check` runs all in turn.
+parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan check-memcheck check-sandbox \
+	check-install check-musl check-man check-clocks check-format check-pairs
 
 check: deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults ## all that checks, in short, its parts side by side; what each said is in build/check
 	$(Q)rm -rf build/check
