@@ -227,4 +227,5 @@ clean: ## removes build/
 
 include packaging/install.mk
 
--include $(shell find build -name '*.d' 2>/dev/null)
+# Of this mode alone: parts of `make check` build others meanwhile.
+-include $(shell find $B -name '*.d' 2>/dev/null)

@@ -20,13 +20,36 @@ $B/plain/run: $$(plain_o) $$(lib)
 
 # ------------------------------------------------------------------ check
 
-.PHONY: check check-cheap check-full check-includes check-pairs check-static check-compilers check-hardened check-memcheck \
+.PHONY: check check-parts check-cheap check-full check-includes check-pairs check-static check-compilers check-hardened check-memcheck \
 	check-tsan check-asan abi abi-accept
 
 check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## include rule, format, pairs, static analysis, hardening, ABI
 
-check: check-cheap check-compilers check-sandbox check-clocks models test check-install check-man check-musl check-asan check-tsan check-memcheck ## all that checks, in short
+# The parts of `make check`: as many at a time as make has jobs, each in a make of its own, told of when it ends (test/part.sh). They begin in this
+# order: long ones first, tests beside what only computes, short ones last. Two that build in the same folder run one after the other, as the
+# lines below say. `make -j1 check` runs all in turn.
+parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan check-memcheck check-sandbox \
+	check-install check-musl check-man check-clocks check-format check-pairs
+
+check: deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults ## all that checks, in short, its parts side by side; what each said is in build/check
+	$(Q)rm -rf build/check
+	$(again) check-parts
 	@echo "check: ok"
+
+check-parts: $(parts:%=part-%)
+
+part-%: FORCE
+	+$(Q)test/part.sh $* $(MAKE) --no-print-directory $*
+
+# In build/release:
+part-check-hardened: part-check-includes
+part-abi: part-check-hardened
+part-test: part-abi
+part-check-install: part-test
+part-check-man: part-check-install
+part-check-clocks: part-check-man
+# In build/gcc and build/clang:
+part-check-memcheck part-check-sandbox: part-check-compilers
 
 check-pairs: ## the pairing tables: what is cited is there, what is there is cited
 	$(Q)test/pairs.sh
@@ -68,32 +91,44 @@ check-asan: deps-build ## unit tests and short stress under AddressSanitizer, Un
 	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
 	$(again) stress MODE=asan SECONDS=$(SHORT) AT_ONCE=2
 
+run_by_tsan = TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
+	build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
+
 check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
 	$(again) build/tsan/plain/run MODE=tsan
-	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
-		build/tsan/plain/run --jobs 2 --patience 5 --without test/plain/not_tsan
+	$(Q)$(run_by_tsan) --without test/plain/not_tsan_in_short
 	$(again) tsan SECONDS=$(SHORT) AT_ONCE=2
+
+check-tsan-units: deps-build ## unit tests under ThreadSanitizer, with the slow ones of a single thread that check-tsan leaves out
+	$(again) build/tsan/plain/run MODE=tsan
+	$(Q)$(run_by_tsan)
 
 # All suites under valgrind take far more than a quarter of an hour. What it adds to check-asan is values that were never written, so these are
 # the suites that walk each layer's ways of making, reusing and giving back memory; long ones (models, simulation, storms) are not.
 memcheck_suites := lane slots nodes heap cancel release handles reset batch_orphans close close_groups group_end sizes bad_input \
 	action action_batch immediate context limiter semaphore scheduler_ends strand_create strand_dispose work
+under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
+	$(1) --patience 40 --without test/plain/not_memcheck --filter '{}/*'
 
+# The build that check-compilers makes: what is delivered. With the checks of TW_DEBUG, which asan and tsan builds have too: check-memcheck-debug.
 check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind: bad accesses, uninitialised values (leaks: check-asan)
+	$(again) build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
+	$(Q)$(call under_memcheck,build/gcc/plain/run)
+
+check-memcheck-debug: deps-build+memcheck ## the same with MODE=debug
 	$(again) build/debug/plain/run MODE=debug
-	$(Q)printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
-		build/debug/plain/run --patience 40 --without test/plain/not_memcheck --filter '{}/*'
+	$(Q)$(call under_memcheck,build/debug/plain/run)
 
 
 # ------------------------------------------------------------------ in depth
 
 
-.PHONY: check-full check-planted check-clocks check-sandbox fuzz soak coverage faults check-arm64 check-analyzer
+.PHONY: check-full check-memcheck-debug check-tsan-units check-planted check-clocks check-sandbox fuzz soak coverage faults check-arm64 check-analyzer
 
 # Seconds for these; `make stress` has SECONDS=20 by default.
 LONG ?= 60
 
-check-full: check models-mutants check-planted check-analyzer check-arm64 ## make check, the models' mutants, planted bugs, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
+check-full: check check-memcheck-debug check-tsan-units models-mutants check-planted check-analyzer check-arm64 ## make check, debug build under valgrind, slower tests under ThreadSanitizer, the models' mutants, planted bugs, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)

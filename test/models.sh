@@ -5,18 +5,23 @@
 #     run: SWITCH...  guarantees       must hold
 #     mutant: SWITCH... NAME  text     must fail, or else the model cannot see what it is there for
 # Two blanks or more end the switches.
-# Exhaustive searches only: one that was cut short by its depth or memory fails.
+# Exhaustive searches only: one that was cut short by its depth or memory fails. Two files at a time, the largest, which take longest, first.
 set -u
 
-kind=run
+kind=run kind_option=
 if [ "$1" = --mutants ]; then
-	kind=mutant
+	kind=mutant kind_option=--mutants
 	shift
 fi
 out=$1
 shift
 [ $# -gt 0 ] || set -- test/model/*.pml
 mkdir -p "$out"
+if [ $# -gt 1 ]; then
+	# shellcheck disable=SC2086 # an option, or none
+	ls -S "$@" | xargs -P 2 -n 1 "$0" $kind_option "$out" || exit 1
+	exit
+fi
 
 # search FILE FOLDER SWITCH...: pan's report is in FOLDER/report
 search() {
