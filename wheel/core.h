@@ -4,7 +4,7 @@
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     route.c                       the driver's: batches for executors other than the service's
- *     run.c series.c end.c          workers: claim, run, finish; what follows on a run; other ends of timers
+ *     lend.c run.c series.c end.c   workers: batches on loan; claim, run, finish; what follows on a run; other ends of timers
  *     group.c settle.c              groups: birth, cancelling, settling (group.h)
  *     loop.c                        driving by a loop of one's own: when next, and a descriptor that tells
  *     close.c core.c                birth and end

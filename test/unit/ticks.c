@@ -47,7 +47,7 @@ static void check_tick(uint64_t tick_ns, uint64_t *seed)
 
 Test(ticks, are_those_of_a_division)
 {
-	const uint64_t odd[] = {50000,	50001,	65535,	 65536,	  65537,     100000,	131072,	   999999,
+	const uint64_t odd[] = {50000,   50001,   65535,   65536,    65537,     100000,    131072,    999999,
 				1000000, 1000001, 1048576, 16777216, 536870911, 536870912, 999999937, 1000000000};
 	uint64_t seed = 1;
 	for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
