@@ -36,8 +36,8 @@ bool tw__gate_arm_bell(struct tw__gate *gate)
 	uint64_t written;
 	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
 		gate->bell_owed++;
-	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written)
-		gate->bell_owed -= (uint32_t)written;
+	while (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written)
+		gate->bell_owed--; /* one each: what rings since the exchange stays in the descriptor */
 	return was & TW__BELL_RUNG;
 }
 

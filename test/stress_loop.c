@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
 #include "test/support/random.h"
 #include "tickwheel.h"
@@ -111,6 +112,7 @@ static bool loop(tw_service *service, struct pusher *pushers, unsigned count, ui
 		wakeups++;
 		idle_wakeups += tw_advance(service, budget) == 0;
 	}
+	close(outer);
 	return awake;
 }
 

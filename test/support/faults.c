@@ -71,7 +71,7 @@ struct hook {
 	void *arg;
 };
 
-static _Thread_local struct hook at_pauses, at_sleeps, before_wakes, after_wakes;
+static _Thread_local struct hook at_pauses, at_sleeps, at_reads, before_wakes, after_wakes;
 static _Thread_local bool in_hook;
 
 static void call(const struct hook *hook)
@@ -97,6 +97,20 @@ void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *
 void faults_at_sleeps(void (*what)(void *arg), void *arg)
 {
 	at_sleeps = (struct hook){what, arg};
+}
+
+void faults_at_reads(void (*what)(void *arg), void *arg)
+{
+	at_reads = (struct hook){what, arg};
+}
+
+ssize_t __real_read(int fd, void *to, size_t size);
+ssize_t __wrap_read(int fd, void *to, size_t size);
+
+ssize_t __wrap_read(int fd, void *to, size_t size)
+{
+	call(&at_reads);
+	return __real_read(fd, to, size);
 }
 
 int __real_sched_yield(void);

@@ -32,6 +32,9 @@ void faults_at_pauses(void (*what)(void *arg), void *arg);
 void faults_at_wakes(void (*before)(void *arg), void (*after)(void *arg), void *arg);
 void faults_at_sleeps(void (*what)(void *arg), void *arg);
 
+/* Reads of a descriptor: before. */
+void faults_at_reads(void (*what)(void *arg), void *arg);
+
 /* From now on, or no more: membarrier, which worked so far, is refused, as in a sandbox entered late. */
 void faults_refuse_membarrier(bool refuse);
 

@@ -13,8 +13,8 @@
 #include "test/support/rounds.h"
 #include "wheel/timing.h"
 
-TestSuite(model,
-	  .timeout = 300); /* they take a processor of their own for six seconds, and may get a small share of one */
+/* Each takes six seconds of a processor, of which it may get a small share. */
+TestSuite(model, .timeout = 300);
 
 enum { TWINS = 192, STALE = 64, STEPS = 1500 };
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/support/faults.h"
 #include "test/support/shot.h"
 
 TestSuite(real_loop, .timeout = 60);
@@ -235,6 +236,33 @@ Test(real_loop, wakes_for_what_another_thread_schedules)
 		turn_until(errand.service, fd, 1);
 		expect_eq(readable(fd, 0), false);
 	}
+	expect_eq(tw_service_destroy(errand.service), 0);
+}
+
+static void *schedule_past(void *arg)
+{
+	struct errand *errand = arg;
+	errand->answer = tw_schedule_at(errand->service, 0, nothing, NULL, NULL);
+	return NULL;
+}
+
+static void schedule_from_another_thread(void *arg)
+{
+	faults_at_reads(NULL, NULL); /* once */
+	in_a_thread(schedule_past, arg);
+}
+
+/* Rung once to be called, and again when the first ring has been taken note of but stands in the descriptor still. */
+Test(real_loop, wakes_up_after_a_ring_that_came_while_the_last_one_was_cleared)
+{
+	struct errand errand;
+	int fd = open_at_rest(&errand);
+	in_a_thread(schedule_past, &errand);
+	faults_at_reads(schedule_from_another_thread, &errand);
+	expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 2);
+	in_a_thread(schedule_past, &errand);
+	turn_until(errand.service, fd, 1); /* which a loop that sleeps through it never does */
+	expect_eq(readable(fd, 0), false);
 	expect_eq(tw_service_destroy(errand.service), 0);
 }
 
