@@ -163,7 +163,7 @@ $B/test/soak $B/test/clocks: $$@.o $$(lib)
 coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report
 	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
 	$(again) build/cover/plain/run MODE=cover
-	$(Q)build/cover/plain/run --jobs 2 --patience 10
+	$(Q)build/cover/plain/run --jobs 2 --patience 10 --without test/plain/not_asan
 	$(again) stress MODE=cover SECONDS=$(SHORT) AT_ONCE=2
 	$(Q)test/coverage.sh build/cover
 
