@@ -130,7 +130,7 @@ $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 		-o $@ $< $(lib) $(ck_libs)
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
-	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep
+	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
 

@@ -30,15 +30,30 @@ bool tw__gate_barrier(struct tw__gate *gate)
 	return tw__membarrier(); /* P2 */
 }
 
-bool tw__gate_arm_bell(struct tw__gate *gate)
+/* Arms it once. False: nothing was read. */
+static bool arm_once(struct tw__gate *gate, uint32_t *rung)
 {
 	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* P3: pairs with ring */
 	uint64_t written;
+	*rung |= was & TW__BELL_RUNG;
 	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
 		gate->bell_owed++;
-	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written)
-		gate->bell_owed -= (uint32_t)written;
-	return was & TW__BELL_RUNG;
+	if (!gate->bell_owed || read(gate->bell_fd, &written, sizeof written) != sizeof written)
+		return false;
+	gate->bell_owed -= (uint32_t)written;
+	return true;
+}
+
+/*
+ * What was read may have been written by a ring after the exchange, while the write that was owed was still to come, or came with it: the bell is
+ * rung then, and the descriptor quiet, and whoever rings next leaves the writing to others. So after reading it is armed again.
+ */
+bool tw__gate_arm_bell(struct tw__gate *gate)
+{
+	uint32_t rung = 0;
+	while (arm_once(gate, &rung))
+		;
+	return rung;
 }
 
 void tw__gate_ring_on(struct tw__gate *gate, int event_fd)

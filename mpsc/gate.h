@@ -27,7 +27,8 @@
  *   P3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
  *       requests: a ring before it is followed by that look, which sees what was rung for; a ring after it finds the bell quiet
  *       and is seen by the futex itself, or stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
- *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later.
+ *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later. A read may take
+ *       the write of a ring that came after the exchange, so it is followed by another exchange: rung, with nothing to read, would let all sleep.
  *   P4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
  *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
  *       one rings for nothing. To a higher one: plan, a new word (P1), heavy barrier, then the look at the lanes: P2 with "the plan was
