@@ -196,7 +196,7 @@ asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehav
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
-models: deps-models ## the protocols' models through spin; a minute and a half
+models: deps-models ## the protocols' models through spin; a minute
 	$(Q)test/models.sh build/models
 
 models-mutants: deps-models ## the same models, each with a rule removed: must fail

@@ -22,7 +22,7 @@ int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
 	struct tw__alarm new = {.set_ns = UINT64_MAX};
 	new.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	new.timer_fd = timerfd_create(clock_id, TFD_CLOEXEC | TFD_NONBLOCK);
-	new.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
+	new.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	bool all = new.epoll_fd >= 0 && new.timer_fd >= 0 && new.bell_fd >= 0;
 	if (!all || !watch(&new, new.timer_fd) || !watch(&new, new.bell_fd)) {
 		int error = errno;

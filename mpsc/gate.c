@@ -30,14 +30,23 @@ bool tw__gate_barrier(struct tw__gate *gate)
 	return tw__membarrier(); /* P2 */
 }
 
-bool tw__gate_arm_bell(struct tw__gate *gate)
+/* The value it had. Each ring that is cleared is followed by one write to the descriptor, sooner or later. */
+static uint32_t clear_bell(struct tw__gate *gate)
 {
 	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* P3: pairs with ring */
-	uint64_t written;
 	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
 		gate->bell_owed++;
-	while (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written)
-		gate->bell_owed--; /* one each: what rings since the exchange stays in the descriptor */
+	return was;
+}
+
+bool tw__gate_arm_bell(struct tw__gate *gate)
+{
+	uint32_t was = clear_bell(gate);
+	uint64_t written;
+	if (gate->bell_owed && read(gate->bell_fd, &written, sizeof written) == sizeof written) {
+		gate->bell_owed -= (uint32_t)written; /* below zero, by a ring that the next line clears */
+		was |= clear_bell(gate);
+	}
 	return was & TW__BELL_RUNG;
 }
 

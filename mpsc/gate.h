@@ -26,10 +26,10 @@
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
  *   P3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
  *       requests: a ring before it is followed by that look, which sees what was rung for; a ring after it finds the bell quiet
- *       and is seen by the futex itself, or stays in the descriptor: the driver takes out no more writes than it has cleared rings (an
- *       eventfd that is a semaphore gives them singly), or the bell would be rung with nothing to show for it, and who rings next would write nothing.
- *       Which of the two it must wake stands in the bell's own value, so that the driver knows how many writes to the descriptor are still
- *       under way (bell_owed): one that comes late is read later.
+ *       and is seen by the futex itself, or stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
+ *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later. A read
+ *       may take the write of a ring that came after the exchange, so another exchange follows on it: a bell that is rung with nothing to read
+ *       would let the driver sleep, and whoever rings next leave the writing to others. A write that comes after that wakes for nothing.
  *   P4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
  *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
  *       one rings for nothing. To a higher one: plan, a new word (P1), heavy barrier, then the look at the lanes: P2 with "the plan was
@@ -74,8 +74,8 @@ struct tw__gate {
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* TW__BELL_* */
 	uint32_t bell_quiet;                           /* the driver's: what it arms the bell with */
-	int bell_fd;        /* an eventfd, as a semaphore; set by the driver before TW__BELL_ON_FD is (P3) */
-	uint32_t bell_owed; /* the driver's: writes to bell_fd that it has not read */
+	int bell_fd;                                   /* an eventfd; set by the driver before TW__BELL_ON_FD is (P3) */
+	uint32_t bell_owed;                            /* the driver's: writes to bell_fd that it has not read */
 };
 
 /* Before any thread knows of it. */
@@ -154,7 +154,7 @@ bool tw__gate_barrier(struct tw__gate *gate);
  */
 bool tw__gate_arm_bell(struct tw__gate *gate);
 
-/* Driver only, once, and before the bell is armed again: from that on rings are written to this eventfd (non-blocking, a semaphore). */
+/* Driver only, once, and before the bell is armed again: from that on rings are written to this eventfd (non-blocking). */
 void tw__gate_ring_on(struct tw__gate *gate, int event_fd);
 
 /* Driver only: sleeps until rung or CLOCK_MONOTONIC reaches the deadline (UINT64_MAX: none). Not with an eventfd. */
