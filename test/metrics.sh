@@ -47,6 +47,7 @@ strictly() {
 	}' "$1"
 }
 
+: >"$work/server" # there, whoever is first
 "$1" --port 0 --loops 1 >"$work/server" &
 server=$!
 for ((i = 0; i < 1200; i++)); do
