@@ -373,13 +373,23 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry);
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
 
 /*
- * Whether batches that nobody finishes hold so many chunks that the rest is what the wheel may need to turn: core.c, make_wheel. Nothing is handed over then.
+ * Whether batches that nobody finishes, or what waits for executors, hold so many chunks that the rest is what the wheel may need to turn: core.c,
+ * make_wheel.
  */
 enum { TW__SPARE_CHUNKS = 512 };
 
 static inline bool tw__short_of_chunks(const tw_service *service)
 {
 	return tw_unlikely(tw__wheel_chunks_left(&service->wheel) < service->wheel.slack + TW__SPARE_CHUNKS);
+}
+
+/*
+ * Then nothing more is lent while some are out. If none is, what waits to be lent holds the chunks itself, and is to go: lending takes no chunk.
+ * Relaxed: who has finished the last one has sent it home before, which the next turn sees.
+ */
+static inline bool tw__holds_back(const tw_service *service)
+{
+	return tw__short_of_chunks(service) && tw_load_relaxed(&service->batches_out) & ~(uint32_t)TW__CLOSER_WAITS;
 }
 
 /* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; all of it at once; whether one is under way. */

@@ -177,7 +177,7 @@ enum offered { TAKEN, REFUSED, HELD_BACK };
 /* Offers the first chunk that is ready; if it is not taken it stays. */
 static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 {
-	if (tw__short_of_chunks(service))
+	if (tw__holds_back(service))
 		return HELD_BACK;
 	struct tw__chunk *next = chunk->next;
 	bool was_last = service->ready.last == chunk;
@@ -391,7 +391,8 @@ static uint64_t park(tw_service *service)
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
 	publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
-	if (tw__driver_any_unread(service) || take_home(service) || requested(service))
+	bool groups = !dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
+	if (tw__driver_any_unread(service) || take_home(service) || requested(service) || groups)
 		return 0;
 	service->unfinished = !sure;
 	if (!sure && next_tick_ns(service) < plan_ns)

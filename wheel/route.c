@@ -151,7 +151,8 @@ static bool append(tw_service *service, tw_executor *executor, uint64_t entry, u
 {
 	struct tw__chunk *chunk = *tail_of(service, executor);
 	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
-		if (tw__short_of_chunks(service))
+		/* Once short, for the rest of the turn: what comes later must not overtake what was kept back (G6). */
+		if (service->routes.short_of_chunks || tw__short_of_chunks(service))
 			return false;
 		chunk = tw__chunk_get(&service->wheel);
 		chunk->holder_count = 0;
@@ -320,7 +321,7 @@ static size_t serve(tw_service *service, struct tw__local *local, struct tw__chu
 	if (executor == tw_executor_inline() || chunk->holder_count > 0)
 		return run_here(service, local, chunk, budget, kept);
 	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
-	if ((waits && has_refused(service, executor)) || tw__short_of_chunks(service)) {
+	if ((waits && has_refused(service, executor)) || tw__holds_back(service)) {
 		tw__chunk_append(kept, chunk);
 		return 0;
 	}

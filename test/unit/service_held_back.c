@@ -6,7 +6,9 @@
 #include <stdint.h>
 
 #include "test/support/queue_executor.h"
+#include "test/support/random.h"
 #include "test/support/rig.h"
+#include "wheel/core.h"
 
 TestSuite(held_back, .timeout = 60);
 
@@ -46,16 +48,21 @@ static void close_keeper(struct keeper *k)
 	queue_executor_close(&k->named);
 }
 
-static struct probe *add_in(struct keeper *k, int ticks)
+static struct probe *add_for(struct keeper *k, int ticks, tw_executor *executor)
 {
 	struct probe *probe = &probes[k->scheduled];
 	*probe = PROBE(&k->rig, k->scheduled++);
 	struct tw_task task = probe_task(probe);
 	task.release = NULL;
 	task.when_ns = (uint64_t)ticks * MS;
-	task.executor = k->used == &k->named ? &k->named.base : NULL;
+	task.executor = executor;
 	probe_schedule_task(probe, &task);
 	return probe;
+}
+
+static struct probe *add_in(struct keeper *k, int ticks)
+{
+	return add_for(k, ticks, k->used == &k->named ? &k->named.base : NULL);
 }
 
 /* The next tick that has no timer yet gets one. */
@@ -252,4 +259,69 @@ Test(held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 	expect_eq(k.rig.ran, MANY);
 	expect_ids_ascend(&k.rig);
 	close_keeper(&k);
+}
+
+static void turn_over(struct keeper *k, uint64_t ticks)
+{
+	expect_eq(tw_clock_manual_set(k->rig.clock, rig_now(&k->rig) + ticks * MS), 0);
+	tw_advance(k->rig.service, SIZE_MAX);
+}
+
+/* Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what comes in the same turn. */
+Test(held_back, what_names_another_executor_keeps_its_order_in_long_turns)
+{
+	struct keeper k;
+	uint64_t seed = 1;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MANY;
+	cfg.buckets = 64;
+	open_keeper_with(&k, true, cfg);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	while (rig_now(&k.rig) < RIG_START_NS + (MANY + 1) * MS)
+		turn_over(&k, 1 + random_below(&seed, 10));
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+/* What waits for executors that refuse may hold the chunks too; with nothing out, nothing would come home. */
+static void expect_all_to_run_when_accepted_again(int count)
+{
+	enum { EXECUTORS = 200 };
+	static struct queue_executor executors[EXECUTORS];
+	struct keeper k;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = (uint32_t)count;
+	cfg.buckets = 64;
+	open_keeper_with(&k, true, cfg);
+	for (int i = 0; i < EXECUTORS; i++) {
+		queue_executor_open(&executors[i]);
+		executors[i].refuse = SIZE_MAX;
+	}
+	while (k.scheduled < count) {
+		add_for(&k, 1 + k.scheduled / EXECUTORS, &executors[k.scheduled % EXECUTORS].base);
+	}
+	for (int i = 0; i < count / EXECUTORS + 10; i++)
+		rig_advance(&k.rig, MS);
+	expect_eq(tw__short_of_chunks(k.rig.service), true);
+	for (int i = 0; i < EXECUTORS; i++)
+		executors[i].refuse = 0;
+	for (int turns = 0; turns < 500; turns++) {
+		rig_advance(&k.rig, MS);
+		for (int i = 0; i < EXECUTORS; i++)
+			queue_executor_run_all(&executors[i]);
+	}
+	expect_eq(k.rig.ran, (size_t)count);
+	close_keeper(&k);
+	for (int i = 0; i < EXECUTORS; i++)
+		queue_executor_close(&executors[i]);
+}
+
+Test(held_back, many_executors_that_refused_are_asked_again_with_nothing_out)
+{
+	for (int count = 50000; count < 52000; count += 342)
+		expect_all_to_run_when_accepted_again(count);
 }
