@@ -44,7 +44,7 @@ static inline uint64_t coarse_ns(void)
 /* By then the exact clock has gone on by the delay, too. The event's is a microsecond later. */
 static inline uint64_t coarse_deadline_ns(const struct loop *self, uint64_t delay_ns)
 {
-	return coarse_ns() + delay_ns + self->time.resolution_ns;
+	return coarse_ns() + delay_ns + self->time.lag_ns;
 }
 
 static void expire(evutil_socket_t none, short what, void *one)
