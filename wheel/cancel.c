@@ -12,10 +12,9 @@
 #include "wheel/probes.h"
 #include "wheel/schedule.h"
 
-/* An armed timer without side record was ended by this thread. */
-static inline void cancelled(tw_service *service, uint32_t slot, uint64_t word)
+/* An armed timer, whose word was this, was ended by this thread. local may be NULL. */
+static inline void cancelled(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word)
 {
-	struct tw__local *local = tw__local_of(service);
 	tw__count_cancel(service, local);
 	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
 }
@@ -77,8 +76,7 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 		return false;
 	if (tw_unlikely(!local))
 		local = tw__local_of(service);
-	tw__count_cancel(service, local);
-	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	cancelled(service, local, slot, word);
 	if (tw_likely(tw__keeps(service, local, tag)))
 		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
 	else
@@ -110,7 +108,7 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 		if (tw_likely(
 			tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
 			TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
-			cancelled(service, slot, word);
+			cancelled(service, tw__local_of(service), slot, word);
 			return TW_CANCELLED;
 		}
 	return cancel_or_mark_slowly(service, slot, generation, marks);
