@@ -35,6 +35,9 @@
 enum { TW__STAMPS = 64, TW__BLOCK_ENTRIES = 64 * TW__SEGMENT_ENTRIES };
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
+/* What a sweep takes an entry for dead by (sweep.c). */
+enum tw__sweep_by { TW__SWEEP_BY_WORDS, TW__SWEEP_BY_CENSUS, TW__SWEEP_BY_DRAINED };
+
 /* One thread's part of a service; survives the thread, and goes to the next one. */
 struct tw__local {
 	struct tw__lane lane; /* first: the queue knows it by this */
@@ -107,10 +110,12 @@ struct tw_service {
 	uint64_t batch_sequence;          /* of the last batch; 48 bits */
 	uint32_t quiet_turns;             /* in a row, with little traffic */
 	uint32_t turns;
-	uint32_t census; /* the slot at which a census stands; 0: none is under way (sweep.c) */
-	bool sweep_asks_words;
-	bool unfinished; /* something is left to do soon, whatever the clock says */
-	bool woken;      /* slept since the last turn */
+	uint32_t census;            /* the slot at which a census stands; 0: none is under way (sweep.c) */
+	enum tw__sweep_by sweep_by; /* of the sweep under way, or the last one */
+	bool writes_down;           /* drains write down what generations slots have reached: sweep.c */
+	bool drained_suffices;      /* the next sweep can go by that */
+	bool unfinished;            /* something is left to do soon, whatever the clock says */
+	bool woken;                 /* slept since the last turn */
 	struct tw__histogram lateness;
 	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
 	_Atomic uint64_t entries; /* copy of wheel.entries */

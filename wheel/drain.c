@@ -110,8 +110,15 @@ static uint64_t counted_from(const tw_service *service, const struct tw__entry *
 	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
 }
 
-/* A base of the lane. True: the entry was one, or padding. */
-static bool is_base(tw_service *service, struct tw__local *local, const struct tw__entry *entry, uint64_t now_ns)
+/* No timer's, but a base of the lane, or padding. */
+static inline bool is_base(const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
+}
+
+static __attribute__((noinline)) void take_base(tw_service *service, struct tw__local *local,
+						const struct tw__entry *entry, uint64_t now_ns)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
@@ -123,11 +130,11 @@ static bool is_base(tw_service *service, struct tw__local *local, const struct t
 		local->guess_ns = entry->value;
 		raise_base(local, entry->value);
 	}
-	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
 }
 
 /* Files an entry by its word. False: its timer is gone. */
-static bool drain_entry(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw__local *local,
+						  const struct tw__entry *entry)
 {
 	uint32_t slot = tw__entry_slot(entry->what);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
@@ -191,8 +198,8 @@ static bool many_are_dead(const tw_service *service, const struct tw__entry *ent
 }
 
 /*
- * Where slots are reused quickly, most entries of a block are superseded within the block: whose slot has a later entry needs no
- * look at its word, whose line is the producer's.
+ * Writes down what generations slots have reached: for the next sweep (sweep.c), and because where slots are reused quickly, most entries of a block
+ * are superseded within it. Whose slot has a later entry needs no look at its word, whose line is the producer's.
  */
 static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
 {
@@ -201,8 +208,9 @@ static void note_reached(tw_service *service, const struct tw__entry *entries, i
 	for (int i = 0; i < n; i++) {
 		uint32_t slot = tw__entry_slot(entries[i].what),
 			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
-		if (generation > reached[slot])
-			reached[slot] = generation;
+		if (i + PREFETCH_AHEAD < n)
+			tw_prefetch_write(&reached[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+		reached[slot] = generation > reached[slot] ? generation : reached[slot];
 	}
 }
 
@@ -218,7 +226,9 @@ static void drain_looking(tw_service *service, struct tw__local *local, const st
 	for (int i = 0; i < n; i++) {
 		if (i + PREFETCH_AHEAD < n && !superseded(service, &entries[i + PREFETCH_AHEAD]))
 			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
-		if (!is_base(service, local, &entries[i], now_ns) && !superseded(service, &entries[i]))
+		if (tw_unlikely(is_base(&entries[i])))
+			take_base(service, local, &entries[i], now_ns);
+		else if (!superseded(service, &entries[i]))
 			drain_entry(service, local, &entries[i]);
 	}
 }
@@ -231,8 +241,12 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 		drain_looking(service, local, entries, n, now_ns);
 		return;
 	}
+	if (service->writes_down)
+		note_reached(service, entries, n);
 	for (int i = 0; i < n; i++)
-		if (!is_base(service, local, &entries[i], now_ns) && !drain_blindly(service, local, &entries[i]))
+		if (tw_unlikely(is_base(&entries[i])))
+			take_base(service, local, &entries[i], now_ns);
+		else if (tw_unlikely(!drain_blindly(service, local, &entries[i])))
 			drain_entry(service, local, &entries[i]);
 }
 

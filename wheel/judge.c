@@ -130,36 +130,38 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, ui
 }
 
 /*
- * In a sweep after a census words are not read: what the census and the notes say is enough, and both are the driver's own. A timer whose note is of
+ * In such a sweep words are not read: what is written down of slots, and the notes, are the driver's own, and say enough. A timer whose note is of
  * this generation is FAR or MULTI.
  */
-static uint64_t judge_unread(const tw_service *service, uint64_t low, uint64_t high, tw__wheel_entry entry)
+static bool is_elsewhere(const tw_service *service, uint64_t low, uint64_t high, tw__wheel_entry entry)
 {
-	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	if (generation < service->slots.reached[slot])
-		return TW__VERDICT_DEAD;
-	if (tw_likely(!tw_load_relaxed(&service->slots.noted)))
-		return low;
-	const struct tw__note *note = &service->slots.notes[slot];
+	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	const struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
 	enum tw__note_state state = note_state(note, generation);
-	bool elsewhere = state == TW__NOTE_FILED && (note->tick < low || note->tick >= high);
-	return elsewhere || state == TW__NOTE_HANDED ? TW__VERDICT_DEAD : low;
+	return (state == TW__NOTE_FILED && (note->tick < low || note->tick >= high)) || state == TW__NOTE_HANDED;
 }
 
 static void judge_sweep(const tw_service *service, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
 			unsigned n, uint64_t *verdicts)
 {
+	const uint32_t *reached = service->slots.reached;
 	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(&service->slots.reached[tw__entry_slot(entries[i])]);
-	for (unsigned i = 0; i < n; i++)
-		verdicts[i] = judge_unread(service, low, high, entries[i]);
+		__builtin_prefetch(&reached[tw__entry_slot(entries[i])]);
+	for (unsigned i = 0; i < n; i++) {
+		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) < reached[tw__entry_slot(entries[i])];
+		verdicts[i] = dead ? TW__VERDICT_DEAD : low;
+	}
+	if (tw_unlikely(tw_load_relaxed(&service->slots.noted)))
+		for (unsigned i = 0; i < n; i++)
+			if (verdicts[i] != TW__VERDICT_DEAD && is_elsewhere(service, low, high, entries[i]))
+				verdicts[i] = TW__VERDICT_DEAD;
 }
 
 void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
 	       unsigned n, uint64_t *verdicts)
 {
 	tw_service *service = context;
-	if (what_for == TW__JUDGE_SWEEP && !service->sweep_asks_words) {
+	if (what_for == TW__JUDGE_SWEEP && service->sweep_by != TW__SWEEP_BY_WORDS) {
 		judge_sweep(service, low, high, entries, n, verdicts);
 		return;
 	}

@@ -2,13 +2,15 @@
  * Sweeping: getting rid of the entries that cancelled timers leave in the wheel (G11).
  *
  * When the dead may outnumber the live, a sweep goes through all buckets, a part in each turn (G12). To ask the control word of
- * each entry would be dear: the words' lines belong to the cores that cancel and schedule, and each look takes one away. So a
- * sweep begins with a **census**: it streams once through the words, and notes for each slot the generation it has reached,
- * in a private array. An entry of an earlier generation is dead, for good; so a census need not be of this moment. What dies
- * after it is met by the next sweep, or in its bucket. With more slots than a core's cache holds a census saves nothing: then
- * the words are asked.
- *
- * drain.c too writes down what slots have reached, where entries are superseded by later ones.
+ * each entry would be dear: the words' lines belong to the cores that cancel and schedule, and each look takes one away. So the
+ * driver goes by a private array of the generations that slots have **reached**: an entry of an earlier one is dead, for good. It learns of
+ * them in two ways.
+ *   drained    Where slots are used again and again, as they are under load, the entry of the next timer tells. Drains write it down while there
+ *              are dead enough for a sweep to come (drain.c).
+ *   a census   What was cancelled, and its slot not used again, only the words know: a census streams once through them, before the sweep. It
+ *              need not be of this moment: what dies after it is met by the next sweep, or in its bucket. With more slots than a core's cache
+ *              holds a census saves nothing: then the words are asked one by one.
+ * A sweep by what was drained is followed by one of the other kind if it has left too much.
  */
 #include "wheel/core.h"
 
@@ -19,13 +21,14 @@ enum {
 	ALLOWANCE = 4096 /* dead entries that each producer may leave behind, beside as many as there are live timers */
 };
 
-static bool wanted(tw_service *service)
+/* Whether there are more dead than so many quarters of the live ones, and the allowance. */
+static bool more_dead_than(tw_service *service, unsigned quarters)
 {
-	uint64_t producers;
-	if (service->wheel.entries <= ALLOWANCE)
+	uint64_t entries = service->wheel.entries, producers, live;
+	if (entries <= ALLOWANCE)
 		return false;
-	uint64_t live = tw__live_timers(service, &producers);
-	return service->wheel.entries > 2 * live + ALLOWANCE * producers;
+	live = tw__live_timers(service, &producers);
+	return entries > live + live * quarters / 4 + ALLOWANCE * producers;
 }
 
 /* Counts on for at most `budget` slots, and starts the sweep when all are counted. */
@@ -48,13 +51,15 @@ static void take_census(tw_service *service, uint64_t budget)
 	tw__wheel_sweep_start(&service->wheel);
 }
 
-static void start(tw_service *service)
+static void start(tw_service *service, bool by_drained)
 {
-	service->sweep_asks_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
-	if (service->sweep_asks_words)
-		tw__wheel_sweep_start(&service->wheel);
-	else
+	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
+	service->sweep_by = by_drained ? TW__SWEEP_BY_DRAINED : by_words ? TW__SWEEP_BY_WORDS : TW__SWEEP_BY_CENSUS;
+	service->drained_suffices = true;
+	if (service->sweep_by == TW__SWEEP_BY_CENSUS)
 		service->census = 1;
+	else
+		tw__wheel_sweep_start(&service->wheel);
 }
 
 bool tw__sweep_under_way(const tw_service *service)
@@ -62,26 +67,36 @@ bool tw__sweep_under_way(const tw_service *service)
 	return service->census || tw__wheel_sweeping(&service->wheel);
 }
 
-void tw__sweep(tw_service *service, uint64_t drained, bool look)
+static void go_on(tw_service *service, uint64_t drained)
 {
-	struct tw__wheel *wheel = &service->wheel;
-	if (!tw__sweep_under_way(service)) {
-		if (!look || !wanted(service))
-			return;
-		start(service);
-	}
-	if (service->census)
+	if (service->census) {
 		take_census(service,
 			    CENSUS_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
-	else
-		tw__wheel_sweep(wheel, SWEEP_STEP + wheel->entries / 256 + 2 * drained);
+		return;
+	}
+	bool more = tw__wheel_sweep(&service->wheel, SWEEP_STEP + service->wheel.entries / 256 + 2 * drained);
+	if (!more && service->sweep_by == TW__SWEEP_BY_DRAINED)
+		service->drained_suffices = !more_dead_than(service, 2);
+}
+
+void tw__sweep(tw_service *service, uint64_t drained, bool look)
+{
+	if (look)
+		service->writes_down = more_dead_than(service, 1);
+	if (!tw__sweep_under_way(service)) {
+		if (!look || !service->writes_down || !more_dead_than(service, 4))
+			return;
+		start(service, service->drained_suffices);
+	}
+	go_on(service, drained);
 }
 
 void tw__sweep_all(tw_service *service)
 {
-	if (!tw__wheel_sweeping(&service->wheel))
-		start(service);
+	if (!tw__sweep_under_way(service))
+		start(service, false);
 	if (service->census)
 		take_census(service, UINT64_MAX);
 	tw__wheel_sweep(&service->wheel, UINT64_MAX);
+	service->drained_suffices = false;
 }

@@ -40,7 +40,8 @@ struct tw__chunk *tw__bucket_pop(struct tw__wheel *wheel, struct tw__bucket *buc
 	return chunk;
 }
 
-static void bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket, tw__wheel_entry entry)
+static inline __attribute__((always_inline)) void bucket_add(struct tw__wheel *wheel, struct tw__bucket *bucket,
+							     tw__wheel_entry entry)
 {
 	struct tw__chunk *chunk = bucket->list.last;
 	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
@@ -103,7 +104,8 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, str
 	wheel->sweep_level = wheel->level_count;
 }
 
-static void level_add(struct tw__wheel *wheel, struct tw__level *level, uint64_t tick, tw__wheel_entry entry)
+static inline __attribute__((always_inline)) void level_add(struct tw__wheel *wheel, struct tw__level *level,
+							    uint64_t tick, tw__wheel_entry entry)
 {
 	uint64_t index = tick >> level->shift & level->mask;
 	bucket_add(wheel, &level->buckets[index], entry);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
+#include "wheel/core.h"
 
 TestSuite(sweep, .timeout = 60);
 
@@ -94,6 +95,101 @@ Test(sweep, a_drain_drops_the_superseded_only)
 	}
 	expect_eq(atomic_load(&never->runs), 0);
 	rig_close(&rig);
+}
+
+/* A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps go by what drains see of that. */
+enum { CHURNED = 20000, A_TURN = 2000 };
+
+static void arm_all(struct rig *rig, struct probe *churned)
+{
+	for (int i = 0; i < CHURNED; i++) {
+		churned[i] = PROBE(rig, i);
+		probe_schedule(&churned[i], HOUR);
+	}
+	turn(rig);
+}
+
+static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw__sweep_by *last)
+{
+	static uint64_t random = 1;
+	for (int t = 0; t < turns; t++) {
+		for (int i = 0; i < A_TURN; i++) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			struct probe *probe = &churned[(random >> 33) % CHURNED];
+			expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+			probe_schedule(probe, HOUR);
+		}
+		turn(rig);
+		*last = rig->service->sweep_by;
+		expect_le(stats_of(rig->service).entries,
+			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
+	}
+}
+
+Test(sweep, goes_by_what_was_drained)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *churned = calloc(CHURNED, sizeof *churned);
+	enum tw__sweep_by last;
+	arm_all(&rig, churned);
+	churn_on(&rig, churned, 500, &last);
+	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	for (int i = 0; i < CHURNED; i++)
+		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
+	rig_advance(&rig, HOUR);
+	expect_eq(rig.ran, CHURNED);
+	rig_close(&rig);
+	free(churned);
+}
+
+/* What is cancelled, and its slot not used again, drains do not see. */
+Test(sweep, counts_what_was_not_drained)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *churned = calloc(CHURNED, sizeof *churned);
+	enum tw__sweep_by last;
+	arm_all(&rig, churned);
+	churn_on(&rig, churned, 500, &last);
+	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	for (int i = 0; i < CHURNED; i++)
+		if (i % 10)
+			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
+	for (int turns = 0; turns < 200; turns++)
+		turn(&rig);
+	expect_eq(rig.service->sweep_by, TW__SWEEP_BY_CENSUS);
+	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
+	rig_advance(&rig, HOUR);
+	expect_eq(rig.ran, CHURNED / 10);
+	rig_close(&rig);
+	free(churned);
+}
+
+static void never_run(void *arg)
+{
+	(void)arg;
+}
+
+/* Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. */
+Test(sweep, is_carried_out_while_the_tick_thread_sleeps)
+{
+	enum { TIMERS = 50000, KEPT = 5000 };
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	tw_service *service;
+	static tw_timer timers[TIMERS];
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int i = 0; i < TIMERS; i++)
+		expect_eq(tw_schedule(service, HOUR, never_run, NULL, &timers[i]), 0);
+	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) || stats_of(service).entries < TIMERS)
+		;
+	for (int i = KEPT; i < TIMERS; i++)
+		expect_eq(tw_cancel(service, timers[i]), TW_CANCELLED);
+	while (stats_of(service).entries > 2 * KEPT + 4096)
+		;
+	for (int i = 0; i < KEPT; i++)
+		expect_eq(tw_is_pending(service, timers[i]), true);
+	expect_eq(tw_service_destroy(service), 0);
 }
 
 /*
