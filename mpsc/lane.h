@@ -151,6 +151,17 @@ static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t v
 	lane->written++;
 }
 
+/* Puts one entry and publishes it. Needs room, and nothing unpublished. */
+static inline void tw__lane_push(struct tw__lane *lane, uint64_t what, uint64_t value)
+{
+	struct tw__entry *at = lane->at;
+	tw_prefetch_write((const void *)((uintptr_t)at + TW__LANE_FETCH_AHEAD));
+	at->what = what;
+	at->value = value;
+	lane->at = at + 1;
+	tw_store_release(&lane->tail, ++lane->written); /* P1: pairs with take */
+}
+
 static inline void tw__lane_publish(struct tw__lane *lane)
 {
 	tw_store_release(&lane->tail, lane->written); /* P1: pairs with take */

@@ -32,7 +32,7 @@ struct batch_call {
 	uint64_t base_ns;
 	uint64_t random;              /* the thread's numbers, once the batch is scheduled */
 	uint32_t orphan, last_orphan; /* side records of timers whose group ended meanwhile, in array order; 0: none */
-	uint64_t stamp_before;
+	uint64_t stamped_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
 	bool plain; /* no timer gets a context but by its task: this thread has none */
@@ -57,15 +57,15 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 	int r = room_for_one(call);
 	if (tw_unlikely(r))
 		return r;
-	uint32_t slot = tw__slot_get(slots, &call->local->magazine);
-	if (tw_unlikely(!slot))
+	uint64_t entry = tw__slot_get(slots, &call->local->magazine);
+	if (tw_unlikely(!entry))
 		return -EAGAIN;
+	uint32_t slot = tw__entry_slot(entry);
 	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, task->fn); /* published by W1 */
 	tw_store_relaxed(&record->arg, task->arg);
 	tw_store_release(&record->option, option); /* W5; 0 tells the second pass that it is plain */
-	uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot])); /* ours alone */
-	tw__lane_put(&call->local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
+	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
 	return 0;
 }
 
@@ -122,13 +122,13 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 	struct tw__record *records = slots->records;
 	size_t n = call->n - i, room = (size_t)(lane->end - lane->at);
 	n = n < room ? n : room;
-	n = n < magazine->count ? n : magazine->count;
+	n = n < tw__magazine_count(magazine) ? n : tw__magazine_count(magazine);
 	size_t done = 0;
 	for (; done < n; done++) {
 		const struct tw_task *task = task_at(call, i + done);
 		if (tw_unlikely(!is_simple(call, task)))
 			break;
-		uint32_t slot = magazine->slots[(magazine->head + done) % TW__MAGAZINE_MAX];
+		uint32_t slot = tw__magazine_peek(magazine, (uint32_t)done);
 		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
 		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by W1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
@@ -136,8 +136,8 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
 		lane->at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
-	magazine->head = (uint32_t)(magazine->head + done) % TW__MAGAZINE_MAX;
-	magazine->count -= (uint32_t)done;
+	magazine->head += (uint32_t)done;
+	magazine->next = 0;
 	lane->at += done;
 	lane->written += done;
 	return done;
@@ -185,7 +185,7 @@ static void take_back(struct batch_call *call)
 				discard(call, tw__entry_slot(entry->what),
 					(uint32_t)(entry->what >> TW__GENERATION_SHIFT));
 	tw__lane_take_back(&call->local->lane, &call->begin);
-	call->local->stamp = call->stamp_before;
+	call->local->stamped = call->stamped_before;
 }
 
 /* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
@@ -286,7 +286,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	int r = tw__lane_admit(&call->local->lane, call->n + 1);
 	if (r)
 		return r;
-	call->stamp_before = call->local->stamp;
+	call->stamped_before = call->local->stamped;
 	call->random = call->local->random;
 	call->plain = !tw__context_is_on() || !tw__context_is_present();
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */

@@ -12,11 +12,32 @@
 #include "wheel/probes.h"
 #include "wheel/schedule.h"
 
-/* An armed timer, whose word was this, was ended by this thread. local may be NULL. */
-static inline void cancelled(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t word)
+/* What follows on the end of an armed timer whose word was this, however rare. local may be NULL. */
+static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
+						      uint64_t word)
 {
 	tw__count_cancel(service, local);
-	tw__slot_put(&service->slots, tw_likely(local) ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	return TW_CANCELLED;
+}
+
+/*
+ * The same, in few steps where there is nothing to it: the next compare-and-swap of this thread waits for each. A call to what is rare stands
+ * at the end, so that no register needs to be kept over it.
+ */
+static inline __attribute__((always_inline)) int cancelled(tw_service *service, struct tw__local *local, uint32_t slot,
+							   uint64_t word)
+{
+	struct tw__magazine *magazine = &local->magazine;
+	uint64_t count = tw_load_relaxed(&local->cancelled) + 1;
+	bool rare = count % TW__CANCELS_PER_WAKE == 0 || tw__magazine_is_full(magazine) ||
+		    tw__word_generation(word) + 1 == TW__LAST_GENERATION;
+	if (tw_unlikely(rare))
+		return cancelled_slowly(service, local, slot, word);
+	tw_store_relaxed(&local->cancelled, count);
+	tw__debug_poison(&service->slots, slot);
+	tw__magazine_append(magazine, slot);
+	return TW_CANCELLED;
 }
 
 /* Sets marks on a running or settling word. False: it has moved on; *word is what it is now. */
@@ -48,6 +69,13 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			return told(service, slot, generation, TW_GONE);
 		if (tw__word_state(word) == TW__FREE)
 			return told(service, slot, generation, TW_GONE);
+		if ((word & (TW__ARMED | TW__OPTION)) == TW__ARMED) {
+			uint64_t armed = word;
+			if (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word))) /* W2, W3 */
+				continue;
+			cancelled_slowly(service, tw__local_of(service), slot, armed);
+			return told(service, slot, generation, TW_CANCELLED);
+		}
 		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
 			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
 			if (outcome >= 0)
@@ -74,9 +102,12 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 	if (tw_unlikely(!tw_cas_seq_cst(&service->slots.words[slot], &word,
 					tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
 		return false;
-	if (tw_unlikely(!local))
+	if (tw_likely(local)) {
+		cancelled(service, local, slot, word);
+	} else {
 		local = tw__local_of(service);
-	cancelled(service, local, slot, word);
+		cancelled_slowly(service, local, slot, word);
+	}
 	if (tw_likely(tw__keeps(service, local, tag)))
 		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
 	else
@@ -104,13 +135,13 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 								uint64_t marks)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (tw_likely((word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation))
-		if (tw_likely(
-			tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
-			TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
-			cancelled(service, tw__local_of(service), slot, word);
-			return TW_CANCELLED;
-		}
+	struct tw__local *local = tw__local_at_hand(service); /* now: loads after the compare-and-swap wait for it */
+	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
+	if (tw_likely(local && plain) &&
+	    tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
+		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
+		return cancelled(service, local, slot, word);
+	}
 	return cancel_or_mark_slowly(service, slot, generation, marks);
 }
 

@@ -1,7 +1,8 @@
 /*
  * The core: the service over a given executor. What each of its parts shares.
  *
- *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (counter.c: a cheap clock for resets)
+ *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (schedule_short.c: the usual case, short; counter.c: a cheap clock
+ *                                   for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     route.c                       the driver's: batches for executors other than the service's
  *     lend.c run.c series.c end.c   workers: batches on loan; claim, run, finish; what follows on a run; other ends of timers
@@ -46,7 +47,7 @@ struct tw__local {
 	struct tw__magazine magazine;
 	struct tw__option_cache options;
 	struct tw__kept kept;
-	uint64_t stamp; /* the base its lane carries: a sequence number, or 0 */
+	uint64_t stamped; /* the base its lane carries is that of this word of the gate, which was open; or 0 */
 	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
@@ -204,11 +205,20 @@ int tw__config_copy(void *out, size_t known, size_t least, const void *in);
  * m = (2^(64+s) + e) / d, e < d, it is n * m / 2^(64+s) = n/d + (n * e) / (d * 2^(64+s)), and n * e < 2^(64+s): never the next integer (T. Granlund,
  * P. Montgomery: Division by invariant integers using multiplication, 1994). Each push waits for it.
  */
+static inline uint64_t tw__ticks_in_range(const tw_service *service, uint64_t span_ns)
+{
+	return (uint64_t)((unsigned __int128)span_ns * service->tick_multiplier >> 64) >> service->tick_shift;
+}
+
+static inline bool tw__is_in_range(uint64_t span_ns)
+{
+	return !(span_ns >> 62);
+}
+
+/* The same for all spans. */
 static inline uint64_t tw__ticks_down(const tw_service *service, uint64_t span_ns)
 {
-	if (tw_unlikely(span_ns >> 62))
-		return span_ns / service->tick_ns;
-	return (uint64_t)((unsigned __int128)span_ns * service->tick_multiplier >> 64) >> service->tick_shift;
+	return tw_likely(tw__is_in_range(span_ns)) ? tw__ticks_in_range(service, span_ns) : span_ns / service->tick_ns;
 }
 
 /* The first tick that is not before an instant; instants before the service's start are tick 0. */

@@ -1,5 +1,5 @@
 /*
- * Scheduling: a slot, a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
+ * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot, a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
  *
  * Linearisation: the store of the control word. From then on a cancel through *out works, though the entry that makes it fire
  * is published a moment later, by the same thread.
@@ -54,8 +54,8 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 {
 	if (tw_likely(tw__gate_is_open(word))) {
 		uint64_t sequence = tw__gate_sequence(word);
-		if (tw_unlikely(local->stamp != sequence)) {
-			local->stamp = sequence;
+		if (tw_unlikely(local->stamped != word)) {
+			local->stamped = word;
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
 			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
@@ -66,7 +66,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 		now_ns = tw__clock_read(service);
 	if (now_ns < local->counted_ns)
 		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
-	local->stamp = 0;
+	local->stamped = 0;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
 }
@@ -166,11 +166,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		if (grew < 0)
 			return refused(local, out, grew);
 	}
-	uint32_t slot = tw__slot_get(&service->slots, &local->magazine);
-	if (tw_unlikely(!slot))
+	uint64_t entry = tw__slot_get(&service->slots, &local->magazine);
+	if (tw_unlikely(!entry))
 		return refused(local, out, -EAGAIN);
 
-	uint32_t generation = tw__word_generation(tw_load_relaxed(&service->slots.words[slot])); /* ours alone */
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	if (out)
 		*out = tw__handle_make(&service->slots, slot, generation);
 	struct tw__record *record = &service->slots.records[slot];
@@ -190,9 +190,9 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
 	int entered = TW__NO_MEMBER;
 	if (kept) {
-		entered = tw__group_enter_kept(&service->slots.options[option], tw__entry_make(slot, generation));
+		entered = tw__group_enter_kept(&service->slots.options[option], entry);
 	} else if (option) {
-		entered = tw__group_enter(&service->groups, &service->slots, option, tw__entry_make(slot, generation));
+		entered = tw__group_enter(&service->groups, &service->slots, option, entry);
 		if (tw_unlikely(entered < 0)) {
 			tw__slot_put(&service->slots, &local->magazine, slot, generation);
 			return refused(local, out, entered);
@@ -201,8 +201,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	if (option)
-		tw__group_entered(service, local, option, tw__entry_make(slot, generation), entered);
-	tw__lane_put(&local->lane, tw__what_make(kind, tw__entry_make(slot, generation)), value);
+		tw__group_entered(service, local, option, entry, entered);
+	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->published || comes_later(service, tick)))
 		tw__publish_calm(service, local);
 	else
@@ -251,7 +251,17 @@ static __attribute__((noinline)) int arm_with_context(tw_service *service, uint3
 	return local ? arm_task(service, local, &task, NULL, 0, out) : refused(NULL, out, -ENOMEM);
 }
 
-int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
+{
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw__gate_is_open(word))
+		return 0;
+	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED)))
+		return 0;
+	return after_push(service, local, word, tw__entry_slot(entry), tw__entry_generation(entry), out);
+}
+
+int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;
@@ -262,7 +272,7 @@ int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw
 	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
 }
 
-int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
+int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
 		return -EINVAL;

@@ -29,6 +29,15 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
 }
 
+/* ------------------------------------------------------------ schedule.c */
+
+/* tw_schedule and tw_schedule_at, whatever there is to them. */
+int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
+int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
+
+/* A timer was pushed under a gate's word that said that nobody sleeps, and that has changed meanwhile. What the call is to return. */
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out);
+
 /* ---------------------------------------- what a task and a batch of them share */
 
 /* A task made ready to be armed. */

@@ -138,13 +138,8 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 	tw_add_relaxed(&slots->threads, 1);
 }
 
-static void append(struct tw__magazine *magazine, uint32_t slot)
-{
-	magazine->slots[(magazine->head + magazine->count) % TW__MAGAZINE_MAX] = slot;
-	magazine->count++;
-}
-
-bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
+/* False: there is none to be had. */
+static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t n = 0, slot;
 	uint32_t cold[TW__MAGAZINE_MAX / 2], n_cold = 0;
@@ -157,11 +152,11 @@ bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
 		n = take_fresh(slots, magazine->limit / 2, &slot);
 	pthread_mutex_unlock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++) {
-		append(magazine, slot);
+		tw__magazine_append(magazine, slot);
 		slot = fresh ? slot + 1 : slots->records[slot].link;
 	}
 	for (uint32_t i = 0; i < n_cold; i++)
-		append(magazine, cold[i]);
+		tw__magazine_append(magazine, cold[i]);
 	n += n_cold;
 	do {
 		if (magazine->limit < TW__MAGAZINE_MAX)
@@ -170,17 +165,24 @@ bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine)
 	return n > 0;
 }
 
+uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (!tw__magazine_count(magazine) && !refill(slots, magazine))
+		return 0;
+	return magazine->next = tw__magazine_first(slots, magazine);
+}
+
 /* Takes the n oldest slots out as a chain. */
 static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
 {
 	uint32_t head = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t slot = magazine->slots[magazine->head];
-		magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
+		uint32_t slot = tw__magazine_peek(magazine, i);
 		slots->records[slot].link = head;
 		head = slot;
 	}
-	magazine->count -= n;
+	magazine->head += n;
+	magazine->next = 0;
 	push_chain(slots, head, n);
 }
 
@@ -194,8 +196,8 @@ void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazin
 
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	if (magazine->count)
-		unload(slots, magazine, magazine->count);
+	if (tw__magazine_count(magazine))
+		unload(slots, magazine, tw__magazine_count(magazine));
 }
 
 /* ------------------------------------------------------------- side records */

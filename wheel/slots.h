@@ -82,9 +82,15 @@ struct tw__option {
 	uint32_t next_free;
 };
 
+/*
+ * A ring of free slots. `next` is the one that will be handed out, as an entry: nobody else writes its word, so its generation can be looked
+ * up a call ahead. 0: not looked up yet.
+ */
 struct tw__magazine {
 	uint32_t slots[TW__MAGAZINE_MAX];
-	uint32_t head, count, limit;
+	uint64_t next;
+	uint32_t head, tail; /* slots ever handed out, and put in; modulo 2^32 */
+	uint32_t limit;
 };
 
 /* What stands for 1024 slots, or side records, where memory is given back (cold.c). */
@@ -149,8 +155,8 @@ void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
 /* Gives all its slots to the depot. */
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
 
-/* The slow halves of get and put. refill: false, there is none to be had. */
-bool tw__magazine_refill(struct tw__slots *slots, struct tw__magazine *magazine);
+/* The slow halves of get and put. look: sees to it that there is a next one; 0, there is none to be had. */
+uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
 void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine);
 
 /* Gives one slot to the depot, for a thread that has no magazine. */
@@ -258,17 +264,51 @@ static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
 	tw_prefetch_write((const void *)&slots->words[slot]);
 }
 
-/* A free slot, the caller's own; 0: max_timers are in use. */
-static inline uint32_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
+static inline uint32_t tw__magazine_count(const struct tw__magazine *magazine)
 {
-	if (tw_unlikely(magazine->count == 0) && !tw__magazine_refill(slots, magazine))
+	return magazine->tail - magazine->head;
+}
+
+static inline bool tw__magazine_is_full(const struct tw__magazine *magazine)
+{
+	return tw__magazine_count(magazine) == magazine->limit;
+}
+
+static inline void tw__magazine_append(struct tw__magazine *magazine, uint32_t slot)
+{
+	magazine->slots[magazine->tail++ % TW__MAGAZINE_MAX] = slot;
+}
+
+static inline uint32_t tw__magazine_peek(const struct tw__magazine *magazine, uint32_t n)
+{
+	return magazine->slots[(magazine->head + n) % TW__MAGAZINE_MAX];
+}
+
+/* The first slot of a magazine that is not empty, with the generation that its free word says. */
+static inline uint64_t tw__magazine_first(const struct tw__slots *slots, const struct tw__magazine *magazine)
+{
+	uint32_t slot = tw__magazine_peek(magazine, 0);
+	uint64_t word = tw_load_relaxed(&slots->words[slot]);
+	tw__debug_check(tw__word_state(word) == TW__FREE);
+	return tw__entry_make(slot, tw__word_generation(word));
+}
+
+/* Takes out `next`, which is there. */
+static inline void tw__magazine_advance(const struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	magazine->head++;
+	magazine->next = tw_likely(tw__magazine_count(magazine)) ? tw__magazine_first(slots, magazine) : 0;
+	tw__slot_fetch(slots, tw__magazine_peek(magazine, TW__SLOT_FETCH_AHEAD));
+}
+
+/* A free slot, the caller's own, as an entry: with its generation. 0: max_timers are in use. */
+static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	uint64_t entry = magazine->next;
+	if (tw_unlikely(!entry) && !(entry = tw__magazine_look(slots, magazine)))
 		return 0;
-	uint32_t slot = magazine->slots[magazine->head];
-	magazine->head = (magazine->head + 1) % TW__MAGAZINE_MAX;
-	magazine->count--;
-	tw__slot_fetch(slots, magazine->slots[(magazine->head + TW__SLOT_FETCH_AHEAD) % TW__MAGAZINE_MAX]);
-	tw__debug_check(tw__word_state(tw_load_relaxed(&slots->words[slot])) == TW__FREE);
-	return slot;
+	tw__magazine_advance(slots, magazine);
+	return entry;
 }
 
 /* The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. */
@@ -284,10 +324,9 @@ static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *ma
 		tw__depot_put(slots, slot);
 		return;
 	}
-	if (tw_unlikely(magazine->count == magazine->limit))
+	if (tw_unlikely(tw__magazine_is_full(magazine)))
 		tw__magazine_overflow(slots, magazine);
-	magazine->slots[(magazine->head + magazine->count) % TW__MAGAZINE_MAX] = slot;
-	magazine->count++;
+	tw__magazine_append(magazine, slot);
 }
 
 static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot, uint32_t generation)

@@ -151,6 +151,11 @@ static inline uint32_t tw__entry_slot(uint64_t entry)
 	return (uint32_t)entry & TW__SLOT_MASK;
 }
 
+static inline uint32_t tw__entry_generation(uint64_t entry)
+{
+	return (uint32_t)(entry >> TW__GENERATION_SHIFT);
+}
+
 /* Kinds of lane entries. */
 enum tw__kind {
 	TW__KIND_PADDING = 0,

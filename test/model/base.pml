@@ -73,7 +73,7 @@ active proctype producer()
 	:: stored < TIMERS ->
 		entered[stored] = now;
 		atomic { seen = sequence; seen_open = open }; /* tw__gate_look */
-		d_step { /* put_base; local->stamp is `stamp`, local->counted_ns is `counted` */
+		d_step { /* put_base; local->stamped is `stamp`, local->counted_ns is `counted` */
 			if
 			:: seen_open && stamp == seen -> base_kind[stored] = NONE
 			:: seen_open && stamp != seen ->
