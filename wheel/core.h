@@ -115,6 +115,8 @@ struct tw_service {
 	enum tw__sweep_by sweep_by; /* of the sweep under way, or the last one */
 	bool writes_down;           /* drains write down what generations slots have reached: sweep.c */
 	bool drained_suffices;      /* the next sweep can go by that */
+	uint64_t sweep_began;       /* with so many entries */
+	uint64_t sweep_vain;        /* so many dead entries a sweep did not find, and the next would not */
 	bool unfinished;            /* something is left to do soon, whatever the clock says */
 	bool woken;                 /* slept since the last turn */
 	struct tw__histogram lateness;
@@ -407,8 +409,9 @@ static inline bool tw__holds_back(const tw_service *service)
 	return tw__short_of_chunks(service) && tw_load_relaxed(&service->batches_out) & ~(uint32_t)TW__CLOSER_WAITS;
 }
 
-/* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; all of it at once; whether one is under way. */
+/* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; whether it is; all of it at once; whether one is under way. */
 void tw__sweep(tw_service *service, uint64_t drained, bool look);
+bool tw__sweep_wanted(tw_service *service);
 void tw__sweep_all(tw_service *service);
 bool tw__sweep_under_way(const tw_service *service);
 

@@ -394,6 +394,10 @@ static uint64_t park(tw_service *service)
 	bool groups = !dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
 	if (tw__driver_any_unread(service) || take_home(service) || requested(service) || groups)
 		return 0;
+	if (tw__sweep_wanted(service)) { /* cancels since the last look, which did not ring */
+		service->woken = true;
+		return 0;
+	}
 	service->unfinished = !sure;
 	if (!sure && next_tick_ns(service) < plan_ns)
 		return next_tick_ns(service);

@@ -21,14 +21,24 @@ enum {
 	ALLOWANCE = 4096 /* dead entries that each producer may leave behind, beside as many as there are live timers */
 };
 
-/* Whether there are more dead than so many quarters of the live ones, and the allowance. */
-static bool more_dead_than(tw_service *service, unsigned quarters)
+/* Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as many as those, so many are nobody's concern. */
+static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
 {
-	uint64_t entries = service->wheel.entries, producers, live;
-	if (entries <= ALLOWANCE)
-		return false;
-	live = tw__live_timers(service, &producers);
-	return entries > live + live * quarters / 4 + ALLOWANCE * producers;
+	uint64_t entries = service->wheel.entries, producers;
+	*live = tw__live_timers(service, &producers);
+	*allowed = ALLOWANCE * producers;
+	return entries > *live ? entries - *live : 0;
+}
+
+bool tw__sweep_wanted(tw_service *service)
+{
+	uint64_t live, allowed, dead = 0;
+	if (service->wheel.entries > ALLOWANCE)
+		dead = count_dead(service, &live, &allowed);
+	if (dead < service->sweep_vain)
+		service->sweep_vain = dead;
+	service->writes_down = dead > 0 && dead > live / 4 + allowed;
+	return service->writes_down && dead > live + allowed && dead > service->sweep_vain + service->sweep_vain / 8;
 }
 
 /* Counts on for at most `budget` slots, and starts the sweep when all are counted. */
@@ -56,6 +66,7 @@ static void start(tw_service *service, bool by_drained)
 	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
 	service->sweep_by = by_drained ? TW__SWEEP_BY_DRAINED : by_words ? TW__SWEEP_BY_WORDS : TW__SWEEP_BY_CENSUS;
 	service->drained_suffices = true;
+	service->sweep_began = service->wheel.entries;
 	if (service->sweep_by == TW__SWEEP_BY_CENSUS)
 		service->census = 1;
 	else
@@ -67,32 +78,41 @@ bool tw__sweep_under_way(const tw_service *service)
 	return service->census || tw__wheel_sweeping(&service->wheel);
 }
 
-static void go_on(tw_service *service, uint64_t drained)
+/*
+ * Looks again: a driver that sleeps is told of cancels only while it does, and then by each 4096th. A thorough sweep that should have
+ * helped and did not is not repeated until there are more dead: what it left are the entries of timers that were moved to earlier again and
+ * again, within a bucket, which only the bucket's turn tells apart (judge.c).
+ */
+static void end(tw_service *service)
 {
-	if (service->census) {
-		take_census(service,
-			    CENSUS_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
-		return;
-	}
-	bool more = tw__wheel_sweep(&service->wheel, SWEEP_STEP + service->wheel.entries / 256 + 2 * drained);
-	if (!more && service->sweep_by == TW__SWEEP_BY_DRAINED)
-		service->drained_suffices = !more_dead_than(service, 2);
+	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
+	bool helped = service->wheel.sweep_dropped > service->sweep_began / 8;
+	if (service->sweep_by == TW__SWEEP_BY_DRAINED)
+		service->drained_suffices = dead <= live / 2 + allowed;
+	else
+		service->sweep_vain = helped || dead <= live + allowed ? 0 : dead;
+	if (tw__sweep_wanted(service))
+		start(service, service->drained_suffices);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
 {
-	if (look)
-		service->writes_down = more_dead_than(service, 1);
 	if (!tw__sweep_under_way(service)) {
-		if (!look || !service->writes_down || !more_dead_than(service, 4))
+		if (!look || !tw__sweep_wanted(service))
 			return;
 		start(service, service->drained_suffices);
 	}
-	go_on(service, drained);
+	if (service->census)
+		take_census(service,
+			    CENSUS_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
+	else if (!tw__wheel_sweep(&service->wheel, SWEEP_STEP + service->wheel.entries / 256 + 2 * drained))
+		end(service);
 }
 
 void tw__sweep_all(tw_service *service)
 {
+	if (service->sweep_by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
+		tw__wheel_sweep(&service->wheel, UINT64_MAX);
 	if (!tw__sweep_under_way(service))
 		start(service, false);
 	if (service->census)

@@ -123,6 +123,7 @@ struct tw__wheel {
 	unsigned sweep_level;
 	uint64_t sweep_bucket;
 	struct tw__chunk *sweep_at; /* the chunk filled last within that bucket, or NULL: at its start */
+	uint64_t sweep_dropped;     /* entries, in the sweep under way or the last one */
 };
 
 /* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */

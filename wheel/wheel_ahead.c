@@ -138,6 +138,7 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_level = 0;
 	wheel->sweep_bucket = 0;
 	wheel->sweep_at = NULL;
+	wheel->sweep_dropped = 0;
 }
 
 /* Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many live. */
@@ -192,6 +193,7 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 	if (!chunk)
 		bucket->list.last = out;
 	tw__level_remove(wheel, level, bucket, dropped);
+	wheel->sweep_dropped += dropped;
 	return chunk != NULL;
 }
 

@@ -1,4 +1,5 @@
 /* Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are told from the living. */
+#include <poll.h>
 #include <stdlib.h>
 
 #include "test/support/rig.h"
@@ -171,25 +172,111 @@ static void never_run(void *arg)
 	(void)arg;
 }
 
-/* Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. */
+enum { ASLEEP = 60000, KEPT = 3000 };
+
+static tw_timer asleep[ASLEEP];
+
+/* Schedules those from `first` on, and waits until the tick thread has filed all of them and sleeps. */
+static void arm_and_fall_asleep(tw_service *service, int first)
+{
+	for (int i = first; i < ASLEEP; i++)
+		expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
+	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) || stats_of(service).entries < ASLEEP)
+		;
+}
+
+static void cancel_from(tw_service *service, int first, int end)
+{
+	for (int i = first; i < end; i++)
+		expect_eq(tw_cancel(service, asleep[i]), TW_CANCELLED);
+}
+
+static void await_entries(tw_service *service, uint64_t most)
+{
+	while (stats_of(service).entries > most)
+		;
+}
+
+/*
+ * Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. From the second time on it has drained, before, what
+ * the next timers of the slots were, and that does not tell.
+ */
 Test(sweep, is_carried_out_while_the_tick_thread_sleeps)
 {
-	enum { TIMERS = 50000, KEPT = 5000 };
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
 	tw_service *service;
-	static tw_timer timers[TIMERS];
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	for (int i = 0; i < TIMERS; i++)
-		expect_eq(tw_schedule(service, HOUR, never_run, NULL, &timers[i]), 0);
-	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) || stats_of(service).entries < TIMERS)
-		;
-	for (int i = KEPT; i < TIMERS; i++)
-		expect_eq(tw_cancel(service, timers[i]), TW_CANCELLED);
-	while (stats_of(service).entries > 2 * KEPT + 4096)
-		;
+	for (int storm = 0; storm < 5; storm++) {
+		arm_and_fall_asleep(service, storm ? KEPT : 0);
+		cancel_from(service, KEPT, ASLEEP);
+		await_entries(service, 2 * KEPT + 2 * 4096);
+	}
 	for (int i = 0; i < KEPT; i++)
-		expect_eq(tw_is_pending(service, timers[i]), true);
+		expect_eq(tw_is_pending(service, asleep[i]), true);
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* What is cancelled while a sweep is under way, behind its back, rings for nobody: who sweeps looks again. */
+Test(sweep, is_followed_by_another_for_what_died_meanwhile)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int round = 0; round < 5; round++) {
+		arm_and_fall_asleep(service, round ? KEPT : 0);
+		cancel_from(service, KEPT, 2 * ASLEEP / 3);
+		await_entries(service, ASLEEP - 1); /* it has begun */
+		cancel_from(service, 2 * ASLEEP / 3, ASLEEP);
+		await_entries(service, 2 * KEPT + 2 * 4096);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* Driven by a loop of one's own that sleeps on the descriptor: a sweep that left too much is followed by another before it may sleep for long. */
+Test(sweep, is_carried_out_by_a_loop_that_sleeps)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline(), .drive = TW_DRIVE_MANUAL};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	struct pollfd readable = {.fd = tw_fd(service), .events = POLLIN};
+	for (int storm = 0; storm < 3; storm++) {
+		for (int i = storm ? KEPT : 0; i < ASLEEP; i++)
+			expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
+		while (stats_of(service).entries < ASLEEP)
+			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		cancel_from(service, KEPT, ASLEEP);
+		while (stats_of(service).entries > 2 * KEPT + 4096) {
+			expect_eq(poll(&readable, 1, 20000), 1); /* ms: for ever, as things go here */
+			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		}
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* One timer that is moved to earlier by a tick at a time leaves entries that no sweep tells apart: they are not swept for ever. */
+Test(sweep, is_not_repeated_in_vain)
+{
+	enum { MOVES = 20000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	uint64_t first_ns = rig_now(&rig) + 10 * HOUR, sweeping = 0;
+	probe_schedule_at(&probe, first_ns);
+	for (int i = 1; i <= MOVES; i++) {
+		expect_eq(tw_reset_at(rig.service, probe.timer, first_ns - (uint64_t)i * MS), 0);
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		sweeping += tw__sweep_under_way(rig.service);
+	}
+	expect_gt(stats_of(rig.service).entries, 8192); /* else there is nothing to be tried in vain */
+	expect_le(sweeping, MOVES / 20);
+	for (sweeping = 0; sweeping < 1000; sweeping++) {
+		turn(&rig);
+		expect_eq(tw__sweep_under_way(rig.service) && sweeping > 100, false);
+	}
+	rig_advance_to(&rig, first_ns);
+	expect_eq(rig.ran, 1);
+	expect_ran_at(&probe, first_ns - MOVES * MS);
+	rig_close(&rig);
 }
 
 /*
