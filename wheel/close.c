@@ -309,10 +309,15 @@ static int wait_a_moment(const struct closer *c, uint64_t looking_ns, uint64_t d
 	return 0;
 }
 
-/* RUN and DRAIN: turns until nothing is armed. */
+/*
+ * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and gone, its time being up: that mode holds, and
+ * the driver hands nothing over any more, so the closer begins again.
+ */
 static int run_out(const struct closer *c, uint32_t mode, uint64_t deadline_ns)
 {
 	for (;;) {
+		if (mode_of(c) != mode)
+			return STEP_ASIDE;
 		uint64_t before_ns = now();
 		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
 			return -EPERM;
