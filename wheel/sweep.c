@@ -32,12 +32,12 @@ static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowe
 
 bool tw__sweep_wanted(tw_service *service)
 {
-	uint64_t live, allowed, dead = 0;
+	uint64_t live = 0, allowed = 0, dead = 0;
 	if (service->wheel.entries > ALLOWANCE)
 		dead = count_dead(service, &live, &allowed);
 	if (dead < service->sweep_vain)
 		service->sweep_vain = dead;
-	service->writes_down = dead > 0 && dead > live / 4 + allowed;
+	service->writes_down = dead > live / 4 + allowed;
 	return service->writes_down && dead > live + allowed && dead > service->sweep_vain + service->sweep_vain / 8;
 }
 
