@@ -262,8 +262,8 @@ static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t dea
 	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
 
-/* How many timers live, by the lanes' counters: about right while others work. *lanes (may be NULL): how many lanes there are. */
-uint64_t tw__live_timers(tw_service *service, uint64_t *lanes);
+/* How many timers live, by the lanes' counters: about right while others work. *producers (may be NULL): lanes, but for those of the service's own threads. */
+uint64_t tw__live_timers(tw_service *service, uint64_t *producers);
 
 /* Whether a program's executor may be used. */
 bool tw__executor_is_sound(const tw_executor *executor);
@@ -322,7 +322,7 @@ void tw__wake_for(tw_service *service, uint64_t deadline_ns);
 void tw__wake(tw_service *service);
 
 /* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
-enum { TW__CANCELS_PER_WAKE = 4096 };
+enum { TW__CANCELS_PER_WAKE = 2048 };
 
 /* end.c */
 

@@ -18,7 +18,8 @@ enum {
 	SWEEP_STEP = 4096,      /* entries swept in a turn, at least */
 	CENSUS_STEP = 16384,    /* slots counted in a turn, at least */
 	CENSUS_SLOTS = 1 << 18, /* with more in use there is no census */
-	ALLOWANCE = 4096 /* dead entries that each producer may leave behind, beside as many as there are live timers */
+	/* Dead entries that each producer may leave behind, beside as many as there are live timers; with those that have not rung yet, 4096 (G11). */
+	ALLOWANCE = 4096 - TW__CANCELS_PER_WAKE
 };
 
 /* Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as many as those, so many are nobody's concern. */
@@ -79,7 +80,7 @@ bool tw__sweep_under_way(const tw_service *service)
 }
 
 /*
- * Looks again: a driver that sleeps is told of cancels only while it does, and then by each 4096th. A thorough sweep that should have
+ * Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. A thorough sweep that should have
  * helped and did not is not repeated until there are more dead: what it left are the entries of timers that were moved to earlier again and
  * again, within a bucket, which only the bucket's turn tells apart (judge.c).
  */
