@@ -344,7 +344,7 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 
 void tw__wake(tw_service *service)
 {
-	if (tw__gate_look(&service->gate) & TW__GATE_PARKED)
+	if (tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED)
 		tw__gate_ring(&service->gate);
 }
 
@@ -394,7 +394,11 @@ static uint64_t park(tw_service *service)
 	bool groups = !dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
 	if (tw__driver_any_unread(service) || take_home(service) || requested(service) || groups)
 		return 0;
-	if (tw__sweep_wanted(service)) { /* cancels since the last look, which did not ring */
+	/*
+	 * Cancels since the last look, which did not ring: a count of cancels and the look at the word are another pair of gate.h's P2. Without
+	 * membarrier the count may come late; then the next that rings will do.
+	 */
+	if (tw__sweep_wanted(service)) {
 		service->woken = true;
 		return 0;
 	}

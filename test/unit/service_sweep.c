@@ -127,15 +127,21 @@ static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw_
 	}
 }
 
+static struct probe *open_and_churn(struct rig *rig)
+{
+	rig_open(rig, NULL);
+	struct probe *churned = calloc(CHURNED, sizeof *churned);
+	enum tw__sweep_by last;
+	arm_all(rig, churned);
+	churn_on(rig, churned, 500, &last);
+	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	return churned;
+}
+
 Test(sweep, goes_by_what_was_drained)
 {
 	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe *churned = calloc(CHURNED, sizeof *churned);
-	enum tw__sweep_by last;
-	arm_all(&rig, churned);
-	churn_on(&rig, churned, 500, &last);
-	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	struct probe *churned = open_and_churn(&rig);
 	for (int i = 0; i < CHURNED; i++)
 		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
 	rig_advance(&rig, HOUR);
@@ -148,12 +154,7 @@ Test(sweep, goes_by_what_was_drained)
 Test(sweep, counts_what_was_not_drained)
 {
 	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe *churned = calloc(CHURNED, sizeof *churned);
-	enum tw__sweep_by last;
-	arm_all(&rig, churned);
-	churn_on(&rig, churned, 500, &last);
-	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	struct probe *churned = open_and_churn(&rig);
 	for (int i = 0; i < CHURNED; i++)
 		if (i % 10)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
