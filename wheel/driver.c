@@ -395,8 +395,8 @@ static uint64_t park(tw_service *service)
 	if (tw__driver_any_unread(service) || take_home(service) || requested(service) || groups)
 		return 0;
 	/*
-	 * Cancels since the last look, which did not ring: a count of cancels and the look at the word are another pair of gate.h's P2. Without
-	 * membarrier the count may come late; then the next that rings will do.
+	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that
+	 * the barrier orders (gate.h, P2). Without membarrier the count may come late; then the next that rings will do.
 	 */
 	if (tw__sweep_wanted(service)) {
 		service->woken = true;
