@@ -4,6 +4,7 @@
  *     schedule.c reset.c cancel.c   any thread: words, magazines, lanes (schedule_short.c: the usual case, short; counter.c: a cheap clock
  *                                   for resets)
  *     drain.c judge.c sweep.c driver.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
+ *     tick_thread.c                 when the tick thread turns next, and how it sleeps
  *     route.c                       the driver's: batches for executors other than the service's
  *     lend.c run.c series.c end.c   workers: batches on loan; claim, run, finish; what follows on a run; other ends of timers
  *     group.c settle.c              groups: birth, cancelling, settling (group.h)

@@ -4,30 +4,20 @@
  * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the executor, move far timers a bit
  * nearer, sweep a bit.
  *
- * The tick thread has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time
- * (drain.c says what for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers
- * that bring an earlier one ring (gate.h). It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may the re-arming of many of them in one turn.
+ * It never allocates and has no path that can fail; callbacks run on it (inline) may, and so may the re-arming of many of them in one turn.
  */
 #include "wheel/driver.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
 
 #include "wheel/liveness.h"
 #include "wheel/probes.h"
 #include "wheel/run.h"
-#include "wheel/spawn.h"
 #include "wheel/trim.h"
 #include "wheel/work.h"
 
-enum {
-	BUSY_ENTRIES = 32,   /* a turn that drains so many for each tick since the last one is no quiet one */
-	QUIET_TURNS = 8,     /* so many quiet turns in a row, and it parks */
-	PLAN_BUDGET = 8192,  /* entries looked at for a plan before it gives up until the next tick */
-	TURNS_PER_COUNT = 16 /* turns between two looks at whether to sweep */
-};
+enum { TURNS_PER_COUNT = 16 }; /* turns between two looks at whether to sweep */
 
 uint64_t tw__driver_now(tw_service *service)
 {
@@ -140,8 +130,7 @@ void tw__refile(tw_service *service, uint64_t entry)
 		 tick < next + TW__WHEEL_REACH ? tick : next - 1); /* due hours ago, read as the future */
 }
 
-/* Chunks of batches that are over. The number of runs that were given back with them. */
-static unsigned take_home(tw_service *service)
+unsigned tw__driver_take_home(tw_service *service)
 {
 	unsigned given_back = 0;
 	struct tw__chunk *chunk = tw_exchange_acquire(&service->returned, NULL), *next; /* R3 */
@@ -153,18 +142,6 @@ static unsigned take_home(tw_service *service)
 		tw__chunk_put(&service->wheel, chunk);
 	}
 	return given_back;
-}
-
-/* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
-static bool dropping(const tw_service *service)
-{
-	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_DROP;
-}
-
-/* Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick. */
-static bool groups_ready(const tw_service *service)
-{
-	return !dropping(service) && tw__groups_waiting(&service->groups) && !tw__short_of_chunks(service);
 }
 
 bool tw__forced(const tw_service *service)
@@ -280,7 +257,7 @@ static void account(tw_service *service, uint64_t cpu_ns)
 
 uint64_t tw__driver_gather(tw_service *service, bool *again)
 {
-	take_home(service);
+	tw__driver_take_home(service);
 	return tw__drain(service, again);
 }
 
@@ -288,23 +265,23 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 {
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
-	take_home(service);
+	tw__driver_take_home(service);
 	service->routes.short_of_chunks = false;
 	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);
 	turn.done = tw__works_offer(service);
-	if (tw_likely(!dropping(service))) {
+	if (tw_likely(!tw__dropping(service))) {
 		tw__groups_collect(service);
 		turn.done += deliver_all(service, local, turn.done < budget ? budget - turn.done : 0);
 	}
 	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) || groups_ready(service);
+	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) || tw__groups_ready(service);
 	service->moved_tick = service->wheel.next;
 	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
 	tw__sweep(service, turn.drained, look);
-	tw__trim(service, look, turn.drained + turn.done > 8 * BUSY_ENTRIES);
+	tw__trim(service, look, turn.drained + turn.done > 8 * TW__BUSY_ENTRIES);
 	service->woken = false;
 	tw_store_relaxed(&service->entries, service->wheel.entries);
 	tw_store_relaxed(&service->chunks_used, tw__wheel_chunks_held(&service->wheel));
@@ -317,7 +294,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 
 /* ----------------------------------------------------------------- publishing */
 
-static void publish(tw_service *service, uint64_t flags)
+void tw__driver_publish(tw_service *service, uint64_t flags)
 {
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	if (tw__forked(service)) /* in a callback that this thread ran */
@@ -335,7 +312,7 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 	bool first = tw_load_relaxed(&service->closed) == 0;
 	tw_store_release(&service->closed, mode);
 	if (first) {
-		publish(service, 0);
+		tw__driver_publish(service, 0);
 		if (!tw__gate_barrier(&service->gate))
 			tw_store_relaxed(&service->unsure, 1); /* published with turn_done, or under `driving` */
 		tw__loop_closed(service);
@@ -355,8 +332,6 @@ void tw__wake_for(tw_service *service, uint64_t deadline_ns)
 		tw__gate_ring(&service->gate);
 }
 
-/* ---------------------------------------------------------------- tick thread */
-
 bool tw__driver_any_unread(tw_service *service)
 {
 	bool asymmetric = service->gate.asymmetric;
@@ -364,160 +339,4 @@ bool tw__driver_any_unread(tw_service *service)
 		if (asymmetric ? tw__lane_unread(lane) : tw__lane_unread_seq_cst(lane))
 			return true;
 	return false;
-}
-
-static uint64_t next_tick_ns(const tw_service *service)
-{
-	return tw__tick_ns(service, service->wheel.next);
-}
-
-/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, P3). */
-static bool requested(tw_service *service)
-{
-	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
-	       tw_load_seq_cst(&service->stopping) ||
-	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
-	       groups_ready(service) || tw__works_waiting(service);
-}
-
-/*
- * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn again.
- */
-static uint64_t park(tw_service *service)
-{
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
-	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
-	tw__gate_arm_bell(&service->gate);
-	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
-	publish(service, TW__GATE_PARKED);
-	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
-	bool groups = !dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
-	if (tw__driver_any_unread(service) || take_home(service) || requested(service) || groups)
-		return 0;
-	/*
-	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that
-	 * the barrier orders (gate.h, P2). Without membarrier the count may come late; then the next that rings will do.
-	 */
-	if (tw__sweep_wanted(service)) {
-		service->woken = true;
-		return 0;
-	}
-	service->unfinished = !sure;
-	if (!sure && next_tick_ns(service) < plan_ns)
-		return next_tick_ns(service);
-	return plan_ns;
-}
-
-/* When to turn next, and the gate is set accordingly. 0: at once. */
-static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
-{
-	uint64_t busy = BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
-	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
-	if (turn->behind || (turn->again && turn->drained))
-		return 0;
-	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
-	bool unfinished = turn->again || (due && !dropping(service)) || service->trimming || service->works_kept ||
-			  tw__sweep_under_way(service);
-	service->unfinished = unfinished;
-	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
-		return park(service);
-	tw__gate_arm_bell(&service->gate);
-	return requested(service) ? 0 : next_tick_ns(service);
-}
-
-/* A turn that was asked for is over: tells those who wait (clock listener, close). */
-static void tell_turned(tw_service *service, uint32_t wanted)
-{
-	if (tw_load_relaxed(&service->turn_done) == wanted)
-		return;
-	tw_store_seq_cst(&service->turn_done, wanted);
-	tw__futex_wake(&service->turn_done, INT32_MAX);
-}
-
-static void sleep_until(tw_service *service, uint64_t deadline_ns)
-{
-	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
-		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
-		deadline_ns = !service->unfinished ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
-	}
-	service->clock->ops->sleep(&service->gate, &service->loop.alarm, deadline_ns);
-	tw_bump(&service->wakeups, 1);
-	service->woken = true;
-}
-
-static void *tick_thread(void *arg)
-{
-	tw_service *service = arg;
-	prctl(PR_SET_TIMERSLACK, 1UL);
-	struct tw__local *local = tw__local_of(service);
-	if (local && !tw__local_ready_to_run(local)) /* now, so that inline runs need no memory */
-		local = NULL;
-	if (local)
-		tw_store_relaxed(&local->of_service, 1); /* it publishes the close itself */
-	tw_store_seq_cst(&service->started, local ? 1 : 2);
-	tw__futex_wake(&service->started, 1);
-	while (local) {
-		pthread_mutex_lock(&service->driving);
-		if (tw_load_acquire(&service->stopping))
-			break;
-		uint32_t wanted = tw_load_seq_cst(&service->turn_wanted);
-		uint32_t closing = tw_load_acquire(&service->closing);
-		if (closing != tw_load_relaxed(&service->closed))
-			tw__driver_publish_closed(service, closing);
-		publish(service, service->published ? TW__GATE_OPEN : 0);
-		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
-		if (tw__forked(service))
-			return NULL;
-		if (!(turn.again && turn.drained))
-			tell_turned(service, wanted);
-		uint64_t deadline_ns = choose_sleep(service, &turn);
-		pthread_mutex_unlock(&service->driving);
-		if (deadline_ns)
-			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));
-	}
-	if (local)
-		pthread_mutex_unlock(&service->driving);
-	tw_store_seq_cst(&service->stopped, 1);
-	tw_add_seq_cst(&service->turn_done, 1); /* whoever waits for a turn looks at `stopped` then */
-	tw__futex_wake(&service->turn_done, INT32_MAX);
-	tw__futex_wake(&service->stopped, INT32_MAX);
-	return NULL;
-}
-
-int tw__driver_start(tw_service *service)
-{
-	service->quiet_turns = QUIET_TURNS;
-	int r = tw__spawn(&service->thread, &service->config, "-tick", true, tick_thread, service);
-	if (r)
-		return r;
-	while (tw_load_acquire(&service->started) == 0)
-		tw__futex_wait(&service->started, 0, UINT64_MAX);
-	if (tw_load_acquire(&service->started) == 1)
-		return 0;
-	pthread_join(service->thread, NULL);
-	return -ENOMEM;
-}
-
-bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns)
-{
-	uint32_t ticket = tw_add_seq_cst(&service->turn_wanted, 1) + 1;
-	tw__gate_ring(&service->gate);
-	for (;;) {
-		uint32_t done = tw_load_acquire(&service->turn_done);
-		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->stopped))
-			return true;
-		if (!tw__futex_wait(&service->turn_done, done, deadline_ns))
-			return false;
-	}
-}
-
-bool tw__driver_stop(tw_service *service, uint64_t deadline_ns)
-{
-	tw_store_seq_cst(&service->stopping, 1);
-	tw__gate_ring(&service->gate);
-	while (!tw_load_acquire(&service->stopped))
-		if (!tw__futex_wait(&service->stopped, 0, deadline_ns))
-			return false;
-	pthread_join(service->thread, NULL);
-	return true;
 }
