@@ -120,6 +120,8 @@ struct tw_service {
 	uint64_t sweep_vain;        /* so many dead entries a sweep did not find, and the next would not */
 	bool unfinished;            /* something is left to do soon, whatever the clock says */
 	bool woken;                 /* slept since the last turn */
+	bool slept_a_tick;          /* ... as it was meant to, and no more */
+	bool fires_each_tick;       /* so it stays awake: tick_thread.c */
 	struct tw__histogram lateness;
 	_Atomic uint64_t wakeups, refused, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
 	_Atomic uint64_t entries; /* copy of wheel.entries */

@@ -4,6 +4,10 @@
  * It has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time (drain.c says what
  * for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers that bring an earlier
  * one ring (gate.h).
+ *
+ * Where timers are due in one tick after the other it stays open too: parked, it would wake as often, interrupt each processor that runs this
+ * process for its barrier, and be rung for by each series that is armed again. Once it has slept a single tick and found something to
+ * do, it takes the next tick to bring more; where that is wrong, it has woken once in vain.
  */
 #include <sys/prctl.h>
 
@@ -44,7 +48,8 @@ static uint64_t park(tw_service *service)
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
 	tw__driver_publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
-	bool groups = !tw__dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
+	bool groups =
+	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
 	if (tw__driver_any_unread(service) || tw__driver_take_home(service) || requested(service) || groups)
 		return 0;
 	/*
@@ -66,13 +71,16 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
 	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
 	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
+	if (turn->elapsed)
+		service->fires_each_tick = turn->done && service->slept_a_tick;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
 	bool unfinished = turn->again || (due && !tw__dropping(service)) || service->trimming || service->works_kept ||
 			  tw__sweep_under_way(service);
 	service->unfinished = unfinished;
-	if (!unfinished && (service->quiet_turns > QUIET_TURNS || !service->published))
+	bool quiet = service->quiet_turns > QUIET_TURNS && !service->fires_each_tick;
+	if (!unfinished && (quiet || !service->published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
 	return requested(service) ? 0 : next_tick_ns(service);
@@ -124,6 +132,7 @@ static void *tick_thread(void *arg)
 		if (!(turn.again && turn.drained))
 			tell_turned(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &turn);
+		service->slept_a_tick = deadline_ns == next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
 			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));

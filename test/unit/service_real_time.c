@@ -126,6 +126,47 @@ Test(real_time, wakes_up_for_each_timer)
 
 /* ------------------------------------------------------------ cancel and reset */
 
+/* The first of `count` shots, one in each tick. */
+static uint64_t one_in_each_tick(tw_service *service, int count, sem_t *done)
+{
+	uint64_t first_ns = tw_now(service) + 50 * MS;
+	for (int i = 0; i < count; i++) {
+		shots[i] = (struct shot){.service = service, .done = done, .due_ns = first_ns + (uint64_t)i * MS};
+		expect_eq(tw_schedule_at(service, shots[i].due_ns, shoot, &shots[i], NULL), 0);
+	}
+	return tw__tick_of(service, first_ns);
+}
+
+static void await_wakeups(tw_service *service, uint64_t more)
+{
+	uint64_t before = tw_load_relaxed(&service->wakeups);
+	while (tw_load_relaxed(&service->wakeups) - before < more)
+		sched_yield();
+}
+
+/* It would wake as often, but at each time interrupt all processors that run the process. */
+Test(real_time, the_tick_thread_does_not_park_while_timers_are_due_in_each_tick)
+{
+	enum { COUNT = 500, ENOUGH = 100 };
+	tw_service *service;
+	expect_eq(tw_service_create(&service, NULL), 0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int seen = 0; seen < ENOUGH;) { /* once, unless this thread was kept from looking */
+		uint64_t last = one_in_each_tick(service, COUNT, &done) + COUNT - 1;
+		await(&done, 1);
+		await_wakeups(service, 3);
+		for (uint64_t word;
+		     word = tw_load_acquire(&service->gate.word), tw_load_acquire(&service->gate.cursor) + 2 < last;
+		     seen++, sched_yield())
+			expect_eq(word & TW__GATE_PARKED, 0);
+		await(&done, COUNT - 1);
+	}
+	while (!(tw_load_acquire(&service->gate.word) & TW__GATE_PARKED))
+		sched_yield(); /* and then it does */
+	close_service(service);
+}
+
 Test(real_time, what_was_cancelled_never_runs)
 {
 	enum { COUNT = 20000 };
