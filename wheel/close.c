@@ -9,9 +9,7 @@
  *
  * The control words are the truth throughout: "nothing pending" is counted from them. With a manual drive the closer is the driver.
  *
- * Several closers. `closing` is the strictest mode asked for so far; it only falls. One closer at a time works (close_lock); a
- * newcomer is let in at once, wherever the other waits, and has the lock until it is done or the next one comes: so it finds
- * what it asked for done by itself and no other, and a drain ends when a drop is asked for. All steps may be begun again by anybody.
+ * Of several closers one at a time works (closers.h). All steps may be begun again by anybody.
  *
  * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after the answer (it had looked at the
  * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
@@ -24,16 +22,14 @@
  *
  * Pairing table
  *   M1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
- *   M2  newcomers: add seq_cst, then finish_bell moves -> bell, then newcomers, then sleep on the bell's value: no newcomer is slept
- *       through. (Waits on batches_out are cut in slices instead: that word is the executors'.)
  */
-#include <limits.h>
 #include <time.h>
 
-#include "wheel/work.h"
+#include "wheel/closers.h"
 #include "wheel/driver.h"
 #include "wheel/run.h"
 #include "wheel/schedule.h"
+#include "wheel/work.h"
 
 enum {
 	PUSH_NS = 20000,
@@ -44,19 +40,8 @@ enum {
 	OWN_GRACE_NS = 100000000
 };
 
-enum { DROP = 1 + TW_CLOSE_DROP, RUN = 1 + TW_CLOSE_RUN, DRAIN = 1 + TW_CLOSE_DRAIN };
-
 /* What a step of a close comes to, beside 0 (done) and an error. AGAIN: done for now, to be done once more. */
 enum { STEP_ASIDE = 1, STEP_AGAIN };
-
-struct closer {
-	tw_service *service;
-	const struct tw_close_options *options;
-	bool alone;
-	uint64_t drain_until_ns; /* DRAIN's timeout */
-	uint64_t deadline_ns;    /* no wait for callbacks goes on after it */
-	uint64_t own_until_ns;   /* nor one for the tick thread after this */
-};
 
 static uint64_t now(void)
 {
@@ -73,17 +58,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static uint32_t mode_of(const struct closer *c)
-{
-	return tw_load_acquire(&c->service->closing);
-}
-
 /* ----------------------------------------------------------------- all words */
 
-typedef bool word_fn(const struct closer *c, uint32_t slot, uint64_t word);
+typedef bool word_fn(const struct tw__closer *c, uint32_t slot, uint64_t word);
 
 /* Calls what(word) for each slot in use; true as soon as it says so. */
-static bool any_word(const struct closer *c, word_fn *what)
+static bool any_word(const struct tw__closer *c, word_fn *what)
 {
 	struct tw__slots *slots = &c->service->slots;
 	uint32_t end = tw_load_acquire(&slots->fresh);
@@ -96,7 +76,7 @@ static bool any_word(const struct closer *c, word_fn *what)
 }
 
 /* DOOMED ones too: they are settled by turns like the rest of their group. */
-static bool is_armed(const struct closer *c, uint32_t slot, uint64_t word)
+static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
@@ -104,12 +84,12 @@ static bool is_armed(const struct closer *c, uint32_t slot, uint64_t word)
 }
 
 /* Will run, if nothing happens. */
-static bool is_pending(const struct closer *c, uint32_t slot, uint64_t word)
+static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word);
 }
 
-static bool is_releasing(const struct closer *c, uint32_t slot, uint64_t word)
+static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
@@ -118,7 +98,7 @@ static bool is_releasing(const struct closer *c, uint32_t slot, uint64_t word)
 
 static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 {
-	const struct closer *c = context;
+	const struct tw__closer *c = context;
 	struct tw__slots *slots = &c->service->slots;
 	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
 	struct tw__record *record = &slots->records[slot]; /* W1: ours since the word was ended */
@@ -126,14 +106,14 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 			    tw__remaining_of(c->service, slot, word));
 }
 
-static bool drop(const struct closer *c, uint32_t slot, uint64_t *word)
+static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
 {
 	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
 	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
 }
 
 /* True: this is a forked child by now. */
-static bool drop_if_armed(const struct closer *c, uint32_t slot, uint64_t word)
+static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
 	}
@@ -141,7 +121,7 @@ static bool drop_if_armed(const struct closer *c, uint32_t slot, uint64_t word)
 }
 
 /* The same, and what runs is not to arm its timer again. */
-static bool drop_or_bar(const struct closer *c, uint32_t slot, uint64_t word)
+static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
 	for (;;) {
@@ -168,83 +148,12 @@ static bool is_condemned(tw_service *service, uint32_t slot, uint64_t *word)
 }
 
 /* What a refusing executor leaves to the closer: such timers, and the members of cancelled groups. */
-static bool drop_if_left(const struct closer *c, uint32_t slot, uint64_t word)
+static bool drop_if_left(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
 	if (tw__is_unsettled(c->service, slot, word) || (option && is_condemned(c->service, slot, &word)))
 		drop(c, slot, &word); /* unless it was moved or claimed meanwhile */
 	return tw__forked(c->service);
-}
-
-/* ------------------------------------------------------- whose turn is it */
-
-/* Asks for a mode: what is stricter already stays. */
-static void demand(tw_service *service, uint32_t mode)
-{
-	uint32_t asked = tw_load_relaxed(&service->closing);
-	while ((asked == 0 || mode < asked) && !tw_cas_seq_cst(&service->closing, &asked, mode)) {
-	}
-	if (service->threaded)
-		tw__gate_ring(&service->gate);
-}
-
-static bool lock(tw_service *service, uint64_t deadline_ns)
-{
-	for (;;) {
-		uint32_t expected = 0;
-		if (tw_cas_acq_rel(&service->close_lock, &expected, 1))
-			return true;
-		if (!tw__futex_wait(&service->close_lock, 1, deadline_ns))
-			return false;
-	}
-}
-
-static void unlock(tw_service *service)
-{
-	tw_store_release(&service->close_lock, 0);
-	tw__futex_wake(&service->close_lock, INT_MAX);
-}
-
-/* Asks for a mode, and whoever has the lock to make way. */
-static bool let_in(const struct closer *c, uint32_t mode, uint64_t until_ns)
-{
-	tw_service *service = c->service;
-	tw_add_seq_cst(&service->newcomers, 1); /* M2; before the demand, so that no other carries it out in passing */
-	demand(service, mode);
-	tw__ring_finish(service);
-	bool locked = lock(service, until_ns);
-	tw_sub_seq_cst(&service->newcomers, 1);
-	tw__futex_wake(&service->newcomers, INT_MAX);
-	return locked;
-}
-
-/* After having made way: the others first. */
-static bool lock_again(const struct closer *c, uint64_t until_ns)
-{
-	tw_service *service = c->service;
-	uint32_t newcomers;
-	while ((newcomers = tw_load_acquire(&service->newcomers)))
-		if (!tw__futex_wait(&service->newcomers, newcomers, until_ns))
-			return false;
-	return lock(service, until_ns);
-}
-
-static bool is_called(const struct closer *c)
-{
-	return tw_load_seq_cst(&c->service->newcomers) != 0; /* M2 */
-}
-
-/* A drain whose time is up while others are at it asks for a drop. */
-static int enter(const struct closer *c, bool first)
-{
-	uint32_t mode = 1 + (uint32_t)c->options->mode;
-	uint64_t until_ns = mode == DRAIN ? c->drain_until_ns : c->deadline_ns;
-	bool locked = first ? let_in(c, mode, until_ns) : lock_again(c, until_ns);
-	if (!locked && mode_of(c) == DRAIN)
-		locked = let_in(c, DROP, c->deadline_ns);
-	else if (!locked)
-		locked = lock_again(c, c->deadline_ns);
-	return locked ? 0 : -ETIMEDOUT;
 }
 
 /* --------------------------------------------------------------------- turns */
@@ -281,7 +190,7 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 }
 
 /* A whole turn in the mode that is asked for now, or a stricter one. */
-static int turn(const struct closer *c)
+static int turn(const struct tw__closer *c)
 {
 	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->own_until_ns)
 					 : drive_by_hand(c->service, c->deadline_ns);
@@ -296,14 +205,14 @@ static int turn(const struct closer *c)
  * Waits a moment: for a run that someone waits for, a newcomer, or time to pass. Looking at all words costs; the more it costs,
  * the less often it is done.
  */
-static int wait_a_moment(const struct closer *c, uint64_t looking_ns, uint64_t deadline_ns)
+static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64_t deadline_ns)
 {
 	tw_service *service = c->service;
 	uint64_t now_ns = now();
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
 	uint32_t bell = tw_load_acquire(&service->finish_bell); /* R5, M2 */
-	if (is_called(c))
+	if (tw__closer_is_called(c))
 		return STEP_ASIDE;
 	tw__futex_wait(&service->finish_bell, bell, earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
 	return 0;
@@ -313,10 +222,10 @@ static int wait_a_moment(const struct closer *c, uint64_t looking_ns, uint64_t d
  * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and gone, its time being up: that mode holds, and
  * the driver hands nothing over any more, so the closer begins again.
  */
-static int run_out(const struct closer *c, uint32_t mode, uint64_t deadline_ns)
+static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_ns)
 {
 	for (;;) {
-		if (mode_of(c) != mode)
+		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
 		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
@@ -324,7 +233,7 @@ static int run_out(const struct closer *c, uint32_t mode, uint64_t deadline_ns)
 		if (!any_word(c, is_armed))
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
-		bool by_itself = mode == DRAIN && c->service->threaded;
+		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;
 		if (!r && !by_itself)
 			r = turn(c);
 		if (r)
@@ -332,7 +241,7 @@ static int run_out(const struct closer *c, uint32_t mode, uint64_t deadline_ns)
 	}
 }
 
-static int await_batches(const struct closer *c)
+static int await_batches(const struct tw__closer *c)
 {
 	_Atomic uint32_t *at = &c->service->batches_out;
 	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
@@ -340,7 +249,7 @@ static int await_batches(const struct closer *c)
 		uint64_t now_ns = now();
 		if (now_ns >= c->deadline_ns)
 			return -ETIMEDOUT;
-		if (is_called(c))
+		if (tw__closer_is_called(c))
 			return STEP_ASIDE;
 		tw__futex_wait(at, out, earlier(now_ns + SLICE_NS, c->deadline_ns));
 		out = tw_load_acquire(at); /* R4 */
@@ -349,7 +258,7 @@ static int await_batches(const struct closer *c)
 }
 
 /* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
-static int await_releases(const struct closer *c)
+static int await_releases(const struct tw__closer *c)
 {
 	int r = 0;
 	while (!r && any_word(c, is_releasing))
@@ -366,7 +275,7 @@ static bool has_passed(struct tw__lane *lane)
 }
 
 /* Whether each schedule that did not see the gate closed is visible by now; then all must be looked at once more. */
-static bool becomes_sure(const struct closer *c)
+static bool becomes_sure(const struct tw__closer *c)
 {
 	tw_service *service = c->service;
 	bool sure = c->alone || tw__gate_barrier(&service->gate) || tw__queue_all(&service->queue, has_passed);
@@ -375,7 +284,7 @@ static bool becomes_sure(const struct closer *c)
 	return sure;
 }
 
-static bool is_unsure(const struct closer *c)
+static bool is_unsure(const struct tw__closer *c)
 {
 	return tw_load_relaxed(&c->service->unsure); /* set in a turn that this closer, or one before, has waited for */
 }
@@ -388,27 +297,27 @@ static bool is_unsure(const struct closer *c)
  * at the words and at the batches, its run would begin after the answer. While unsure (below) such a schedule may have been accepted,
  * so the driver goes on, and this comes again.
  */
-static int run_the_last(const struct closer *c, uint32_t mode)
+static int run_the_last(const struct tw__closer *c, uint32_t mode)
 {
-	int r = run_out(c, mode, mode == DRAIN ? c->drain_until_ns : c->deadline_ns);
-	if (mode == DRAIN && r == -ETIMEDOUT)
+	int r = run_out(c, mode, mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns);
+	if (mode == TW__CLOSING_DRAIN && r == -ETIMEDOUT)
 		r = 0;
 	else if (!r && is_unsure(c))
 		r = STEP_AGAIN;
 	if (r)
 		return r;
-	demand(c->service, DROP);
+	tw__close_demand(c->service, TW__CLOSING_DROP);
 	return turn(c);
 }
 
 /* Nothing is armed any more; what was, has started or is dropped. */
-static int empty(const struct closer *c)
+static int empty(const struct tw__closer *c)
 {
 	int r = 0;
-	uint32_t mode = mode_of(c);
-	if (is_called(c))
+	uint32_t mode = tw__close_mode(c);
+	if (tw__closer_is_called(c))
 		return STEP_ASIDE; /* the mode may be theirs: it is for them to carry out */
-	if (mode != DROP)
+	if (mode != TW__CLOSING_DROP)
 		r = run_the_last(c, mode);
 	if (!r)
 		any_word(c, drop_if_armed);
@@ -418,9 +327,9 @@ static int empty(const struct closer *c)
 }
 
 /* The end of a close that does not wait. */
-static int leave(const struct closer *c)
+static int leave(const struct tw__closer *c)
 {
-	demand(c->service, DROP);
+	tw__close_demand(c->service, TW__CLOSING_DROP);
 	int r = turn(c);
 	if (!r)
 		any_word(c, drop_or_bar);
@@ -428,7 +337,7 @@ static int leave(const struct closer *c)
 }
 
 /* Callbacks and releases have returned, and left nothing behind. */
-static int come_to_rest(const struct closer *c)
+static int come_to_rest(const struct tw__closer *c)
 {
 	int r = await_batches(c);
 	if (!r)
@@ -437,18 +346,18 @@ static int come_to_rest(const struct closer *c)
 }
 
 /* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
-static bool is_at_rest(const struct closer *c)
+static bool is_at_rest(const struct tw__closer *c)
 {
 	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS;
 }
 
 /* Batch calls that saw the gate open have published all (gate.h, P6), and the driver has taken it. */
-static int await_turn_of_all(const struct closer *c)
+static int await_turn_of_all(const struct tw__closer *c)
 {
 	return tw__await_batch_calls(c->service, c->deadline_ns) ? turn(c) : -ETIMEDOUT;
 }
 
-static int settle(const struct closer *c)
+static int settle(const struct tw__closer *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
 	int r = turn(c);
@@ -471,7 +380,7 @@ static int settle(const struct closer *c)
 }
 
 /* Work has run whose pusher is still looking whether to ring (work.h, X4): a moment. */
-static bool await_pushers(const struct closer *c)
+static bool await_pushers(const struct tw__closer *c)
 {
 	while (!tw__works_are_pushed(c->service)) {
 		if (now() >= c->own_until_ns)
@@ -481,7 +390,7 @@ static bool await_pushers(const struct closer *c)
 	return true;
 }
 
-static int stop(const struct closer *c, void (*quiet)(tw_service *))
+static int stop(const struct tw__closer *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
 	if (!await_pushers(c))
@@ -494,7 +403,7 @@ static int stop(const struct closer *c, void (*quiet)(tw_service *))
 }
 
 /* With the lock. */
-static int work(const struct closer *c, void (*quiet)(tw_service *))
+static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 {
 	if (c->service->settled)
 		return 0;
@@ -508,7 +417,7 @@ static int work(const struct closer *c, void (*quiet)(tw_service *))
  * Strands and the like that have been destroyed while their work is out (work.h). They need the driver as before, so nothing is closed yet; with
  * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
  */
-static int await_layers(const struct closer *c)
+static int await_layers(const struct tw__closer *c)
 {
 	tw_service *service = c->service;
 	uint64_t until_ns = c->options->flags & TW_CLOSE_NO_WAIT ? 0 : c->deadline_ns;
@@ -530,14 +439,14 @@ static int await_layers(const struct closer *c)
 }
 
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
-static bool would_wait_for_itself(const struct closer *c)
+static bool would_wait_for_itself(const struct tw__closer *c)
 {
-	uint32_t asked = mode_of(c);
-	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == DRAIN) && !c->service->clock->ops->runs &&
-	       any_word(c, is_pending);
+	uint32_t asked = tw__close_mode(c);
+	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
+	       !c->service->clock->ops->runs && any_word(c, is_pending);
 }
 
-static void set_deadlines(struct closer *c)
+static void set_deadlines(struct tw__closer *c)
 {
 	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
 	if (c->options->mode == TW_CLOSE_DRAIN)
@@ -550,7 +459,7 @@ static void set_deadlines(struct closer *c)
 
 int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)
 {
-	struct closer c = {.service = service, .options = options, .alone = alone};
+	struct tw__closer c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || would_wait_for_itself(&c))
 		return -EDEADLK;
 	set_deadlines(&c);
@@ -559,10 +468,10 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options, 
 		return r;
 	r = STEP_ASIDE;
 	for (bool first = true; r == STEP_ASIDE; first = false) {
-		if (enter(&c, first))
+		if (tw__closer_enter(&c, first))
 			return -ETIMEDOUT;
 		r = work(&c, quiet);
-		unlock(service);
+		tw__closer_leave(&c);
 	}
 	return r;
 }

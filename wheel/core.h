@@ -9,7 +9,7 @@
  *     lend.c run.c series.c end.c   workers: batches on loan; claim, run, finish; what follows on a run; other ends of timers
  *     group.c settle.c              groups: birth, cancelling, settling (group.h)
  *     loop.c                        driving by a loop of one's own: when next, and a descriptor that tells
- *     close.c core.c                birth and end
+ *     close.c closers.c core.c      birth and end
  *     stats.c inspect.c liveness.c  looking on
  *     batch.c                       many schedules in one
  *     work.c                        what the layers above want run, by the same face (work.h)
@@ -150,23 +150,29 @@ struct tw_service {
 	_Atomic uint64_t
 	    holders; /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
 
-	/* Closing; see close.c. */
+	/* Closing; see close.c, closers.h. */
 	_Atomic uint32_t close_lock;
 	_Atomic uint32_t newcomers; /* closers that the one with the lock is to let in */
-	_Atomic uint32_t
-	    closing; /* 0, or 1 + enum tw_close_mode: what the driver is asked to do; only falls, once set */
-	_Atomic uint32_t closed;   /* the same, once the driver has published that the gate accepts nothing more */
-	_Atomic uint32_t stopping; /* the tick thread is asked to end */
-	_Atomic uint32_t stopped;  /* it has */
-	_Atomic uint32_t started;  /* 1: the tick thread runs; 2: it could not be set up */
-	_Atomic uint32_t unsure;   /* membarrier was refused at close; set by the driver, cleared by the closer */
-	bool settled;              /* under close_lock: nothing is left, all threads have ended */
+	_Atomic uint32_t closing;   /* 0, or TW__CLOSING_*: what the driver is asked to do; only falls, once set */
+	_Atomic uint32_t closed;    /* the same, once the driver has published that the gate accepts nothing more */
+	_Atomic uint32_t stopping;  /* the tick thread is asked to end */
+	_Atomic uint32_t stopped;   /* it has */
+	_Atomic uint32_t started;   /* 1: the tick thread runs; 2: it could not be set up */
+	_Atomic uint32_t unsure;    /* membarrier was refused at close; set by the driver, cleared by the closer */
+	bool settled;               /* under close_lock: nothing is left, all threads have ended */
 
 	struct tw__entry block[TW__BLOCK_ENTRIES]; /* the driver's: entries copied out of a lane */
 
 	/* Whole turns that others wait for: asked for, and done. */
 	_Atomic uint32_t turn_wanted;
 	_Atomic uint32_t turn_done;
+};
+
+/* The modes of a close, the strictest first. */
+enum {
+	TW__CLOSING_DROP = 1 + TW_CLOSE_DROP,
+	TW__CLOSING_RUN = 1 + TW_CLOSE_RUN,
+	TW__CLOSING_DRAIN = 1 + TW_CLOSE_DRAIN
 };
 
 #define TW__CLOSER_WAITS (UINT32_C(1) << 31)

@@ -146,7 +146,7 @@ unsigned tw__driver_take_home(tw_service *service)
 
 bool tw__forced(const tw_service *service)
 {
-	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_RUN;
+	return tw_load_relaxed(&service->closed) == TW__CLOSING_RUN;
 }
 
 enum offered { TAKEN, REFUSED, HELD_BACK };

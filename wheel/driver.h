@@ -32,7 +32,7 @@ bool tw__forced(const tw_service *service);
 /* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
 static inline bool tw__dropping(const tw_service *service)
 {
-	return tw_load_relaxed(&service->closed) == 1 + TW_CLOSE_DROP;
+	return tw_load_relaxed(&service->closed) == TW__CLOSING_DROP;
 }
 
 /* Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick. */
