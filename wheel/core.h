@@ -116,8 +116,6 @@ struct tw_service {
 	enum tw__sweep_by sweep_by; /* of the sweep under way, or the last one */
 	bool writes_down;           /* drains write down what generations slots have reached: sweep.c */
 	bool drained_suffices;      /* the next sweep can go by that */
-	uint64_t sweep_began;       /* with so many entries */
-	uint64_t sweep_vain;        /* so many dead entries a sweep did not find, and the next would not */
 	bool unfinished;            /* something is left to do soon, whatever the clock says */
 	bool woken;                 /* slept since the last turn */
 	bool slept_a_tick;          /* ... as it was meant to, and no more */
@@ -386,8 +384,8 @@ bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slo
 /* ------------------------------------------------------------- the driver's */
 
 /* judge.c */
-void tw__judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high, const tw__wheel_entry *entries,
-	       unsigned n, uint64_t *verdicts);
+void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
+	       const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
 
 /* The whole of a FAR deadline has become known. */
 void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick);

@@ -36,8 +36,10 @@ enum tw__note_state {
 
 struct tw__note {
 	uint32_t generation;
-	enum tw__note_state state;
+	uint16_t state; /* enum tw__note_state */
+	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
 	uint64_t tick;
+	uint64_t pass;             /* of a sweep, which has met the entry there since the note was written; or 0 */
 	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
 };
 

@@ -36,10 +36,8 @@ bool tw__sweep_wanted(tw_service *service)
 	uint64_t live = 0, allowed = 0, dead = 0;
 	if (service->wheel.entries > ALLOWANCE)
 		dead = count_dead(service, &live, &allowed);
-	if (dead < service->sweep_vain)
-		service->sweep_vain = dead;
 	service->writes_down = dead > live / 4 + allowed;
-	return service->writes_down && dead > live + allowed && dead > service->sweep_vain + service->sweep_vain / 8;
+	return dead > live + allowed;
 }
 
 /* Counts on for at most `budget` slots, and starts the sweep when all are counted. */
@@ -67,7 +65,6 @@ static void start(tw_service *service, bool by_drained)
 	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
 	service->sweep_by = by_drained ? TW__SWEEP_BY_DRAINED : by_words ? TW__SWEEP_BY_WORDS : TW__SWEEP_BY_CENSUS;
 	service->drained_suffices = true;
-	service->sweep_began = service->wheel.entries;
 	if (service->sweep_by == TW__SWEEP_BY_CENSUS)
 		service->census = 1;
 	else
@@ -79,19 +76,12 @@ bool tw__sweep_under_way(const tw_service *service)
 	return service->census || tw__wheel_sweeping(&service->wheel);
 }
 
-/*
- * Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. A thorough sweep that should have
- * helped and did not is not repeated until there are more dead: what it left are the entries of timers that were moved to earlier again and
- * again, within a bucket, which only the bucket's turn tells apart (judge.c).
- */
+/* Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. */
 static void end(tw_service *service)
 {
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
-	bool helped = service->wheel.sweep_dropped > service->sweep_began / 8;
 	if (service->sweep_by == TW__SWEEP_BY_DRAINED)
 		service->drained_suffices = dead <= live / 2 + allowed;
-	else
-		service->sweep_vain = helped || dead <= live + allowed ? 0 : dead;
 	if (tw__sweep_wanted(service))
 		start(service, service->drained_suffices);
 }

@@ -113,15 +113,33 @@ static inline __attribute__((always_inline)) void level_add(struct tw__wheel *wh
 	level->entries++;
 }
 
+static inline struct tw__level *level_for(struct tw__wheel *wheel, uint64_t tick)
+{
+	struct tw__level *level = wheel->levels;
+	while (tick >> level->window_shift > level->open)
+		level++;
+	return level;
+}
+
+unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick)
+{
+	if (tick < wheel->next)
+		return TW__LEVEL_LATE;
+	return (unsigned)(level_for((struct tw__wheel *)(uintptr_t)wheel, tick) - wheel->levels);
+}
+
+bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other)
+{
+	return level != TW__LEVEL_LATE && (tick ^ other) >> wheel->levels[level].shift == 0;
+}
+
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry)
 {
 	if (tick < wheel->next) {
 		bucket_add(wheel, &wheel->late, entry);
 		return;
 	}
-	struct tw__level *level = wheel->levels;
-	while (tick >> level->window_shift > level->open)
-		level++;
+	struct tw__level *level = level_for(wheel, tick);
 #ifdef TW_DEBUG
 	if (tick >= wheel->next + TW__WHEEL_REACH)
 		__builtin_trap();
@@ -163,18 +181,19 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 {
 	struct tw__level *upper = lower + 1;
 	struct tw__bucket *bucket = &upper->buckets[window & upper->mask];
-	uint64_t low = window << upper->shift, high = (window + 1) << upper->shift;
+	struct tw__place place = tw__place_of(wheel, upper, window);
 	uint64_t verdicts[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && quota > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count;
 		tw__level_remove(wheel, upper, bucket, n);
-		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, low, high, chunk->entries, n, verdicts);
+		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, &place, chunk->entries, n, verdicts);
 		for (unsigned i = 0; i < n; i++) {
 			if (verdicts[i] == TW__VERDICT_DEAD)
 				continue;
-			if (verdicts[i] < high) /* it stays within the window, which is not open to others yet */
-				level_add(wheel, lower, verdicts[i] < low ? low : verdicts[i], chunk->entries[i]);
+			if (verdicts[i] < place.high) /* it stays within the window, which is not open to others yet */
+				level_add(wheel, lower, verdicts[i] < place.low ? place.low : verdicts[i],
+					  chunk->entries[i]);
 			else
 				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
 		}
@@ -223,15 +242,16 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 }
 
 /* Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing else stays. */
-static void hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, uint64_t low, uint64_t tick,
+static void hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, const struct tw__place *place,
 		      struct tw__chunk_list *due)
 {
+	uint64_t tick = place->high - 1;
 	uint64_t verdicts[TW__CHUNK_ENTRIES];
 	struct tw__chunk *out = NULL, *chunk;
 	unsigned filled = 0;
 	while ((chunk = tw__bucket_pop(wheel, bucket))) {
 		unsigned n = chunk->count;
-		wheel->judge(wheel->judge_context, TW__JUDGE_EXPIRE, low, tick + 1, chunk->entries, n, verdicts);
+		wheel->judge(wheel->judge_context, TW__JUDGE_EXPIRE, place, chunk->entries, n, verdicts);
 		for (unsigned i = 0; i < n; i++) {
 			tw__wheel_entry entry = chunk->entries[i];
 			if (verdicts[i] == TW__VERDICT_DEAD)
@@ -267,7 +287,7 @@ static void hand_over_late(struct tw__wheel *wheel, struct tw__chunk_list *due)
 	struct tw__bucket bucket = wheel->late;
 	wheel->late = (struct tw__bucket){0};
 	wheel->entries -= bucket.count;
-	hand_over(wheel, &bucket, 0, wheel->next - 1, due);
+	hand_over(wheel, &bucket, &(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
 }
 
 static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
@@ -278,7 +298,7 @@ static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list
 	at->list = (struct tw__chunk_list){0};
 	tw__level_remove(wheel, level, at, bucket.count);
 	wheel->next = tick;
-	hand_over(wheel, &bucket, tick, tick, due);
+	hand_over(wheel, &bucket, &(struct tw__place){.low = tick, .high = tick + 1}, due);
 }
 
 /* The start of the first occupied bucket above level 0, or `limit` if that comes first. */

@@ -86,17 +86,30 @@ enum { TW__COLD_CHUNKS = 64 };
 
 enum tw__judge_for {
 	TW__JUDGE_EXPIRE, /* the bucket's time has come: verdict <= its tick hands the entry over */
-	TW__JUDGE_MOVE,   /* it is moved to a lower level */
+	TW__JUDGE_MOVE,   /* it is moved down: verdict < high puts the entry on the level below */
+	TW__JUDGE_PRUNE,  /* it is looked at ahead of its time: verdict < high leaves the entry where it is */
 	TW__JUDGE_SWEEP   /* only the dead are wanted; a live entry stays where it is */
 };
+
+/*
+ * A bucket: its level, and its ticks [low, high). Those that were due on arrival stand on level TW__LEVEL_LATE, from 0. In a sweep also the
+ * pass: a number that no other way of a sweep through a bucket has, nor one that was begun again.
+ */
+struct tw__place {
+	unsigned level;
+	uint64_t low, high;
+	uint64_t pass; /* else 0 */
+};
+
+enum { TW__LEVEL_LATE = TW__WHEEL_LEVELS };
 
 #define TW__VERDICT_DEAD UINT64_MAX
 
 /*
- * Fills verdicts[i] for entries[i]: the tick it is due in, or TW__VERDICT_DEAD. [low, high) are the ticks of the bucket
- * that the entries stand in (low 0 for those that were due on arrival).
+ * Fills verdicts[i] for entries[i], which stand at this place: the tick it is due in, or TW__VERDICT_DEAD. Where the verdict is not before
+ * place->high, the entry is added again for that tick.
  */
-typedef void tw__judge_fn(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high,
+typedef void tw__judge_fn(void *context, enum tw__judge_for what_for, const struct tw__place *place,
 			  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
 
 struct tw__wheel {
@@ -123,7 +136,7 @@ struct tw__wheel {
 	unsigned sweep_level;
 	uint64_t sweep_bucket;
 	struct tw__chunk *sweep_at; /* the chunk filled last within that bucket, or NULL: at its start */
-	uint64_t sweep_dropped;     /* entries, in the sweep under way or the last one */
+	uint64_t sweep_pass;        /* buckets begun, ever */
 };
 
 /* Bytes that tw__wheel_init needs for buckets and bitmaps, zeroed. buckets0: power of two, 64 .. 65536. */
@@ -138,6 +151,10 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, str
 
 /* Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
+
+/* The level on which that would put it; and whether the bucket there that has one tick has the other. */
+unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick);
+bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other);
 
 /*
  * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of

@@ -67,15 +67,15 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64_t number, unsigned *budget)
 {
 	struct tw__bucket *bucket = &level->buckets[number & level->mask];
-	uint64_t low = number << level->shift, high = (number + 1) << level->shift;
+	struct tw__place place = tw__place_of(wheel, level, number);
 	uint64_t verdicts[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && *budget > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count, kept = 0;
 		*budget -= *budget < n ? *budget : n;
-		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, low, high, chunk->entries, n, verdicts);
+		wheel->judge(wheel->judge_context, TW__JUDGE_PRUNE, &place, chunk->entries, n, verdicts);
 		for (unsigned i = 0; i < n; i++) {
-			if (verdicts[i] < high)
+			if (verdicts[i] < place.high)
 				chunk->entries[kept++] = chunk->entries[i];
 			else if (verdicts[i] != TW__VERDICT_DEAD)
 				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
@@ -138,7 +138,6 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 	wheel->sweep_level = 0;
 	wheel->sweep_bucket = 0;
 	wheel->sweep_at = NULL;
-	wheel->sweep_dropped = 0;
 }
 
 /* Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many live. */
@@ -167,15 +166,17 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 {
 	struct tw__bucket *bucket = &level->buckets[index];
 	uint64_t first = wheel->next >> level->shift;
-	uint64_t number = first + ((index - first) & level->mask);
-	uint64_t low = number << level->shift, high = (number + 1) << level->shift;
+	struct tw__place place = tw__place_of(wheel, level, first + ((index - first) & level->mask));
 	uint64_t verdicts[TW__CHUNK_ENTRIES], dropped = 0;
 	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first, *next;
+	if (!out)
+		wheel->sweep_pass++;
+	place.pass = wheel->sweep_pass;
 	for (; chunk && *budget > 0; chunk = next) {
 		unsigned n = chunk->count;
 		next = chunk->next;
 		*budget -= *budget < n ? *budget : n;
-		wheel->judge(wheel->judge_context, TW__JUDGE_SWEEP, low, high, chunk->entries, n, verdicts);
+		wheel->judge(wheel->judge_context, TW__JUDGE_SWEEP, &place, chunk->entries, n, verdicts);
 		dropped += n - pack(chunk, verdicts);
 		if (out)
 			fill(out, chunk);
@@ -193,7 +194,6 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 	if (!chunk)
 		bucket->list.last = out;
 	tw__level_remove(wheel, level, bucket, dropped);
-	wheel->sweep_dropped += dropped;
 	return chunk != NULL;
 }
 

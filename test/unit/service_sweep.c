@@ -25,10 +25,15 @@ static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
 }
 
 /* One turn of the driver, without the look ahead by which a manual clock's advance finds its next stop: that drops dead entries too. */
-static void turn(struct rig *rig)
+static void turn_running(struct rig *rig, int runs)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
-	expect_eq(tw_advance(rig->service, TW_NO_LIMIT), 0);
+	expect_eq(tw_advance(rig->service, TW_NO_LIMIT), runs);
+}
+
+static void turn(struct rig *rig)
+{
+	turn_running(rig, 0);
 }
 
 static void churn(struct rig *rig, int dead)
@@ -255,29 +260,104 @@ Test(sweep, is_carried_out_by_a_loop_that_sleeps)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-/* One timer that is moved to earlier by a tick at a time leaves entries that no sweep tells apart: they are not swept for ever. */
-Test(sweep, is_not_repeated_in_vain)
+/* A timer that is moved to earlier a tick at a time stays where it stands, as long as that bucket will be met in time. */
+Test(sweep, has_nothing_to_do_after_moves_within_a_bucket)
 {
-	enum { MOVES = 20000 };
+	enum { MOVES = 20000, MOVED = 16 };
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	uint64_t first_ns = rig_now(&rig) + 10 * HOUR, sweeping = 0;
-	probe_schedule_at(&probe, first_ns);
-	for (int i = 1; i <= MOVES; i++) {
-		expect_eq(tw_reset_at(rig.service, probe.timer, first_ns - (uint64_t)i * MS), 0);
+	struct probe moved[MOVED];
+	uint64_t last_ns = rig_now(&rig) + 9 * HOUR;
+	for (int k = 0; k < MOVED; k++) {
+		moved[k] = PROBE(&rig, k);
+		probe_schedule_at(&moved[k], last_ns);
+	}
+	for (int i = 0; i < MOVES; i++) {
+		last_ns -= MS;
+		for (int k = 0; k < MOVED; k++)
+			expect_eq(tw_reset_at(rig.service, moved[k].timer, last_ns + (uint64_t)k * MS), 0);
 		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
-		sweeping += tw__sweep_under_way(rig.service);
+		expect_le(stats_of(rig.service).entries, 3 * MOVED); /* the first, and where two buckets were met */
 	}
-	expect_gt(stats_of(rig.service).entries, 8192); /* else there is nothing to be tried in vain */
-	expect_le(sweeping, MOVES / 20);
-	for (sweeping = 0; sweeping < 1000; sweeping++) {
+	rig_advance_to(&rig, last_ns + MOVED * MS);
+	expect_eq(rig.ran, MOVED);
+	for (int k = 0; k < MOVED; k++)
+		expect_ran_at(&moved[k], last_ns + (uint64_t)k * MS);
+	rig_close(&rig);
+}
+
+/*
+ * A series that is called early leaves an entry in the bucket of its next instant, for which it is armed again: so does the next call, and all
+ * of them are of one timer, which lives and stands in that bucket. A sweep leaves one of them, and then there is nothing more to sweep.
+ */
+Test(sweep, leaves_one_entry_of_a_timer_in_a_bucket)
+{
+	enum { SERIES = 3000, CALLS = 5 };
+	static struct probe called[SERIES];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	for (int i = 0; i < SERIES; i++) {
+		called[i] = PROBE(&rig, i);
+		expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called[i], &called[i].timer), 0);
+	}
+	turn(&rig);
+	for (int calls = 0; calls < CALLS; calls++) {
+		for (int i = 0; i < SERIES; i++)
+			expect_eq(tw_reset_at(rig.service, called[i].timer, rig_now(&rig) + MS), 0);
+		turn_running(&rig, SERIES);
 		turn(&rig);
-		expect_eq(tw__sweep_under_way(rig.service) && sweeping > 100, false);
 	}
-	rig_advance_to(&rig, first_ns);
-	expect_eq(rig.ran, 1);
-	expect_ran_at(&probe, first_ns - MOVES * MS);
+	for (int i = 0; i < 100; i++)
+		turn(&rig);
+	expect_le(stats_of(rig.service).entries, 2 * SERIES + 4096);
+	expect_eq(tw__sweep_under_way(rig.service), false);
+	rig_advance(&rig, 2 * HOUR);
+	for (int i = 0; i < SERIES; i++)
+		expect_eq(called[i].runs, CALLS + 1);
+	rig_close(&rig);
+}
+
+/*
+ * A sweep goes through a bucket in steps. Between two of them a timer whose entry it has met leaves the bucket, that entry is dropped by a look
+ * ahead, and the timer comes back: its new entry, which the sweep meets next, is the only one.
+ */
+Test(sweep, keeps_a_timer_that_comes_back_between_its_steps)
+{
+	enum { MANY = 30000, STAY = 10000 };
+	static tw_timer many[MANY];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe called = PROBE(&rig, 1), never = PROBE(&rig, -1);
+	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called, &called.timer), 0);
+	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0); /* from here on there is a note */
+	for (int i = 0; i < MANY; i++)
+		expect_eq(tw_schedule(rig.service, 2 * HOUR, probe_run, &never, &many[i]), 0);
+	turn(&rig);
+	for (int i = STAY; i < MANY; i++)
+		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
+
+	const struct tw__wheel *wheel = &rig.service->wheel;
+	const struct tw__note *note = &rig.service->slots.notes[1]; /* the first slot */
+	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass); turns++)
+		turn(&rig);
+	uint64_t pass = note->pass, unused;
+	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
+	uint64_t entries = wheel->entries;
+	expect_eq(tw_next_expiry(rig.service, &unused), 0);
+	expect_eq(wheel->entries, entries); /* one more, and one less: the old one */
+	turn_running(&rig, 1);
+	turn(&rig);
+	expect_eq(wheel->sweep_at != NULL, true);
+	expect_eq(wheel->sweep_pass, pass); /* else the sweep was through, or began again */
+
+	while (tw__sweep_under_way(rig.service))
+		turn(&rig);
+	for (int i = 0; i < STAY; i++)
+		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
+	rig_advance(&rig, 2 * HOUR);
+	expect_eq(called.runs, 2);
 	rig_close(&rig);
 }
 

@@ -1,7 +1,8 @@
 /*
  * The wheel against a naive twin: an array of deadlines that is looked through from end to end. Random programs of add, cancel,
  * extend, turn, move nearer, sweep and plan; after each step the wheel's own invariants are checked, after each turn
- * what it handed over: exactly what was due, in order of ticks, and within a tick in the order of adding.
+ * what it handed over: exactly what was due, in order of ticks, and within a tick in the order of adding. Whoever judges may know where each
+ * entry stands, from tw__wheel_level_for and the verdicts: that is kept track of, and compared with the place that the judge is told.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -17,6 +18,9 @@ enum { TIMERS = 3000, STEPS = 4000, CHUNKS = 40000 };
 struct twin_timer {
 	uint64_t deadline, order;
 	bool alive, extended;
+	bool tracked;
+	uint64_t tick; /* if tracked: it stands in the bucket of `level` that has this tick */
+	unsigned level;
 };
 
 struct twin {
@@ -33,15 +37,36 @@ static uint64_t draw(struct twin *t)
 	return random_next(&t->random);
 }
 
-static void judge(void *context, enum tw__judge_for what_for, uint64_t low, uint64_t high,
+static void expect_place(const struct twin_timer *timer, const struct tw__place *place)
+{
+	cr_assert(timer->level == place->level && timer->tick >= place->low && timer->tick < place->high,
+		  "for tick %lu on level %u, met in [%lu, %lu) of level %u", timer->tick, timer->level, place->low,
+		  place->high, place->level);
+}
+
+static void track(const struct twin *t, struct twin_timer *timer, enum tw__judge_for what_for,
+		  const struct tw__place *place, uint64_t verdict)
+{
+	timer->tick = verdict;
+	if (verdict >= place->high)
+		timer->level = tw__wheel_level_for(&t->wheel, verdict);
+	else if (what_for == TW__JUDGE_MOVE)
+		timer->level--;
+}
+
+static void judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
 		  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts)
 {
 	struct twin *t = context;
-	(void)what_for;
-	(void)high;
 	for (unsigned i = 0; i < n; i++) {
-		const struct twin_timer *timer = &t->timers[entries[i]];
-		verdicts[i] = !timer->alive ? TW__VERDICT_DEAD : timer->deadline < low ? low : timer->deadline;
+		struct twin_timer *timer = &t->timers[entries[i]];
+		if (timer->tracked)
+			expect_place(timer, place);
+		verdicts[i] = !timer->alive                  ? TW__VERDICT_DEAD
+			      : timer->deadline < place->low ? place->low
+							     : timer->deadline;
+		if (timer->tracked && timer->alive && what_for != TW__JUDGE_SWEEP)
+			track(t, timer, what_for, place, verdicts[i]);
 	}
 }
 
@@ -77,7 +102,9 @@ static void add(struct twin *t)
 	bool past = draw(t) % 16 == 0 && distance < t->wheel.next;
 	timer->deadline = past ? t->wheel.next - 1 - distance : t->wheel.next + distance;
 	timer->order = t->adds++;
-	timer->alive = true;
+	timer->alive = timer->tracked = true;
+	timer->tick = timer->deadline;
+	timer->level = tw__wheel_level_for(&t->wheel, timer->tick);
 	tw__wheel_add(&t->wheel, timer->deadline, t->used++);
 }
 
