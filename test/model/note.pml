@@ -1,12 +1,14 @@
 /*
  * The refile rule for timers that were moved to earlier: wheel/judge.c; move, move_with_entry in wheel/reset.c; file in wheel/drain.c.
  *
- * Modelled: one timer, armed for tick 2 with its entry in the wheel; two threads reset it to any tick, one of them also cancels it. To later
- * is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver drains, turns through
- * the ticks 0 .. 4, each bucket judged by the rule (note {state, tick}); a claim hands the entry back to the lane if the timer is
- * no longer due. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
+ * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
+ * also cancels it. To later is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver
+ * drains, turns through the ticks 0 .. 4, each bucket judged by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
+ * the timer is no longer due. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
+ * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
+ * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
  *
- * Left out: FAR words and way points, sweeps and moves between levels (the wheel's own tests), other timers, generations (word.pml).
+ * Left out: FAR words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
  *
  * Holds:
  *   G3  (invariant of judge.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
@@ -14,34 +16,60 @@
  *   G2  a timer whose entries have all been drained is met in the turn through its deadline
  *
  *   run: NOTE   G1 G2 G3
+ *   run: NOTE COARSE   G1 G2 G3
  *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
  *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than what it asks for
+ *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been moved down from it
+ *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same coarse bucket, though it stands on the finer level
  */
 #define LAST 4
+#ifdef COARSE
+#define RESETS 3
+#define RESETTERS 1
+#else
+#define RESETS 2
+#define RESETTERS 2
+#endif
 #define NO_NOTE 0
 #define FILED 1
 #define HANDED 2
 #define FREE 9
 
-byte deadline = 2;     /* the word: a tick, or FREE when it has ended */
+#ifdef COARSE
+byte deadline = 4;     /* the word: a tick, or FREE when it has ended */
+byte coarse = 1;       /* entries in the bucket of ticks 3 and 4 */
+#else
+byte deadline = 2;
+byte coarse;
+#endif
+bool opened;           /* that bucket takes no entries any more */
 bool multi;
 byte lane[3], lane_n;  /* ticks that entries ask for */
 byte bucket[12];       /* entries of the timer by tick */
-byte note = NO_NOTE, note_tick;
+byte note = NO_NOTE, note_tick, note_level;
 byte next;             /* the first tick not turned through yet */
 byte handed;           /* entries with the executor */
-byte resets = 2, at_work = 2, busy;
+byte resets = RESETS, at_work = RESETTERS, busy;
 byte moving; /* resets between their CAS and their push */
 
-init { bucket[2] = 1 }
+init {
+#ifndef COARSE
+	bucket[2] = 1;
+	opened = true
+#else
+	skip
+#endif
+}
+
+#define IN_COARSE(t) ((t) == 3 || (t) == 4)
 
 inline push(asks)
 {
 	atomic { assert(lane_n < 3); lane[lane_n] = asks; lane_n++ }
 }
 
-active [2] proctype resetter()
+active [RESETTERS] proctype resetter()
 {
 	byte seen, to, pushed = FREE;
 	do
@@ -87,22 +115,90 @@ again:		seen = deadline;
 	at_work--
 }
 
+/* tw__wheel_add */
+inline add(t)
+{
+	if
+	:: IN_COARSE(t) && !opened -> coarse++
+	:: else -> bucket[t]++
+	fi
+}
+
+inline note_down(t, level)
+{
+	note = FILED;
+	note_tick = t;
+	note_level = level
+}
+
+#define LEVEL_FOR(t) (IN_COARSE(t) && !opened) /* a bool is 1 or 0 */
+
+#ifdef DROP_LATER
+#define DROPPED (note == FILED)
+#else
+#define DROPPED (note == FILED && note_tick <= tick)
+#endif
+#ifdef ANY_LEVEL
+#define COVERED (note == FILED && IN_COARSE(note_tick) && IN_COARSE(tick))
+#else
+#define COVERED (note == FILED && note_level == 1 && IN_COARSE(note_tick) && IN_COARSE(tick))
+#endif
+
 /* tw__file: for a word of which `seen` was read */
 inline file(tick)
 {
 	if
-	:: !was_multi -> bucket[(tick < next -> next : tick)]++
-#ifdef DROP_LATER
-	:: was_multi && note == FILED -> skip
-	:: was_multi && note != FILED ->
-#else
-	:: was_multi && note == FILED && note_tick <= tick -> skip
-	:: was_multi && !(note == FILED && note_tick <= tick) ->
-#endif
-		note = FILED;
-		note_tick = (tick < next -> next : tick);
-		bucket[note_tick]++
+	:: !was_multi ->
+		to = (tick < next -> next : tick);
+		add(to);
+		to = 0
+	:: was_multi && DROPPED -> skip
+	:: was_multi && !DROPPED && COVERED -> note_tick = tick
+	:: was_multi && !DROPPED && !COVERED ->
+		to = (tick < next -> next : tick);
+		note_down(to, LEVEL_FOR(to));
+		add(to);
+		to = 0
 	fi
+}
+
+/* judge_noted for a bucket that is moved down */
+inline move_one()
+{
+	atomic {
+		coarse--;
+		seen = deadline;
+		was_multi = multi;
+		to = (seen < 3 -> 3 : seen);
+		if
+		:: seen == FREE
+		:: seen != FREE && !was_multi -> bucket[to]++
+		:: seen != FREE && was_multi ->
+			if
+			:: note == HANDED
+			:: note == FILED && !(note_level == 1 && IN_COARSE(note_tick))
+			:: note == NO_NOTE || (note == FILED && note_level == 1 && IN_COARSE(note_tick)) ->
+				bucket[to]++;
+#ifdef KEEP_LEVEL
+				note_down(to, 1)
+#else
+				note_down(to, 0)
+#endif
+			fi
+		fi;
+		seen = 0;
+		to = 0
+	}
+}
+
+/* Some of the coarse bucket; all when its time has come. */
+inline move_nearer()
+{
+	do
+	:: coarse > 0 && !opened -> move_one()
+	:: next < 3 || opened -> break
+	:: atomic { coarse == 0 && !opened -> opened = true }
+	od
 }
 
 inline drain()
@@ -149,21 +245,22 @@ inline judge(tick)
 	:: seen != FREE && !was_multi ->
 		if
 		:: seen <= tick -> handed++
-		:: else -> bucket[seen]++
+		:: else -> add(seen)
 		fi
 	:: seen != FREE && was_multi ->
 		if
 		:: note == HANDED
-		:: note == FILED && note_tick != tick
-		:: note == NO_NOTE || (note == FILED && note_tick == tick) ->
+		:: note == FILED && !(note_tick == tick && note_level == 0)
+		:: note == NO_NOTE || (note == FILED && note_tick == tick && note_level == 0) ->
 			if
 			:: seen <= tick -> note = HANDED; handed++
 			:: else ->
-				bucket[seen]++;
+#ifdef KEEP_NOTE
 				note = FILED;
-#ifndef KEEP_NOTE
-				note_tick = seen
+#else
+				note_down(seen, LEVEL_FOR(seen));
 #endif
+				add(seen)
 			fi
 		fi
 	fi
@@ -172,6 +269,7 @@ inline judge(tick)
 inline turn()
 {
 	drain();
+	move_nearer();
 	tick = next;
 	atomic { next++ };
 	do
@@ -184,9 +282,9 @@ inline turn()
 
 active proctype driver()
 {
-	byte seen, asks, tick;
+	byte seen, asks, tick, to;
 	bool was_multi;
-	bucket[2] > 0;
+	bucket[2] + coarse > 0 && (coarse > 0 || opened);
 	do
 	:: next <= LAST -> turn()
 	:: else -> break
