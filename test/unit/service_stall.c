@@ -1,5 +1,8 @@
 /* G10 and clocks that misbehave: jumps of years, standing still, stepping back. */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "test/support/rig.h"
@@ -171,6 +174,65 @@ Test(stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
 	}
 	free(due_ns);
 	free(probes);
+	rig_close(&rig);
+}
+
+struct mover {
+	tw_service *service;
+	tw_timer timer;
+	uint64_t due_ns;
+	atomic_uint round, done;
+};
+
+enum { LAST_ROUND = UINT32_MAX };
+
+/* In each round: a bit later, and later again, as long as it has not run. */
+static void *move_on(void *arg)
+{
+	struct mover *m = arg;
+	for (unsigned round; (round = atomic_load(&m->round)) != LAST_ROUND;) {
+		for (unsigned i = 1; i < 200 && round != atomic_load(&m->done); i++)
+			if (tw_reset_at(m->service, m->timer, m->due_ns + i * MS) != 0)
+				break;
+		if (round != atomic_load(&m->done))
+			atomic_store(&m->done, round);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void count_run(void *runs)
+{
+	++*(unsigned *)runs;
+}
+
+/* What is overdue by hours is given a deadline that cannot be taken for the future; somebody else moves the timer in that moment. */
+Test(stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_not_lost)
+{
+	enum { ROUNDS = 10000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct mover mover;
+	mover.service = rig.service;
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, move_on, &mover), 0);
+	unsigned runs = 0;
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		mover.due_ns = rig_now(&rig) + 50 * MS;
+		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs, &mover.timer), 0);
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: MULTI from here on */
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		atomic_store(&mover.round, round);
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 11 * HOUR), 0);
+		tw_advance(rig.service, TW_NO_LIMIT);
+		while (atomic_load(&mover.done) != round)
+			sched_yield();
+		rig_advance(&rig, HOUR);
+		expect_eq(runs, round);
+	}
+	atomic_store(&mover.round, LAST_ROUND);
+	pthread_join(thread, NULL);
 	rig_close(&rig);
 }
 
