@@ -174,8 +174,8 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 			      verdict + TW__WHEEL_REACH > target))
 			break;
 	} while (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
-	if (tw_unlikely(
-		after.is_known)) /* only now: a note that says "handed over" would have the next look drop the entry */
+	/* Only now: before, a note that says "handed over" would have the next look drop the entry. */
+	if (tw_unlikely(after.is_known))
 		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT), &after);
 	return at_least(verdict, place->low);
 }
