@@ -393,8 +393,8 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 /* An entry has left the wheel without having been judged. */
 void tw__note_handed(tw_service *service, tw__wheel_entry entry);
 
-/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. */
-void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick);
+/* Files an entry whose timer's word is `word` (armed, filed) for `tick`; a FAR one by its note. back: it was handed over, and is not any more (judge.c). */
+void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
 
 /*
  * Whether batches that nobody finishes, or what waits for executors, hold so many chunks that the rest is what the wheel may need to turn: core.c,

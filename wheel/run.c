@@ -196,7 +196,7 @@ static void finish_without_run(tw_service *service, struct tw__local *local, str
 static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	tw__lane_grow_reserved(&local->lane, 1);
-	tw__lane_put(&local->lane, tw__what_make(TW__KIND_FILE, entry), tick);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
 	tw__wake_for(service, tw__tick_ns(service, tick));
 }

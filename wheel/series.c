@@ -68,7 +68,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);
-	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
 	tw__wake_for(service, deadline_ns);
 	return true;

@@ -31,7 +31,7 @@ struct tw__record {
 enum tw__note_state {
 	TW__NOTE_NONE,
 	TW__NOTE_FILED, /* in the wheel, for `tick` */
-	TW__NOTE_HANDED /* in a batch; it comes back through a lane if it was not due */
+	TW__NOTE_HANDED /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
 };
 
 struct tw__note {

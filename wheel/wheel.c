@@ -130,7 +130,9 @@ unsigned tw__wheel_level_for(const struct tw__wheel *wheel, uint64_t tick)
 
 bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint64_t tick, uint64_t other)
 {
-	return level != TW__LEVEL_LATE && (tick ^ other) >> wheel->levels[level].shift == 0;
+	if (level == TW__LEVEL_LATE)
+		return tick < wheel->next && other < wheel->next;
+	return (tick ^ other) >> wheel->levels[level].shift == 0;
 }
 
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry)

@@ -161,8 +161,10 @@ enum tw__kind {
 	TW__KIND_PADDING = 0,
 	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
 	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
-	TW__KIND_FILE,     /* an entry for a live timer: its word says when */
+	TW__KIND_FILE,     /* a further entry for a live timer, which was moved: its word says when */
 	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
+	TW__KIND_BACK,     /* the entry of a timer that was handed over, and is not any more: armed again, or not due */
+	TW__KIND_BACK_FAR, /* the same for a far one, value: deadline in ticks */
 	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
 	TW__KIND_NOW /* lane's base: value, in ns */
 };

@@ -4,7 +4,7 @@
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
  * also cancels it. To later is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver
  * drains, turns through the ticks 0 .. 4, each bucket judged by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
- * the timer is no longer due. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
+ * the timer is no longer due, and says so: it is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
  * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
  * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
  *
@@ -20,6 +20,7 @@
  *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
  *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
  *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than what it asks for
+ *   mutant: NOTE BACK_IS_MOVED  an entry that comes back is taken for one that a reset has brought, which a timer in a batch does not need
  *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been moved down from it
  *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same coarse bucket, though it stands on the finer level
  */
@@ -46,6 +47,7 @@ byte coarse;
 bool opened;           /* that bucket takes no entries any more */
 bool multi;
 byte lane[3], lane_n;  /* ticks that entries ask for */
+bool back[3];          /* they come from a worker */
 byte bucket[12];       /* entries of the timer by tick */
 byte note = NO_NOTE, note_tick, note_level;
 byte next;             /* the first tick not turned through yet */
@@ -64,9 +66,9 @@ init {
 
 #define IN_COARSE(t) ((t) == 3 || (t) == 4)
 
-inline push(asks)
+inline push(asks, from_worker)
 {
-	atomic { assert(lane_n < 3); lane[lane_n] = asks; lane_n++ }
+	atomic { assert(lane_n < 3); lane[lane_n] = asks; back[lane_n] = from_worker; lane_n++ }
 }
 
 active [RESETTERS] proctype resetter()
@@ -95,7 +97,7 @@ again:		seen = deadline;
 			fi
 		:: seen != FREE && to < seen -> /* move_with_entry */
 #ifdef PUSH_FIRST
-			push(to);
+			push(to, false);
 			if
 			:: atomic { deadline == seen -> deadline = to; multi = true }
 			:: deadline != seen -> goto again
@@ -105,7 +107,7 @@ again:		seen = deadline;
 			:: atomic { deadline == seen -> deadline = to; multi = true; moving++ }
 			:: deadline != seen -> goto again
 			fi;
-			atomic { assert(lane_n < 3); lane[lane_n] = to; lane_n++; moving-- }
+			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false; lane_n++; moving-- }
 #endif
 		fi;
 		seen = 0
@@ -152,9 +154,9 @@ inline file(tick)
 		to = (tick < next -> next : tick);
 		add(to);
 		to = 0
-	:: was_multi && DROPPED -> skip
+	:: was_multi && (DROPPED || (note == HANDED && !is_back)) -> skip
 	:: was_multi && !DROPPED && COVERED -> note_tick = tick
-	:: was_multi && !DROPPED && !COVERED ->
+	:: was_multi && !DROPPED && !COVERED && (note != HANDED || is_back) ->
 		to = (tick < next -> next : tick);
 		note_down(to, LEVEL_FOR(to));
 		add(to);
@@ -205,7 +207,11 @@ inline drain()
 {
 	do
 	:: lane_n > 0 ->
-		atomic { asks = lane[0]; lane[0] = lane[1]; lane[1] = lane[2]; lane[2] = 0; lane_n-- };
+		atomic {
+			asks = lane[0]; lane[0] = lane[1]; lane[1] = lane[2]; lane[2] = 0;
+			is_back = back[0]; back[0] = back[1]; back[1] = back[2]; back[2] = false;
+			lane_n--
+		};
 		atomic { seen = deadline; was_multi = multi };
 		if
 		:: seen == FREE
@@ -230,7 +236,11 @@ again:		seen = deadline;
 			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) } /* G1 */
 			:: deadline != seen -> goto again
 			fi
-		:: seen != FREE && seen >= next -> push(seen)
+#ifdef BACK_IS_MOVED
+		:: seen != FREE && seen >= next -> push(seen, false)
+#else
+		:: seen != FREE && seen >= next -> push(seen, true)
+#endif
 		fi;
 		atomic { seen = 0; busy-- }
 	od
@@ -283,7 +293,7 @@ inline turn()
 active proctype driver()
 {
 	byte seen, asks, tick, to;
-	bool was_multi;
+	bool was_multi, is_back;
 	bucket[2] + coarse > 0 && (coarse > 0 || opened);
 	do
 	:: next <= LAST -> turn()
