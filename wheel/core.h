@@ -101,6 +101,8 @@ struct tw_service {
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
 	struct tw__wheel wheel;
 	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
+	struct tw__chunk *thinned;   /* of these: how far they were gone through; NULL: to begin with the first */
+	unsigned came_ready;         /* chunks, in this turn */
 	struct tw__routes routes;    /* the same for executors that timers name, and for releases owed (route.h) */
 	uint64_t last_now_ns;        /* clamped: never falls */
 	_Atomic uint64_t turned_ns;  /* when the last turn was; read by liveness */

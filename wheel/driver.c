@@ -81,6 +81,7 @@ static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t no
 		}
 		chunk->holder_count = 0;
 		tw__chunk_append(&service->ready, chunk);
+		service->came_ready++;
 	}
 }
 
@@ -165,6 +166,8 @@ static enum offered offer(tw_service *service, struct tw__chunk *chunk)
 	bool was_last = service->ready.last == chunk;
 	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
+	if (service->thinned == chunk)
+		service->thinned = NULL;
 	int r = service->executor->ops->submit(service->executor, batch, chunk->count);
 	if (r >= 0) {
 		service->ready.first = next;
@@ -189,6 +192,56 @@ struct tw__chunk *tw__chunk_split(tw_service *service, struct tw__chunk *chunk, 
 	return rest;
 }
 
+/* An entry whose timer is not armed: if it is armed again, that brings another. Those of groups stay. */
+void tw__chunk_thin(const tw_service *service, struct tw__chunk *chunk)
+{
+	unsigned left = 0;
+	for (unsigned i = 0; i < chunk->count; i++) {
+		tw__wheel_entry entry = chunk->entries[i];
+		uint32_t slot = tw__entry_slot(entry);
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		if (!slot || ((word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word)))
+			chunk->entries[left++] = entry;
+	}
+	chunk->count = left;
+}
+
+/* The chunk behind `before` (NULL: the first) is packed into that, if it fits. */
+static bool pack_ready(tw_service *service, struct tw__chunk *before, struct tw__chunk *chunk)
+{
+	bool fits = before && before->holder_count == 0 && before->count + chunk->count <= TW__CHUNK_ENTRIES;
+	if (chunk->holder_count > 0 || (chunk->count > 0 && !fits))
+		return false;
+	if (chunk->count > 0)
+		memcpy(before->entries + before->count, chunk->entries, chunk->count * sizeof *chunk->entries);
+	if (before) {
+		before->count += chunk->count;
+		before->next = chunk->next;
+	} else {
+		service->ready.first = chunk->next;
+	}
+	if (service->ready.last == chunk)
+		service->ready.last = before;
+	tw__chunk_put(&service->wheel, chunk);
+	return true;
+}
+
+/* Goes on through what is ready and was not taken. */
+static void thin_ready(tw_service *service)
+{
+	struct tw__chunk *before = service->thinned, *chunk;
+	for (unsigned n = TW__THIN_STEP + 2 * service->came_ready; n > 0; n--) {
+		chunk = before ? before->next : service->ready.first;
+		if (!chunk)
+			break;
+		if (chunk->holder_count == 0)
+			tw__chunk_thin(service, chunk);
+		if (!pack_ready(service, before, chunk))
+			before = chunk;
+	}
+	service->thinned = before && before->next ? before : NULL;
+}
+
 /* Leaves only the first n entries in the first chunk; the rest gets one of its own behind it. */
 static struct tw__chunk *split(tw_service *service, size_t n)
 {
@@ -201,6 +254,14 @@ static struct tw__chunk *split(tw_service *service, size_t n)
 	chunk->next = rest;
 	if (service->ready.last == chunk)
 		service->ready.last = rest;
+	return chunk;
+}
+
+static struct tw__chunk *pop_ready(tw_service *service)
+{
+	struct tw__chunk *chunk = tw__chunk_pop(&service->ready);
+	if (service->thinned == chunk)
+		service->thinned = NULL;
 	return chunk;
 }
 
@@ -222,7 +283,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 			if (offered == HELD_BACK || service->on_refused == TW_REFUSED_RETRY)
 				break;
 			if (service->on_refused == TW_REFUSED_DROP) {
-				tw__chunk_pop(&service->ready);
+				pop_ready(service);
 				tw__route_drop(service, local, service->executor, chunk, &service->routes.list);
 				continue;
 			}
@@ -231,9 +292,12 @@ static size_t deliver(tw_service *service, struct tw__local *local, size_t budge
 			done += tw__run_inline(service, local, chunk, tw__forced(service), budget - done);
 		if (chunk->holder_count < chunk->count)
 			break;
-		tw__chunk_pop(&service->ready);
+		pop_ready(service);
 		tw__chunk_put(&service->wheel, chunk);
 	}
+	if (tw_unlikely(service->ready.first != NULL) && !tw__forked(service))
+		thin_ready(service);
+	service->came_ready = 0;
 	return done;
 }
 

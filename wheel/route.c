@@ -160,6 +160,7 @@ static bool append(tw_service *service, tw_executor *executor, uint64_t entry, u
 		address(chunk, executor, false);
 		remember(service, chunk);
 		tw__chunk_append(&service->routes.list, chunk);
+		service->routes.came++;
 	}
 	chunk->entries[chunk->count++] = entry;
 	return true;
@@ -313,11 +314,38 @@ static void split(tw_service *service, struct tw__chunk *chunk, size_t n)
 		*tail = rest;
 }
 
+/* Its turn to be gone through for what has ended: in each turn that of the next few. */
+static bool is_to_be_thinned(struct tw__routes *routes, const struct tw__chunk *chunk)
+{
+	return routes->served++ - routes->thin_from < TW__THIN_STEP + 2 * routes->came && chunk->holder_count == 0;
+}
+
+/* True: nothing is left of it, or that is packed into the last one of `kept`, and the chunk is gone. */
+static bool thin(tw_service *service, struct tw__chunk *chunk, struct tw__chunk_list *kept)
+{
+	struct tw__chunk *last = kept->last;
+	tw__chunk_thin(service, chunk);
+	bool packed = chunk->count > 0 && last && last->holder_count == 0 && executor_of(last) == executor_of(chunk) &&
+		      is_condemned(last) == is_condemned(chunk) && last->count + chunk->count <= TW__CHUNK_ENTRIES;
+	if (chunk->count > 0 && !packed)
+		return false;
+	if (packed) {
+		memcpy(last->entries + last->count, chunk->entries, chunk->count * sizeof *chunk->entries);
+		last->count += chunk->count;
+	}
+	if (forget(service, chunk) && packed)
+		remember(service, last);
+	tw__chunk_put(&service->wheel, chunk);
+	return true;
+}
+
 /* Deals with one chunk; appends it to kept if it is not done with. */
 static size_t serve(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, size_t budget,
 		    struct tw__chunk_list *kept)
 {
 	tw_executor *executor = executor_of(chunk);
+	if (is_to_be_thinned(&service->routes, chunk) && thin(service, chunk, kept))
+		return 0;
 	if (executor == tw_executor_inline() || chunk->holder_count > 0)
 		return run_here(service, local, chunk, budget, kept);
 	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
@@ -349,9 +377,14 @@ size_t tw__route_deliver(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__chunk *chunk;
 	size_t done = 0;
 	routes->refused_count = 0;
+	routes->served = 0;
 	memset(routes->refused_bits, 0, sizeof routes->refused_bits);
 	while (done < budget && (chunk = tw__chunk_pop(&routes->list)))
 		done += serve(service, local, chunk, budget - done, &kept);
 	put_before(kept, &routes->list);
+	routes->thin_from += TW__THIN_STEP + 2 * routes->came;
+	if (routes->thin_from >= routes->served)
+		routes->thin_from = 0;
+	routes->came = 0;
 	return done;
 }

@@ -20,6 +20,9 @@ struct tw__routes {
 	tw_executor *refused[TW__ROUTE_REFUSED];
 	uint64_t refused_bits[TW__ROUTE_REFUSED_BITS / 64];
 
+	/* Chunks served in this turn, and that came in it; the first that this turn thins (driver.h). */
+	unsigned served, came, thin_from;
+
 	bool short_of_chunks; /* entries were put back into the wheel: look again next tick */
 };
 

@@ -325,3 +325,53 @@ Test(held_back, many_executors_that_refused_are_asked_again_with_nothing_out)
 	for (int count = 50000; count < 52000; count += 342)
 		expect_all_to_run_when_accepted_again(count);
 }
+
+/* An executor refuses on; what waits for it is cancelled, and as much comes after it: the wheel's chunks must do for those that live. */
+static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
+{
+	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	cfg.on_refused = on_refused;
+	cfg.max_timers = 1024;
+	if (own)
+		cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	struct probe refused = PROBE(&rig, 1), stays = PROBE(&rig, 2);
+	struct tw_task task = probe_task(&stays);
+	task.when_ns = MS;
+	task.executor = own ? NULL : &queue.base;
+	probe_schedule_task(&stays, &task);
+	static tw_timer timers[KEPT][EACH];
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < EACH; i++) {
+			tw_timer *timer = &timers[round % KEPT][i];
+			if (round >= KEPT)
+				tw_cancel(rig.service, *timer);
+			task = probe_task(&refused);
+			task.when_ns = MS;
+			task.executor = own ? NULL : &queue.base;
+			expect_eq(tw_schedule_task(rig.service, &task, timer), 0);
+		}
+		rig_advance(&rig, MS);
+		const struct tw__wheel *wheel = &rig.service->wheel;
+		expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 400);
+	}
+	queue.refuse = 0;
+	rig_advance(&rig, 10 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(stays.runs + stays.releases >= 1, true);
+	expect_eq(refused.runs + refused.releases >= KEPT * EACH, true);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+Test(held_back, what_is_refused_and_cancelled_takes_no_room)
+{
+	refuse_what_is_cancelled(false, TW_REFUSED_RETRY);
+	refuse_what_is_cancelled(true, TW_REFUSED_RETRY);
+	refuse_what_is_cancelled(false, TW_REFUSED_DROP);
+}
