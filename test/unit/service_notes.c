@@ -3,6 +3,7 @@
  * keeps notes (wheel/judge.c).
  */
 #include <errno.h>
+#include <pthread.h>
 
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
@@ -154,8 +155,18 @@ Test(notes, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
 	move_to_and_fro(SIZE_MAX);
 }
 
-/* Back from a worker with a far deadline, and moved near before the driver has seen either: in both orders of the lanes. */
-Test(notes, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
+static void *move_near(void *arg)
+{
+	struct probe *probe = arg;
+	probe->answer = tw_reset(probe->rig->service, probe->timer, MS);
+	return NULL;
+}
+
+/*
+ * Back from a worker with a far deadline, and moved near before the driver has seen either. By the worker's own thread, whose lane brings both;
+ * or by another, whose lane is newer and so is read first.
+ */
+static void come_back_far_and_be_moved(bool by_another)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
@@ -164,9 +175,24 @@ Test(notes, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
 	for (int i = 1; i <= 50; i++) {
 		rig_advance(&rig, MS);
 		expect_eq(probe.runs, i);
-		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
+		pthread_t thread;
+		if (!by_another)
+			move_near(&probe);
+		else
+			expect_eq(pthread_create(&thread, NULL, move_near, &probe) || pthread_join(thread, NULL), 0);
+		expect_eq(probe.answer, 0);
 	}
 	rig_close(&rig);
+}
+
+Test(notes, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
+{
+	come_back_far_and_be_moved(false);
+}
+
+Test(notes, a_timer_that_comes_back_far_and_is_moved_near_by_another_thread_runs_in_its_tick)
+{
+	come_back_far_and_be_moved(true);
 }
 
 /* To instants that are all past, ever earlier, with no turn between: one entry among the late will do. */
