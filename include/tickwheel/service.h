@@ -69,7 +69,10 @@ enum tw_drive {
 	TW_DRIVE_MANUAL = 1  /* the caller drives it with tw_advance */
 };
 
-/* What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each. */
+/*
+ * What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each. What has waited for an executor, refused or
+ * unclaimed, for more than 2^26 ticks (18.6 hours at 1 ms, 56 minutes at 50 us) may wait up to 2^26 more once it is taken: late, never early.
+ */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the tick thread */
