@@ -21,6 +21,7 @@
 #include "executor/pool_parts.h"
 #include "mpsc/futex.h"
 #include "wheel/context.h"
+#include "wheel/misuse.h"
 #include "wheel/spawn.h"
 #include "wheel/work.h"
 
@@ -323,7 +324,9 @@ int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned,
 
 static int config_check(const struct tw_pool_config *c)
 {
-	if (c->workers > TW__WORKERS_MAX || c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
+	if (c->workers > TW__WORKERS_MAX)
+		return tw__misuse(-EINVAL, "tw_pool_create: workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
+	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
 		return -EINVAL;
 	return (c->affinity == NULL) == (c->affinity_size == 0) ? 0 : -EINVAL;
 }

@@ -99,6 +99,7 @@
 #include "tickwheel/group.h"
 #include "tickwheel/limiter.h"
 #include "tickwheel/manual.h"
+#include "tickwheel/misuse.h"
 #include "tickwheel/pool.h"
 #include "tickwheel/scheduler.h"
 #include "tickwheel/semaphore.h"

@@ -1,0 +1,37 @@
+/*
+ * Misuse: the reason for a refused call, as a text.
+ *
+ *     static void print(const char *text)
+ *     {
+ *             fprintf(stderr, "tickwheel: %s\n", text);
+ *     }
+ *     tw_set_misuse_hook(print);
+ *
+ * A call that refuses bad input answers with an error number, which cannot say which knob was wrong. The hook gets that
+ * sentence, for example "tw_pool_create: max_workers 1 is below workers 4".
+ */
+#ifndef TICKWHEEL_MISUSE_H
+#define TICKWHEEL_MISUSE_H
+
+#include "version.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* text: one line without a newline, valid during the call. */
+typedef void tw_misuse_fn(const char *text);
+
+/*
+ * Sets the function that is called with the reason whenever a call refuses bad input. NULL (default) turns texts off.
+ * There is one hook in a process. It runs on the thread whose call is refused, before that call returns.
+ * It may log, abort, or call the library.
+ *
+ * Threads: any. Never blocks.
+ */
+TW_API void tw_set_misuse_hook(tw_misuse_fn *hook);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
