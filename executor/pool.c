@@ -165,9 +165,14 @@ tw_executor *tw_pool_executor(tw_pool *pool)
 	return pool ? &pool->executor : NULL;
 }
 
+bool tw__pool_is_pinned(const tw_executor *executor)
+{
+	return executor->ops == &pinned_ops;
+}
+
 tw_pool *tw__pool_of(tw_executor *executor)
 {
-	if (executor && executor->ops == &pinned_ops)
+	if (executor && tw__pool_is_pinned(executor))
 		return pinned_worker(executor)->pool;
 	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
 }
@@ -295,7 +300,17 @@ static int start(tw_pool *pool, const struct tw_service_config *config)
 	return 0;
 }
 
-int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned, const struct tw_service_config *config)
+/* The default number of workers respects a maximum that is given alone. */
+static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
+{
+	unsigned most = config->max_workers, cpus = tw__usable_cpus();
+	pool->worker_count = config->workers ? config->workers : most && most < cpus ? most : cpus;
+	if (!most)
+		most = TW__MAX_WORKERS_DEFAULT;
+	pool->max_workers = most > pool->worker_count ? most : pool->worker_count;
+}
+
+int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config)
 {
 	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
 	if (!pool)
@@ -304,8 +319,8 @@ int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned,
 	pool->executor.ops = &pool_ops;
 	pool->owned = owned;
 	pool->fork_generation = tw__fork_generation();
-	pool->worker_count = workers;
-	pool->workers = aligned_alloc(alignof(struct tw__worker), workers * sizeof *pool->workers);
+	set_sizes(pool, config);
+	pool->workers = aligned_alloc(alignof(struct tw__worker), pool->worker_count * sizeof *pool->workers);
 	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
 	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
 	int r = -ENOMEM;
@@ -326,6 +341,11 @@ static int config_check(const struct tw_pool_config *c)
 {
 	if (c->workers > TW__WORKERS_MAX)
 		return tw__misuse(-EINVAL, "tw_pool_create: workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
+	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
+		return tw__misuse(-EINVAL, "tw_pool_create: max_workers %u: must be %u (workers) to %u", c->max_workers,
+				  c->workers ? c->workers : 1, TW__WORKERS_MAX);
+	if (c->reserved)
+		return tw__misuse(-EINVAL, "tw_pool_create: reserved %u: must be 0", c->reserved);
 	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
 		return -EINVAL;
 	return (c->affinity == NULL) == (c->affinity_size == 0) ? 0 : -EINVAL;
@@ -343,14 +363,14 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 		return r;
 	if (!config.queue)
 		config.queue = 65536;
-	if (!config.workers)
-		config.workers = tw__usable_cpus();
 	r = config_check(&config);
-	const struct tw_service_config threads = {.thread_name = config.thread_name ? config.thread_name : "tw",
+	const struct tw_service_config threads = {.workers = config.workers,
+						  .max_workers = config.max_workers,
+						  .thread_name = config.thread_name ? config.thread_name : "tw",
 						  .stack_size = config.stack_size,
 						  .affinity = config.affinity,
 						  .affinity_size = config.affinity_size};
-	return r ? r : tw__pool_create(out, config.workers, config.queue, false, &threads);
+	return r ? r : tw__pool_create(out, config.queue, false, &threads);
 }
 
 /* --------------------------------------------------------------------- stats */

@@ -6,12 +6,20 @@
 
 struct tw__source;
 
-/* With the thread settings of a service's config. workers: 1 .. 1024. owned: one service makes it for itself. As tw_pool_create. */
-int tw__pool_create(tw_pool **out, unsigned workers, uint32_t queue, bool owned,
-		    const struct tw_service_config *config);
+/*
+ * With the workers, max_workers and thread settings of a service's config, which are in range; 0: default.
+ * owned: one service makes it for itself. Returns what tw_pool_create returns.
+ */
+int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config);
 
 /* The pool whose public face the executor is, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
+
+/*
+ * How many blocking runs the executor can hold at a time: the maximum of a pool, through its public face or a
+ * service's; 1 for a pinned face. 0: it is none of a pool's, so nobody knows.
+ */
+unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
  * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. owned: the pool ends with it.

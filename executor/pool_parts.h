@@ -18,8 +18,9 @@
 #include "tickwheel/pool.h"
 #include "wheel/histogram.h"
 #include "wheel/run.h"
+#include "wheel/spawn.h"
 
-enum { TW__WORKERS_MAX = 1024, TW__SOURCE_BATCHES = 4096 };
+enum { TW__SOURCE_BATCHES = 4096 };
 
 /* What one service hands over: a ring with one producer, its driver. Sources are never freed before the pool is. */
 struct tw__source {
@@ -51,6 +52,7 @@ struct tw__worker {
 struct tw_pool {
 	tw_executor executor; /* first: its public face */
 	unsigned worker_count;
+	unsigned max_workers; /* worker_count .. TW__WORKERS_MAX; constant */
 	struct tw__worker *workers;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
@@ -98,7 +100,10 @@ static inline bool tw__pool_forked(const tw_pool *pool)
 	return tw_unlikely(pool->fork_generation != tw__fork_generation());
 }
 
-/* pool.c: frees all, with no thread left. */
+/* pool.c: whether the executor is a face of one worker (tw__pool_pin). */
+bool tw__pool_is_pinned(const tw_executor *executor);
+
+/* Frees all, with no thread left. */
 void tw__pool_free(tw_pool *pool);
 
 /* pool_source.c: whether anything that services handed over waits. */

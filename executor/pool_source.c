@@ -113,6 +113,14 @@ tw_executor *tw__shared_executor(tw_executor *executor)
 	return executor->ops == &source_ops ? tw_pool_executor(((struct tw__source *)executor)->pool) : executor;
 }
 
+unsigned tw__executor_capacity(tw_executor *executor)
+{
+	tw_pool *pool = tw__pool_of(tw__shared_executor(executor));
+	if (!pool)
+		return 0;
+	return tw__pool_is_pinned(executor) ? 1 : pool->max_workers;
+}
+
 /* -------------------------------------------------------------------- holders */
 
 int tw__pool_hold(tw_pool *pool)

@@ -8,7 +8,6 @@
 #include "executor/strand.h"
 #include "wheel/core.h"
 #include "wheel/run.h"
-#include "wheel/spawn.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */
 enum { OWN_POOLS_QUEUE = 16 };
@@ -25,8 +24,7 @@ static int choose_pool(const struct tw_service_config *config, tw_pool **pool, b
 	*owned = !config->executor;
 	if (!*owned)
 		return 0;
-	return tw__pool_create(pool, config->workers ? config->workers : tw__usable_cpus(), OWN_POOLS_QUEUE, true,
-			       config);
+	return tw__pool_create(pool, OWN_POOLS_QUEUE, true, config);
 }
 
 static int join_pool(struct tw_service_config *config, struct tw__source **source)

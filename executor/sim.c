@@ -278,7 +278,7 @@ static int make_service(tw_sim *sim)
 	int r = asked ? tw__config_copy(&config, sizeof config, offsetof(struct tw_service_config, buckets), asked) : 0;
 	if (r)
 		return r;
-	if (config.clock || config.executor || config.drive || config.workers || config.seed)
+	if (config.clock || config.executor || config.drive || config.workers || config.max_workers || config.seed)
 		return -EINVAL;
 	config.size = sizeof config;
 	config.clock = sim->clock;

@@ -11,7 +11,9 @@
 #include "mpsc/fork.h"
 #include "wheel/driver.h"
 #include "wheel/member.h"
+#include "wheel/misuse.h"
 #include "wheel/run.h"
+#include "wheel/spawn.h"
 #include "wheel/timing.h"
 
 /* -------------------------------------------------------------------- config */
@@ -40,15 +42,32 @@ bool tw__executor_is_sound(const tw_executor *executor)
 	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
 }
 
+static int workers_check(const struct tw_service_config *c)
+{
+	if (c->executor && (c->workers || c->max_workers))
+		return tw__misuse(-EINVAL, "tw_service_create: workers %u, max_workers %u: must be 0 with an executor",
+				  c->workers, c->max_workers);
+	if (c->workers > TW__WORKERS_MAX)
+		return tw__misuse(-EINVAL, "tw_service_create: workers %u: must be 1 to %u", c->workers,
+				  TW__WORKERS_MAX);
+	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
+		return tw__misuse(-EINVAL, "tw_service_create: max_workers %u: must be %u (workers) to %u",
+				  c->max_workers, c->workers ? c->workers : 1, TW__WORKERS_MAX);
+	if (c->reserved)
+		return tw__misuse(-EINVAL, "tw_service_create: reserved %u: must be 0", c->reserved);
+	return 0;
+}
+
 static int config_check(const struct tw_service_config *c)
 {
+	int r = workers_check(c);
+	if (r)
+		return r;
 	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
 		return -EINVAL;
 	if (!power_of_two(c->buckets) || c->buckets < 64 || c->buckets > 65536)
 		return -EINVAL;
 	if (c->max_timers > 1u << TW__SLOT_BITS || c->lane_entries < 1024 || c->lane_entries > 1u << 30)
-		return -EINVAL;
-	if (c->workers > 1024 || (c->workers && c->executor))
 		return -EINVAL;
 	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
 		return -EINVAL;

@@ -16,6 +16,8 @@
 int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
 	      void *(*main)(void *), void *arg);
 
+enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
+
 /* The processors that the process may use, 1 .. 1024. */
 unsigned tw__usable_cpus(void);
 

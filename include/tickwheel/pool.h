@@ -36,6 +36,10 @@ struct tw_pool_config {
 	size_t stack_size;       /* bytes; 0: the system's default */
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, read during the call; NULL: inherited */
 	size_t affinity_size;
+
+	/* Most threads at a time; `workers` .. 1024. Default: 64, or `workers` if that is more. */
+	uint32_t max_workers;
+	uint32_t reserved; /* 0 */
 };
 
 /*

@@ -125,6 +125,13 @@ struct tw_service_config {
 	 * the same seed and order give the same draws.
 	 */
 	uint64_t seed;
+
+	/*
+	 * Most threads of the service's own pool at a time; `workers` .. 1024. Default: 64, or `workers` if that is more.
+	 * Must be 0 if executor is given.
+	 */
+	uint32_t max_workers;
+	uint32_t reserved; /* 0 */
 };
 
 /*

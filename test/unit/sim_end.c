@@ -229,6 +229,7 @@ Test(sim_end, knobs_of_the_service_that_are_the_simulations_are_refused)
 	expect_service_refused((struct tw_service_config){.executor = tw_executor_inline()});
 	expect_service_refused((struct tw_service_config){.drive = TW_DRIVE_MANUAL});
 	expect_service_refused((struct tw_service_config){.workers = 1});
+	expect_service_refused((struct tw_service_config){.max_workers = 1});
 	expect_service_refused((struct tw_service_config){.seed = 1});
 	expect_service_refused((struct tw_service_config){.tick_ns = 1});
 }
