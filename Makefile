@@ -42,15 +42,15 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 hash := \#
-# Static probes for tracers, where their header is found (wheel/probes.h).
+# Static probes for tracers, where their header is found (wheel/service/probes.h).
 common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
 # The files that each timer goes through find their thread's block by a descriptor, where the compiler knows how (x86-64's GNU2 dialect; others do by
 # default): the call keeps all registers, where the classic one keeps half. General ones, that is: so these files use no others.
 short_tls := -mtls-dialect=gnu2 -mgeneral-regs-only
 short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo 'extern _Thread_local int x; int f(void); int f(void) { return x; }' | \
 	$(CC) $(short_tls) -fPIC -x c -c -o /dev/null - 2>/dev/null && echo $(short_tls)))
-flags_wheel/schedule_short := $(short_tls)
-flags_wheel/cancel         := $(short_tls)
+flags_wheel/timer/schedule_short := $(short_tls)
+flags_wheel/timer/cancel         := $(short_tls)
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 
@@ -64,7 +64,7 @@ say   = $(if $(filter 1,$(V)),,@echo "  $(1)	$@";)
 
 comma   := ,
 rooms   := mpsc wheel executor
-lib_c   := $(wildcard $(addsuffix /*.c,$(rooms)))
+lib_c   := $(shell find $(rooms) -name '*.c' | LC_ALL=C sort)
 lib_o   := $(lib_c:%.c=$B/%.o)
 lib     := $B/libtickwheel.a
 shared  := $B/libtickwheel.so.$(SOVERSION)
@@ -106,7 +106,7 @@ $B/%.o: %.c $B/flags
 	$(call say,cc)$(CC) $(common) $(flags_$*) $(CFLAGS) -c -o $@ $<
 
 $(lib): $(lib_o)
-	$(call say,ar)rm -f $@ && ar rcs $@ $^
+	$(call say,ar)rm -f $@ && ar qcs $@ $^
 
 $B/libtickwheel.so: $(shared)
 	@ln -sf $(<F) $@

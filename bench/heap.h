@@ -1,5 +1,5 @@
 /*
- * A heap of timers with indices, of any arity: the tree's own heap (executor/heap.h), which schedulers run on, as the classic timer
+ * A heap of timers with indices, of any arity: the tree's own heap (executor/base/heap.h), which schedulers run on, as the classic timer
  * has it: the first by deadline, equals in any order. Add, remove and retime are O(log n), and inline: this rival pays for no
  * call, and the arity is a constant where they are used. No lock, no clock.
  */
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "bench/subject.h"
-#include "executor/heap.h"
+#include "executor/base/heap.h"
 
 /* Lives with its user. */
 struct heap_timer {

@@ -4,10 +4,10 @@
  */
 #include <errno.h>
 
-#include "executor/pool.h"
-#include "executor/strand.h"
-#include "wheel/core.h"
-#include "wheel/run.h"
+#include "executor/pool/internal.h"
+#include "executor/strand/internal.h"
+#include "wheel/service/core.h"
+#include "wheel/run/run.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */
 enum { OWN_POOLS_QUEUE = 16 };

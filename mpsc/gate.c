@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "mpsc/membarrier.h"
+#include "mpsc/base/membarrier.h"
 
 void tw__gate_init(struct tw__gate *gate)
 {

@@ -49,7 +49,7 @@
 
 #include <stdalign.h>
 
-#include "mpsc/futex.h"
+#include "mpsc/base/futex.h"
 
 enum {
 	TW__GATE_LIVE = 1,      /* always: the word is not 0 */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "mpsc/fork.h"
+#include "mpsc/base/fork.h"
 
 _Thread_local struct tw__thread tw__thread;
 

@@ -9,7 +9,7 @@
 
 #include <stddef.h>
 
-#include "mpsc/atomics.h"
+#include "mpsc/base/atomics.h"
 
 enum { TW__SEGMENT_ENTRIES = 255 };
 

@@ -22,8 +22,7 @@ fail() {
 
 # $1: folder; $2: extended regular expression of the quoted includes that it may have.
 quoted_only() {
-	for file in "$1"/*.c "$1"/*.h; do
-		[ -e "$file" ] || continue
+	find "$1" -name '*.[ch]' | while read -r file; do
 		sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file" |
 			grep -vE "^($2)" | sed "s|^|$file: |"
 	done >"$work/found"

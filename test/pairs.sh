@@ -82,4 +82,4 @@ LC_ALL=C awk '
 		if (!bad) print "pairs: ok (" entries " entries, cited " cited " times)"
 		exit bad
 	}
-' $(ls mpsc/*.[ch] wheel/*.[ch] executor/*.[ch])
+' $(find mpsc wheel executor -name '*.[ch]' | sort)

@@ -28,7 +28,7 @@ for left_out in clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHand
 	checks="$checks,-$left_out"
 done
 
-sources=$(ls mpsc/*.c wheel/*.c executor/*.c)
+sources=$(find mpsc wheel executor -name '*.c')
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0

@@ -1,5 +1,5 @@
 /*
- * What the wheel's two halves share: wheel.c goes forward (add, turn), wheel_ahead.c looks forward (plan, move nearer,
+ * What the wheel's two halves share: wheel.c goes forward (add, turn), cascade.c looks forward (plan, move nearer,
  * sweep, check).
  */
 #ifndef TW_WHEEL_WHEEL_PARTS_H

@@ -1,5 +1,5 @@
 /*
- * The base rule of published time: wheel/drain.c; put_base and arm in wheel/schedule.c; tw__driver_publish in wheel/driver.c.
+ * The base rule of published time: wheel/driver/drain.c; put_base and arm in wheel/timer/schedule.c; tw__driver_publish in wheel/driver/poll.c.
  *
  * Modelled: a producer that schedules twice with equal delays, the driver that publishes its time (open or parked) and drains at
  * any moment, a clock. The delay is 0: only what is added to it counts, so a deadline is the instant it is counted from. What

@@ -1,6 +1,6 @@
 /*
- * Close against schedule: wheel/close.c (settle and its steps); arm, after_push and retract in wheel/schedule.c; continues in
- * wheel/run.c.
+ * Close against schedule: wheel/service/close.c (settle and its steps); arm, after_push and retract in wheel/timer/schedule.c; continues in
+ * wheel/run/run.c.
  *
  * Modelled: two threads schedule a timer each; a run under way may arm its timer again; the driver turns and hands over;
  * a closer settles with DROP or RUN. A thread's store of its word and then of its lane's tail may stay in its store buffer

@@ -1,5 +1,5 @@
 /*
- * Sleep and wake of the tick thread: mpsc/gate.h, mpsc/gate.c; park and sleep_until in wheel/tick_thread.c; arm in wheel/schedule.c.
+ * Sleep and wake of the tick thread: mpsc/gate.h, mpsc/gate.c; park and sleep_until in wheel/driver/park.c; arm in wheel/timer/schedule.c.
  *
  * Modelled: two producers, of which one pushes twice, somebody who asks for a turn (close, a clock's listener), and the driver: turn,
  * arm the bell, plan, publish PARKED, heavy barrier, look at lanes and requests, sleep on the futex. What a thread has stored

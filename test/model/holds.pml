@@ -1,5 +1,5 @@
 /*
- * The end of a service that layers above hold: X3 and X4 in wheel/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/close.c.
+ * The end of a service that layers above hold: X3 and X4 in wheel/run/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
  *
  * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run gives up the hold. A closer, who is refused
  * while somebody holds, closes when nobody does, waits for those in the middle of a submit, stops the driver, and frees the service.

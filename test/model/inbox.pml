@@ -1,5 +1,5 @@
 /*
- * The limiter's inbox: I1 and I2 in executor/limiter_inbox.c, beside the lock, and the runners for whom it is left.
+ * The limiter's inbox: I1 and I2 in executor/limiter/inbox.c, beside the lock, and the runners for whom it is left.
  *
  * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock if the inbox is open (and by chance with it,
  * as one does who has read an old word); runners that are sent, pick, run, come back lazily, and go home; and an owner, who with PAUSE pauses and resumes,

@@ -1,5 +1,5 @@
 /*
- * The nodes' free list and their generations: executor/nodes.c.
+ * The nodes' free list and their generations: executor/base/handles.c.
  *
  * Modelled: two threads; each takes a node, perhaps a second one, and gives them back, again and again. LIST: three nodes, free at first.
  * HANDLE: one node whose generation comes round; each thread notes the handle, and asks for it when it has given the node back. The count of

@@ -1,5 +1,5 @@
 /*
- * The refile rule for timers that were moved to earlier: wheel/judge.c; move, move_with_entry in wheel/reset.c; file in wheel/drain.c.
+ * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; move, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
  *
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
  * also cancels it. To later is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver
@@ -11,7 +11,7 @@
  * Left out: FAR words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
  *
  * Holds:
- *   G3  (invariant of judge.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
+ *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
  *   G1  it is not run before its deadline
  *   G2  a timer whose entries have all been drained is met in the turn through its deadline
  *

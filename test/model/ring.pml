@@ -1,5 +1,5 @@
 /*
- * The ring of plain tasks when it goes round and is full: executor/task_ring.h, and waiting for room in pool.c (E5 in pool_worker.c).
+ * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting for room in pool.c (E5 in pool/worker.c).
  *
  * Modelled: a ring of two cells, two threads that push two tasks each and sleep until there is room, one consumer or two that
  * pop until all are through; what they run is slow, and returns only when somebody has used the room that the pop has made.

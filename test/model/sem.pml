@@ -1,5 +1,5 @@
 /*
- * The semaphore's word: executor/semaphore.c: the fast way, a compare-and-swap, beside the lock that all else takes.
+ * The semaphore's word: executor/semaphore/semaphore.c: the fast way, a compare-and-swap, beside the lock that all else takes.
  *
  * Modelled: a capacity of one; threads that acquire and release twice, the first of them perhaps for a limited time only, so that it gives up.
  * THREE threads; or RESIZE: two, and one who sets the capacity to none, and then to two. With the lock the word is changed as in the

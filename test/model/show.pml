@@ -1,5 +1,5 @@
 /*
- * A batch that a worker shows to others: show, hide, join, claim_shown, run_claimed in executor/pool_worker.c.
+ * A batch that a worker shows to others: show, hide, join, claim_shown, run_claimed in executor/pool/worker.c.
  *
  * Modelled: one worker takes two batches in turn, of three entries and of two, claims the first run of each, shows the batch, works, hides
  * it and finishes; two others join. A batch goes home with its last finisher; from then on it is memory that somebody

@@ -1,5 +1,5 @@
 /*
- * A strand's runner: executor/strand.h (the word's transition table), strand_run.c (take, leave, go_idle), strand_cancel.c (dispose), strand.c
+ * A strand's runner: executor/strand/internal.h (the word's transition table), strand/run.c (take, leave, go_idle), strand/cancel.c (dispose), strand.c
  * (submit, destroy, submit_batch).
  *
  * Modelled: submitters with a task each, under the lock; the driver with one batch, and the timer with one delayed task, which

@@ -1,5 +1,5 @@
 /*
- * The works' stack and the driver's sleep: wheel/work.h, work.c; tw__works_offer in wheel/driver.c, park in tick_thread.c, loop.c.
+ * The works' stack and the driver's sleep: wheel/run/work.h, work.c; tw__works_offer in wheel/driver/poll.c, park in park.c, loop_fd.c.
  *
  * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may refuse it or hand it to a worker,
  * which may give it back (tw_run_drop). The driver: turn (what was kept, then the stack), publish PARKED, look at the stack, sleep

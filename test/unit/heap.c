@@ -1,5 +1,5 @@
 /* The heap, against a sorted array. */
-#include "executor/heap.h"
+#include "executor/base/heap.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "executor/limiter_parts.h"
+#include "executor/limiter/internal.h"
 #include "test/support/limited.h"
 
 TestSuite(limiter_ends, .timeout = 60);

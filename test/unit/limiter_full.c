@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/limiter_parts.h"
+#include "executor/limiter/internal.h"
 #include "test/support/limited.h"
 
 enum { ROOM = 300 };

@@ -4,10 +4,10 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "executor/limiter_parts.h"
+#include "executor/limiter/internal.h"
 #include "test/support/faults.h"
 #include "test/support/limited.h"
-#include "wheel/clock.h"
+#include "wheel/service/clock.h"
 
 TestSuite(limiter_inbox, .timeout = 60);
 

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "executor/limiter_parts.h"
+#include "executor/limiter/internal.h"
 #include "test/support/limited.h"
 
 TestSuite(limiter_told, .timeout = 60);

@@ -8,7 +8,7 @@
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
-#include "wheel/work.h"
+#include "wheel/run/work.h"
 
 TestSuite(manual_executor, .timeout = 30);
 

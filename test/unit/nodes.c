@@ -1,5 +1,5 @@
 /* Nodes and their handles. */
-#include "executor/nodes.h"
+#include "executor/base/handles.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>

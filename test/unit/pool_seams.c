@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "executor/base.h"
-#include "executor/pool.h"
-#include "executor/pool_parts.h"
+#include "executor/base/layer.h"
+#include "executor/pool/internal.h"
+#include "executor/pool/parts.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
 

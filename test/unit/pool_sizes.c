@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "executor/pool.h"
-#include "executor/pool_parts.h"
+#include "executor/pool/internal.h"
+#include "executor/pool/parts.h"
 #include "test/support/rig.h"
 
 TestSuite(pool_sizes, .timeout = 30);

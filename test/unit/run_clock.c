@@ -1,6 +1,6 @@
 /* The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand. */
 #include "test/support/rig.h"
-#include "wheel/run_clock.h"
+#include "wheel/run/run_clock.h"
 
 TestSuite(run_clock, .timeout = 60);
 

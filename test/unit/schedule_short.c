@@ -3,7 +3,7 @@
 #include <sched.h>
 
 #include "test/support/rig.h"
-#include "wheel/schedule.h"
+#include "wheel/timer/schedule.h"
 
 TestSuite(schedule_short, .timeout = 60);
 

@@ -1,7 +1,7 @@
 /* The semaphore's lock is not taken where nobody waits: it is held by the test meanwhile, which would else wait for ever. */
 #include <errno.h>
 
-#include "executor/semaphore_parts.h"
+#include "executor/semaphore/internal.h"
 #include "test/support/rig.h"
 
 TestSuite(semaphore_free, .timeout = 20);

@@ -8,7 +8,7 @@
 #include "test/support/queue_executor.h"
 #include "test/support/random.h"
 #include "test/support/rig.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(held_back, .timeout = 60);
 

@@ -4,7 +4,7 @@
 
 #include "test/support/faults.h"
 #include "test/support/shot.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(membarrier, .timeout = 60);
 

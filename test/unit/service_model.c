@@ -11,7 +11,7 @@
 
 #include "test/support/rig.h"
 #include "test/support/rounds.h"
-#include "wheel/timing.h"
+#include "wheel/timer/timing.h"
 
 /* Each takes six seconds of a processor, of which it may get a small share. */
 TestSuite(model, .timeout = 300);

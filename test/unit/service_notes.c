@@ -1,13 +1,13 @@
 /*
  * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in batches and with workers, of which the driver
- * keeps notes (wheel/judge.c).
+ * keeps notes (wheel/driver/resolve.c).
  */
 #include <errno.h>
 #include <pthread.h>
 
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(notes, .timeout = 30);
 

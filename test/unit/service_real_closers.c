@@ -5,7 +5,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/shot.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(real_closers, .timeout = 60);
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "test/support/shot.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(real_time, .timeout = 60);
 

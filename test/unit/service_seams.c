@@ -5,9 +5,9 @@
 #include "test/support/faults.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "wheel/core.h"
-#include "wheel/driver.h"
-#include "wheel/group.h"
+#include "wheel/service/core.h"
+#include "wheel/driver/poll.h"
+#include "wheel/group/group.h"
 
 TestSuite(service_seams, .timeout = 60);
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "test/support/rig.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(storm, .timeout = 90);
 

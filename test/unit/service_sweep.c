@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(sweep, .timeout = 60);
 

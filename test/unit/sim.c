@@ -6,7 +6,7 @@
 
 #include "test/support/rig.h"
 #include "test/support/seeds.h"
-#include "wheel/work.h"
+#include "wheel/run/work.h"
 
 TestSuite(sim, .timeout = 60);
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "executor/pool_parts.h"
+#include "executor/pool/parts.h"
 #include "test/support/faults.h"
 #include "test/support/limited.h"
 #include "test/support/members.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tickwheel.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 Test(slots, every_slot_is_handed_out_once)
 {

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/strand.h"
+#include "executor/strand/internal.h"
 #include "test/support/strands.h"
 
 TestSuite(strand_executor, .timeout = 30);

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "executor/strand.h"
+#include "executor/strand/internal.h"
 #include "test/support/child.h"
 #include "test/support/shot.h"
 

@@ -1,7 +1,7 @@
 /* From nanoseconds to ticks: a multiplication and a shift, against a plain division. */
 #include "test/support/random.h"
 #include "test/support/rig.h"
-#include "wheel/core.h"
+#include "wheel/service/core.h"
 
 TestSuite(ticks, .timeout = 60);
 

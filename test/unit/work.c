@@ -1,12 +1,12 @@
 /* Work of the layers above, by the face that batches of timers have. */
-#include "wheel/work.h"
+#include "wheel/run/work.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "executor/base.h"
+#include "executor/base/layer.h"
 #include "test/support/queue_executor.h"
 
 static tw_clock *now_clock;

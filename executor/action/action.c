@@ -1,0 +1,390 @@
+/* Actions: their schedulers' birth and end; arming and closing. */
+#include "executor/action/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/pool/internal.h"
+#include "wheel/run/run.h"
+
+#define MILLISECOND_NS UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* ---------------------------------------------------------------------- lists */
+
+void tw__action_append(struct tw__action_list *list, struct tw_action *action)
+{
+	action->next = NULL;
+	action->previous = list->last;
+	if (list->last)
+		list->last->next = action;
+	else
+		list->first = action;
+	list->last = action;
+}
+
+void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
+{
+	if (action->previous)
+		action->previous->next = action->next;
+	else
+		list->first = action->next;
+	if (action->next)
+		action->next->previous = action->previous;
+	else
+		list->last = action->previous;
+}
+
+/* In a forked child the mutex is nobody's; nobody else is there either. */
+void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest)
+{
+	if (tw__actions_forked(scheduler))
+		return;
+	pthread_mutex_unlock(&scheduler->lock);
+	if (rest->cancel.id)
+		tw_cancel(scheduler->base.service, rest->cancel);
+	if (rest->cancel_frame.id)
+		tw_cancel(scheduler->base.service, rest->cancel_frame);
+	tw__context_release(rest->context);
+	if (rest->submit)
+		tw__work_submit(&scheduler->work);
+}
+
+/* ----------------------------------------------------------------- schedulers */
+
+static bool needs_service(const struct tw_action_config *c)
+{
+	bool batches = c->kind == TW_ACTION_ASAP || c->kind == TW_ACTION_FRAME;
+	return c->kind == TW_ACTION_ASYNC || (batches && !(c->flags & TW_ACTION_BY_CALLER));
+}
+
+static int check_kind(const struct tw_action_config *c)
+{
+	bool batches = c->kind == TW_ACTION_ASAP || c->kind == TW_ACTION_FRAME;
+	if ((unsigned)c->kind > TW_ACTION_VIRTUAL || c->flags & ~(uint32_t)TW_ACTION_BY_CALLER || c->reserved)
+		return -EINVAL;
+	if ((c->flags && !batches) || (c->wanted && !c->flags))
+		return -EINVAL;
+	if (c->frames_per_second > 1000 || (c->frames_per_second && c->kind != TW_ACTION_FRAME))
+		return -EINVAL;
+	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_VIRTUAL)
+		return -EINVAL;
+	uint64_t frame_ns = c->frame_ns ? c->frame_ns : MILLISECOND_NS;
+	return c->max_frames > TW_MAX_DELAY_NS / frame_ns ? -EINVAL : 0;
+}
+
+static int check(const struct tw_action_config *c)
+{
+	int r = check_kind(c);
+	if (r)
+		return r;
+	if (c->service ? c->kind == TW_ACTION_VIRTUAL : needs_service(c))
+		return -EINVAL;
+	if (c->executor && (!c->service || !tw__executor_is_sound(c->executor)))
+		return -EINVAL;
+	return 0;
+}
+
+static void init_sync(tw_action_scheduler *scheduler)
+{
+	pthread_condattr_t attr;
+	pthread_mutex_init(&scheduler->lock, NULL); /* neither can fail with these attributes */
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&scheduler->changed, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+void tw__actions_free(tw_action_scheduler *scheduler)
+{
+	if (scheduler->base.service)
+		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
+	tw__heap_free(&scheduler->heap);
+	free(scheduler->immediates);
+	pthread_cond_destroy(&scheduler->changed);
+	pthread_mutex_destroy(&scheduler->lock);
+	free(scheduler);
+}
+
+static int make(tw_action_scheduler **out, const struct tw_action_config *config)
+{
+	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
+	if (!scheduler)
+		return -ENOMEM;
+	scheduler->config = *config;
+	scheduler->fork_generation = tw__fork_generation();
+	scheduler->immediate_first = scheduler->immediate_end = 1;
+	init_sync(scheduler);
+	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor) : 0;
+	if (r) {
+		scheduler->base.service = NULL;
+		tw__actions_free(scheduler);
+		return r;
+	}
+	scheduler->start_ns = tw__actions_now(scheduler);
+	tw__actions_host_init(scheduler);
+	*out = scheduler;
+	return 0;
+}
+
+int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_config *cfg)
+{
+	struct tw_action_config config;
+	if (!out || !cfg)
+		return -EINVAL;
+	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_action_config, service), cfg);
+	if (!r)
+		r = check(&config);
+	if (r)
+		return r;
+	if (config.service && tw__forked(config.service))
+		return -EPERM;
+	if (!config.frame_ns)
+		config.frame_ns = MILLISECOND_NS;
+	if (!config.frames_per_second)
+		config.frames_per_second = 60;
+	return tw__fork_watch() ? make(out, &config) : -ENOMEM;
+}
+
+/* Whether a turn that was asked for comes without the caller's doing: a pool that is full leaves it to the service's driver. */
+static bool work_comes(const tw_action_scheduler *scheduler)
+{
+	tw_pool *pool = tw__pool_of(scheduler->base.executor);
+	tw_service *service = scheduler->base.service;
+	return scheduler->work_out && pool && !tw_pool_is_worker(pool) && service->threaded && !tw__inside(service) &&
+	       !tw__inside_work(service);
+}
+
+int tw_action_scheduler_destroy(tw_action_scheduler *s)
+{
+	if (!s)
+		return 0;
+	if (tw__actions_forked(s))
+		return -EPERM;
+	tw__actions_lock(s);
+	int r = tw__actions_mine(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
+	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
+		pthread_cond_wait(&s->changed, &s->lock);
+	bool free_it = !r && !s->work_out;
+	s->orphaned = !r && !free_it;
+	if (s->orphaned)
+		tw__base_leave(&s->base);
+	pthread_mutex_unlock(&s->lock);
+	if (free_it)
+		tw__actions_free(s);
+	return r;
+}
+
+uint64_t tw__actions_now(tw_action_scheduler *scheduler)
+{
+	if (scheduler->config.kind == TW_ACTION_VIRTUAL)
+		return scheduler->now_ns;
+	return scheduler->base.service ? tw_now(scheduler->base.service) : tw_clock_now(tw_clock_monotonic());
+}
+
+uint64_t tw_action_now(tw_action_scheduler *scheduler)
+{
+	if (!scheduler || tw__actions_forked(scheduler))
+		return 0;
+	tw__actions_lock(scheduler);
+	uint64_t now_ns = tw__actions_now(scheduler);
+	pthread_mutex_unlock(&scheduler->lock);
+	return now_ns;
+}
+
+int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *out)
+{
+	if (!scheduler || !out || out->size < offsetof(struct tw_action_stats, armed))
+		return -EINVAL;
+	if (tw__actions_forked(scheduler))
+		return -EPERM;
+	size_t size = out->size;
+	tw__actions_lock(scheduler);
+	struct tw_action_stats stats = scheduler->stats;
+	stats.actions = scheduler->owned;
+	pthread_mutex_unlock(&scheduler->lock);
+	stats.size = size;
+	if (size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, size - sizeof stats);
+	memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+	return 0;
+}
+
+/* -------------------------------------------------------------- birth and end */
+
+struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
+{
+	struct tw_action *action = calloc(1, sizeof *action);
+	if (!action)
+		return NULL;
+	action->scheduler = scheduler;
+	action->owned = true;
+	tw__heap_item_init(&action->item, 0);
+	scheduler->owned++;
+	scheduler->objects++;
+	return action;
+}
+
+void tw__action_put(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	if (action->owned || action->pins || action->timers)
+		return;
+	scheduler->objects--;
+	free(action);
+	pthread_cond_broadcast(&scheduler->changed);
+}
+
+int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn)
+{
+	if (!out || !scheduler || !fn)
+		return -EINVAL;
+	if (tw__actions_forked(scheduler))
+		return -EPERM;
+	tw__actions_lock(scheduler);
+	struct tw_action *action = tw__action_new(scheduler);
+	if (action)
+		action->fn = fn;
+	pthread_mutex_unlock(&scheduler->lock);
+	if (!action)
+		return -ENOMEM;
+	*out = action;
+	return 0;
+}
+
+/* --------------------------------------------------------------------- closing */
+
+void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	switch (action->place) {
+	case TW__ACTION_TIMED:
+		rest->cancel = action->timer;
+		break;
+	case TW__ACTION_DUE:
+		tw__action_unlink(&scheduler->due, action);
+		break;
+	case TW__ACTION_BATCHED:
+		tw__action_leave_batch(action, rest);
+		break;
+	case TW__ACTION_VIRTUAL:
+		tw__heap_remove(&scheduler->heap, &action->item);
+		break;
+	case TW__ACTION_NOWHERE:
+		break;
+	}
+	tw__action_set_place(action, TW__ACTION_NOWHERE);
+}
+
+void tw__action_close(struct tw_action *action, struct tw__rest *rest)
+{
+	if (action->closed)
+		return;
+	action->closed = true;
+	tw__action_detach(action, rest);
+	rest->context = action->context;
+	action->context = NULL;
+	if (!action->fn)
+		tw__immediate_gone(action);
+}
+
+static enum tw_outcome outcome_of(const struct tw_action *action)
+{
+	if (action->running)
+		return TW_RUNNING;
+	return action->place == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
+}
+
+static int check_action(const tw_action *action)
+{
+	if (!action)
+		return -EINVAL;
+	return tw__actions_forked(action->scheduler) ? -EPERM : 0;
+}
+
+int tw_action_close(tw_action *action)
+{
+	struct tw__rest rest = {0};
+	int r = check_action(action);
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
+	enum tw_outcome outcome = outcome_of(action);
+	tw__action_close(action, &rest);
+	tw__actions_unlock(scheduler, &rest);
+	return outcome;
+}
+
+int tw_action_destroy(tw_action *action)
+{
+	struct tw__rest rest = {0};
+	if (!action)
+		return TW_GONE;
+	int r = check_action(action);
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
+	enum tw_outcome outcome = outcome_of(action);
+	tw__action_close(action, &rest);
+	action->owned = false;
+	scheduler->owned--;
+	tw__action_put(action);
+	tw__actions_unlock(scheduler, &rest);
+	return outcome;
+}
+
+static struct timespec deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	uint64_t at_ns = timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
+	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS), .tv_nsec = (long)(at_ns % SECOND_NS)};
+}
+
+int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
+{
+	struct tw__rest rest = {0};
+	int r = check_action(action);
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	struct timespec deadline = deadline_in(timeout_ns);
+	tw__actions_lock(scheduler);
+	int outcome = outcome_of(action);
+	tw__action_close(action, &rest);
+	tw__actions_unlock(scheduler, &rest);
+	if (outcome != TW_RUNNING)
+		return outcome;
+	tw__actions_lock(scheduler);
+	if (action->running && tw__actions_mine(scheduler))
+		outcome = TW_SELF;
+	int waited = 0;
+	while (outcome != TW_SELF && action->running && waited != ETIMEDOUT)
+		waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &deadline);
+	if (!action->running)
+		outcome = TW_FINISHED;
+	pthread_mutex_unlock(&scheduler->lock);
+	return outcome;
+}
+
+bool tw_action_is_armed(tw_action *action)
+{
+	if (check_action(action))
+		return false;
+	tw__actions_lock(action->scheduler);
+	bool armed = action->place != TW__ACTION_NOWHERE;
+	pthread_mutex_unlock(&action->scheduler->lock);
+	return armed;
+}
+
+bool tw_action_is_closed(tw_action *action)
+{
+	if (check_action(action))
+		return false;
+	tw__actions_lock(action->scheduler);
+	bool closed = action->closed;
+	pthread_mutex_unlock(&action->scheduler->lock);
+	return closed;
+}

@@ -1,0 +1,160 @@
+/*
+ * The batch source of ASAP and FRAME, and what triggers its flushes: work on an executor, a timer at the next frame, or the caller.
+ *
+ * The first action to join the open batch asks the host for a turn; when the last one has left, the turn is called off. Work that is out
+ * cannot be taken back: it finds that nobody asks for it. A frame's timer is cancelled.
+ */
+#include <errno.h>
+
+#include "executor/action/internal.h"
+
+/* ------------------------------------------------------------------------- work */
+
+static void work_came(struct tw__work *work)
+{
+	tw_action_scheduler *scheduler =
+	    (tw_action_scheduler *)(void *)((char *)work - offsetof(tw_action_scheduler, work));
+	struct tw__rest none = {0};
+	tw__actions_lock(scheduler);
+	scheduler->work_out = false;
+	bool free_it = scheduler->orphaned;
+	if (!free_it) {
+		tw__actions_turn(scheduler);
+		if (tw__actions_forked(scheduler))
+			return;
+		pthread_cond_broadcast(&scheduler->changed);
+	}
+	tw__actions_unlock(scheduler, &none);
+	if (free_it)
+		tw__actions_free(scheduler);
+}
+
+void tw__actions_host_init(tw_action_scheduler *scheduler)
+{
+	if (scheduler->base.service)
+		tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, work_came);
+}
+
+/* ----------------------------------------------------------------------- frames */
+
+/* The next instant start + n / fps after now, rounded up. */
+static uint64_t next_frame(tw_action_scheduler *scheduler)
+{
+	uint64_t fps = scheduler->config.frames_per_second,
+		 passed_ns = tw__actions_now(scheduler) - scheduler->start_ns;
+	unsigned __int128 second = 1000000000;
+	uint64_t n = (uint64_t)((unsigned __int128)passed_ns * fps / second) + 1;
+	return scheduler->start_ns + (uint64_t)(((unsigned __int128)n * second + fps - 1) / fps);
+}
+
+static void frame_came(void *arg)
+{
+	tw_action_scheduler *scheduler = arg;
+	struct tw__rest none = {0};
+	tw__actions_lock(scheduler);
+	if (scheduler->frame.id == tw_self().id) {
+		scheduler->frame = (tw_timer){0};
+		tw__actions_turn(scheduler);
+	}
+	tw__actions_unlock(scheduler, &none);
+}
+
+static int ask_for_frame(tw_action_scheduler *scheduler);
+
+/* Refused by its executor, and dropped: the next frame will do, if there is one to be had. */
+static void frame_over(void *arg, enum tw_fate fate)
+{
+	tw_action_scheduler *scheduler = arg;
+	struct tw__rest none = {0};
+	tw__actions_lock(scheduler);
+	if (fate != TW_FATE_FIRED && scheduler->frame.id == tw_self().id) {
+		scheduler->stats.refused++;
+		scheduler->requested = ask_for_frame(scheduler) == 0; /* else the next arm asks */
+	}
+	scheduler->frames_out--;
+	pthread_cond_broadcast(&scheduler->changed);
+	tw__actions_unlock(scheduler, &none);
+}
+
+static int ask_for_frame(tw_action_scheduler *scheduler)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = frame_came,
+			       .arg = scheduler,
+			       .when_ns = next_frame(scheduler),
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .release = frame_over,
+			       .executor = scheduler->config.executor};
+	tw_timer timer;
+	int r = tw_schedule_task(scheduler->base.service, &task, &timer);
+	if (r)
+		return r;
+	scheduler->frame = timer;
+	scheduler->frames_out++;
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- asking */
+
+static void tell_caller(tw_action_scheduler *scheduler, bool wanted)
+{
+	if (scheduler->config.wanted)
+		scheduler->config.wanted(scheduler->config.wanted_arg, wanted);
+}
+
+static int ask(tw_action_scheduler *scheduler, struct tw__rest *rest)
+{
+	if (scheduler->requested)
+		return 0;
+	if (scheduler->config.flags & TW_ACTION_BY_CALLER) {
+		tell_caller(scheduler, true);
+	} else if (scheduler->config.kind == TW_ACTION_ASAP) {
+		rest->submit = !scheduler->work_out;
+		scheduler->work_out = true;
+	} else {
+		int r = ask_for_frame(scheduler);
+		if (r)
+			return r;
+	}
+	scheduler->requested = true;
+	scheduler->stats.turns++;
+	return 0;
+}
+
+static void call_off(tw_action_scheduler *scheduler, struct tw__rest *rest)
+{
+	if (!scheduler->requested)
+		return;
+	scheduler->requested = scheduler->turn = false;
+	scheduler->stats.turns_cancelled++;
+	if (scheduler->config.flags & TW_ACTION_BY_CALLER) {
+		tell_caller(scheduler, false);
+	} else if (scheduler->config.kind == TW_ACTION_FRAME) {
+		rest->cancel_frame = scheduler->frame;
+		scheduler->frame = (tw_timer){0};
+	}
+}
+
+/* -------------------------------------------------------------------- the batch */
+
+void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__action_unlink(&scheduler->batches, action);
+	if (action->batch == scheduler->batch && --scheduler->open_count == 0)
+		call_off(scheduler, rest);
+}
+
+int tw__action_join_batch(struct tw_action *action, struct tw__rest *rest)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	int r = ask(scheduler, rest);
+	if (r)
+		return r;
+	scheduler->open_count++; /* first: it may be the batch's only one, and leaves it to go to its end */
+	tw__action_detach(action, rest);
+	tw__action_set_place(action, TW__ACTION_BATCHED);
+	action->batch = scheduler->batch;
+	tw__action_append(&scheduler->batches, action);
+	return 0;
+}

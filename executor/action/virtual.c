@@ -1,0 +1,125 @@
+/*
+ * The virtual clock: a heap by (time, arming); with a seed, by (time, permuted arming).
+ *
+ * The permutation is a bijection of the number of the arming (the finalizer of G. Steele, D. Lea and C. Flood's SplitMix64, 2014), so
+ * no two are alike.
+ */
+#include <errno.h>
+
+#include "executor/action/internal.h"
+
+static uint64_t order_of(uint64_t arming, uint64_t seed)
+{
+	if (!seed)
+		return arming;
+	uint64_t z = arming + seed * UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
+
+int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	if (at_ns > INT64_MAX)
+		return -ERANGE;
+	int r = tw__heap_reserve(&scheduler->heap, scheduler->heap.count + 1);
+	if (r)
+		return r;
+	tw__action_detach(action, rest);
+	action->item.id = order_of(++scheduler->armings, scheduler->config.seed);
+	tw__heap_push_reserved(&scheduler->heap, &action->item, (int64_t)at_ns);
+	tw__action_set_place(action, TW__ACTION_VIRTUAL);
+	return 0;
+}
+
+static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t until_ns)
+{
+	struct tw__heap_item *first = tw__heap_peek(&scheduler->heap);
+	if (!first || (uint64_t)tw__heap_key(&scheduler->heap, first) > until_ns)
+		return NULL;
+	return (struct tw_action *)(void *)first; /* item is its first member */
+}
+
+/* What is due at this instant goes to the due list, in order, and is flushed from there; so is what joins it meanwhile. */
+static void take_next(tw_action_scheduler *scheduler, struct tw_action *action)
+{
+	struct tw__rest none = {0};
+	tw__action_detach(action, &none); /* from the heap: leaves nothing to do */
+	tw__action_set_place(action, TW__ACTION_DUE);
+	tw__action_append(&scheduler->due, action);
+}
+
+/* A failure closes what else is due at the clock's instant. */
+static void take_instant(tw_action_scheduler *scheduler)
+{
+	struct tw_action *action;
+	while ((action = first_until(scheduler, scheduler->now_ns)))
+		take_next(scheduler, action);
+}
+
+static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
+{
+	struct tw_action *action;
+	int failure = 0;
+	while (!failure && (action = first_until(scheduler, until_ns))) {
+		uint64_t at_ns = (uint64_t)tw__heap_key(&scheduler->heap, &action->item);
+		if (at_ns > scheduler->now_ns)
+			scheduler->now_ns = at_ns;
+		take_next(scheduler, action);
+		failure = tw__actions_run_one_due(scheduler, take_instant);
+		if (tw__actions_forked(scheduler))
+			return -EPERM;
+	}
+	return failure;
+}
+
+static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_there)
+{
+	struct tw__rest none = {0};
+	tw__actions_lock(scheduler);
+	int r = scheduler->flushing ? -EBUSY : 0;
+	if (!r) {
+		tw__actions_begin(scheduler);
+		r = run_until(scheduler, until_ns);
+		if (tw__actions_forked(scheduler))
+			return -EPERM;
+		if (!r && stand_there && until_ns > scheduler->now_ns)
+			scheduler->now_ns = until_ns;
+		tw__actions_serve(scheduler);
+	}
+	tw__actions_unlock(scheduler, &none);
+	return r;
+}
+
+int tw__actions_flush_virtual(tw_action_scheduler *scheduler)
+{
+	const struct tw_action_config *config = &scheduler->config;
+	return drive(scheduler, config->max_frames ? config->max_frames * config->frame_ns : UINT64_MAX, false);
+}
+
+static int check(const tw_action_scheduler *scheduler)
+{
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__actions_forked(scheduler))
+		return -EPERM;
+	return scheduler->config.kind == TW_ACTION_VIRTUAL ? 0 : -EINVAL;
+}
+
+int tw_action_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns)
+{
+	int r = check(scheduler);
+	if (r)
+		return r;
+	return at_ns > TW_MAX_DELAY_NS ? -ERANGE : drive(scheduler, at_ns, true);
+}
+
+int tw_action_advance(tw_action_scheduler *scheduler, uint64_t by_ns)
+{
+	int r = check(scheduler);
+	if (r)
+		return r;
+	uint64_t now_ns = tw_action_now(scheduler);
+	return by_ns > TW_MAX_DELAY_NS - now_ns ? -ERANGE : tw_action_advance_to(scheduler, now_ns + by_ns);
+}

@@ -1,0 +1,60 @@
+#include "executor/base/heap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_LINE = 64, FIRST_CAPACITY = 15 };
+
+/* At least twice what there was, so that n pushes copy less than 2 n nodes. */
+static uint32_t grown(const struct tw__heap *heap, uint32_t capacity)
+{
+	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
+	return capacity < twice ? twice : capacity;
+}
+
+/* By hand instead of realloc, which would not keep the place in a cache line. */
+int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape)
+{
+	if (capacity <= heap->capacity)
+		return 0;
+	if (capacity > TW__HEAP_MAX)
+		return -ENOMEM;
+	capacity = grown(heap, capacity);
+	size_t bytes = ((size_t)capacity + TW__HEAP_ARITY(shape) - 1) * sizeof *heap->nodes;
+	struct tw__heap_node *memory = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
+	if (!memory)
+		return -ENOMEM;
+	if (heap->count)
+		memcpy(memory + TW__HEAP_ARITY(shape) - 1, heap->nodes, heap->count * sizeof *heap->nodes);
+	free(heap->memory);
+	heap->memory = memory;
+	heap->nodes = memory + TW__HEAP_ARITY(shape) - 1;
+	heap->capacity = capacity;
+	return 0;
+}
+
+void tw__heap_free(struct tw__heap *heap)
+{
+	free(heap->memory);
+	*heap = (struct tw__heap){0};
+}
+
+/* From the last parent upwards, each sifts down over heaps that are already in order (R. W. Floyd: Algorithm 245, Treesort 3, 1964). */
+static void order_all(struct tw__heap *heap)
+{
+	for (uint32_t place = heap->count / 2; place-- > 0;)
+		tw__heap_sift_down(heap, place, heap->nodes[place], TW__HEAP_USUAL);
+}
+
+void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg)
+{
+	uint32_t kept = 0;
+	for (uint32_t place = 0; place < heap->count; place++) {
+		struct tw__heap_node node = heap->nodes[place];
+		node.entry->place = TW__HEAP_NOWHERE;
+		if (keep((struct tw__heap_item *)(void *)node.entry, arg))
+			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL); /* of a loose one: somewhere */
+	}
+	heap->count = kept;
+	order_all(heap);
+}

@@ -1,0 +1,40 @@
+#include "executor/base/layer.h"
+
+#include "executor/pool/internal.h"
+
+int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor)
+{
+	int r = tw__service_hold(service);
+	if (r)
+		return r;
+	*base = (struct tw__base){service, tw__shared_executor(executor ? executor : service->executor)};
+	tw_pool *pool = tw__pool_of(base->executor);
+	r = pool ? tw__pool_hold(pool) : 0;
+	if (r)
+		tw__service_let_go(service);
+	return r;
+}
+
+static void let_go_of_pool(const struct tw__base *base)
+{
+	tw_pool *pool = tw__pool_of(base->executor);
+	if (pool)
+		tw__pool_let_go(pool); /* first: a pool of the service's own ends with it */
+}
+
+void tw__base_let_go(const struct tw__base *base)
+{
+	let_go_of_pool(base);
+	tw__service_let_go(base->service);
+}
+
+void tw__base_leave(const struct tw__base *base)
+{
+	tw__service_leave(base->service);
+}
+
+void tw__base_let_go_left(const struct tw__base *base)
+{
+	let_go_of_pool(base);
+	tw__service_let_go_left(base->service);
+}

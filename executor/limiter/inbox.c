@@ -1,0 +1,103 @@
+/*
+ * The limiter's inbox: how a plain job comes in without the lock while all permits are out.
+ *
+ * Then nothing can start before some attempt ends, or the limit grows: whoever brings that about takes the lock, and looks here. So
+ * submitters leave jobs on a stack, and whoever has the lock takes them all over in one go: they get their numbers, in the order in which
+ * they came, and stand in line, before anything else is decided. Nobody who holds the lock acts on a state that lacks a job whose submit
+ * has returned before the lock was taken.
+ *
+ * The word of the inbox: the last job that came, or 0; ATTENDED.
+ *
+ *   transition   from           to             by whom
+ *   open         0              ATTENDED       who has the lock and gives it up: all permits are out
+ *   leave        ATTENDED, any  ATTENDED, job  a submitter, without the lock
+ *   take         ATTENDED, any  ATTENDED       who has the lock
+ *   shut         ATTENDED       0              who has the lock and gives it up: a permit is there, or nothing may start. Fails if a job came
+ *
+ * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching runners), and the limiter is started
+ * and not paused. Each of these ends under the lock only, and whoever ends it shuts the inbox, or has given out the permits anew,
+ * before it gives the lock up.
+ *
+ * For limiters that have nothing more to decide at a submit: no bound on what waits, no rate, no collected results, no hook `added`, no
+ * refusal while paused. And for jobs without options, of priority 0, whose place in the line is there from birth: so taking over cannot
+ * fail. Runners need no reserve: when all permits were given out, there was one for each.
+ *
+ * Pairing table
+ *   I1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter did before.
+ *   I2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter that finds it open was not before.
+ *
+ * Model: test/model/inbox.pml.
+ */
+#include "executor/limiter/internal.h"
+
+/* Runners are out for all permits, so there is somebody to look. */
+static bool all_permits_out(const struct tw_limiter *l)
+{
+	return l->started && !l->paused && l->running + l->searching >= l->limit;
+}
+
+void tw__inbox_init(struct tw_limiter *l)
+{
+	const struct tw_limiter_config *c = &l->config;
+	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts && !c->flags && !c->hooks.added;
+}
+
+bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
+{
+	uintptr_t word = tw_load_relaxed(&l->inbox);
+	if (out && word & TW__ATTENDED)
+		*out = (tw_job){tw__node_handle(&job->node)};
+	do {
+		if (!(word & TW__ATTENDED))
+			return false;
+		job->next = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED);
+	} while (!tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* I1, I2 */
+	return true;
+}
+
+void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
+{
+	job->id = ++l->added;
+	l->unfinished++;
+	l->timed += job->options != NULL;
+	tw__pending_more(l);
+}
+
+void tw__inbox_take(struct tw_limiter *l)
+{
+	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* I1 */
+	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL, *next;
+	for (; job; job = next) {
+		next = job->next;
+		job->next = first;
+		first = job;
+	}
+	for (job = first; job; job = next) {
+		next = job->next;
+		tw__job_accept(l, job);
+		tw__line_enter(l, job, job->since_ns);
+	}
+}
+
+static void shut(struct tw_limiter *l)
+{
+	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0); empty = TW__ATTENDED) /* I2 */
+		tw__inbox_take(l);
+	l->attended = false;
+}
+
+void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
+{
+	bool all_out = all_permits_out(l);
+	if (l->attended && !all_out) {
+		shut(l);
+		/* The limit may have grown. Without memory one that runs will look when it is through. */
+		(void)tw__runner_reserve(l, l->unfinished);
+		tw__dispatch(l, 0, todo);
+		all_out = all_permits_out(l);
+	}
+	if (!l->attended && all_out && l->has_inbox) {
+		l->attended = true;
+		tw_store_release(&l->inbox, TW__ATTENDED); /* I2 */
+	}
+}

@@ -1,0 +1,443 @@
+/*
+ * Jobs of a limiter from outside: submit, complete, cancel, wait, ask.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter/internal.h"
+#include "mpsc/base/futex.h"
+
+/* -------------------------------------------------------------------- input */
+
+static int check_retry(struct tw_retry *retry)
+{
+	if (!retry->factor_x100)
+		retry->factor_x100 = 100;
+	if (!retry->cap_ns)
+		retry->cap_ns = TW_MAX_DELAY_NS;
+	if (retry->count > 1u << 30 || retry->factor_x100 < 100 || retry->factor_x100 > 100000)
+		return -EINVAL;
+	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
+	return most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS
+		   ? -ERANGE
+		   : 0;
+}
+
+static int check(struct tw_job_task *task)
+{
+	if (!task->fn || task->flags & ~(uint32_t)(TW_JOB_ASYNC | TW_JOB_KEEP | TW_JOB_WAIT_UNTIL) ||
+	    task->priority < INT16_MIN || task->priority > INT16_MAX)
+		return -EINVAL;
+	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
+	    task->timeout_ns > TW_MAX_DELAY_NS)
+		return -ERANGE;
+	return check_retry(&task->retry);
+}
+
+static bool wants_options(const struct tw_job_task *task)
+{
+	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns || task->retry.count ||
+	       task->stop || task->release;
+}
+
+static uint64_t from(uint64_t now_ns, uint64_t span_ns)
+{
+	return span_ns ? now_ns + span_ns : UINT64_MAX;
+}
+
+static struct tw__job_options *make_options(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns)
+{
+	struct tw__job_options *o = malloc(sizeof *o);
+	if (o)
+		*o = (struct tw__job_options){
+		    .limiter = l,
+		    .queue_timeout_ns = task->queue_timeout_ns,
+		    .attempt_timeout_ns = task->attempt_timeout_ns,
+		    .until_ns = UINT64_MAX,
+		    .total_until_ns = from(now_ns, task->timeout_ns),
+		    .retry_deadline_ns = from(now_ns, task->retry.deadline_ns),
+		    .retry = task->retry,
+		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
+		    .timer_at_ns = UINT64_MAX,
+		    .untimed.entry.place = TW__HEAP_NOWHERE,
+		    .stop = task->stop,
+		    .release = task->release};
+	return o;
+}
+
+/* A node, filled in; not known to anybody yet. */
+static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns, struct tw__job **out)
+{
+	struct tw__job_options *options = NULL;
+	struct tw__node *node;
+	if (wants_options(task) && !(options = make_options(l, task, now_ns)))
+		return -ENOMEM;
+	int r = tw__node_get(&l->nodes, &node);
+	if (r) {
+		free(options);
+		return r;
+	}
+	struct tw__job *job = *out = (struct tw__job *)(void *)node;
+	job->id = 0;
+	job->state = TW_JOB_GONE; /* until it is in line */
+	job->fn = task->fn;
+	job->arg = task->arg;
+	job->done = task->done;
+	job->context = tw__context_capture();
+	if (options)
+		options->job = job;
+	job->options = options;
+	job->queued_ns = job->run_ns = 0;
+	job->value = NULL;
+	job->error = 0;
+	job->attempts = 0;
+	job->flags = (uint16_t)((task->flags & TW_JOB_ASYNC ? TW__JOB_IS_ASYNC : 0) |
+				(task->flags & TW_JOB_KEEP ? TW__JOB_KEEP : 0));
+	job->priority = (int16_t)task->priority;
+	job->timers = 0;
+	job->waiters = 0;
+	tw_store_relaxed(&job->bell, 0);
+	return 0;
+}
+
+static void unmake(struct tw_limiter *l, struct tw__job *job)
+{
+	tw__context_release(job->context);
+	free(job->options);
+	tw__node_put(&l->nodes, &job->node);
+}
+
+/* ------------------------------------------------------------------- accept */
+
+/* Whether the limiter takes another job, apart from memory. */
+static int admit(const struct tw_limiter *l)
+{
+	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
+		return -EBUSY;
+	return l->pending < l->config.max_pending ? 0 : -EAGAIN;
+}
+
+/* For room. The lock is held, and given up while it waits. */
+static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
+{
+	int r;
+	while ((r = admit(l)) == -EAGAIN) {
+		uint32_t seen = tw_load_relaxed(&l->room_bell);
+		l->room_waiters++;
+		pthread_mutex_unlock(&l->lock);
+		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
+		tw__limiter_relock(l);
+		l->room_waiters--;
+		if (!in_time && admit(l) == -EAGAIN)
+			return -ETIMEDOUT;
+	}
+	return r;
+}
+
+/* All that may fail is had before anything is changed. */
+static int reserve(struct tw_limiter *l, const struct tw__job *job)
+{
+	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->unfinished + 1))
+		return -ENOMEM;
+	if (job->options && tw__heap_reserve(&l->untimed, (uint32_t)l->timed + 1))
+		return -ENOMEM;
+	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
+}
+
+/* With the hook that comes before all others the lock is given up in between. False: in a forked child. */
+static bool tell_added(struct tw_limiter *l, uint64_t id)
+{
+	struct tw__limiter_call call;
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, NULL);
+	l->config.hooks.added(l->config.hooks.hooks_arg, id);
+	tw__limiter_call_end(&call);
+	if (tw__forked(l->service))
+		return false;
+	tw__limiter_relock(l);
+	return true;
+}
+
+static void take_back(struct tw_limiter *l, struct tw__job *job)
+{
+	tw__line_remove(&l->line, job);
+	l->added--;
+	l->unfinished--;
+	l->timed--;
+	l->pending--;
+	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
+}
+
+/* The lock is held. */
+static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	bool announced = l->config.hooks.added != NULL;
+	tw__job_accept(l, job);
+	if (announced && !tell_added(l, job->id))
+		return -EPERM;
+	tw__line_enter(l, job, now_ns);
+	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
+	if (r)
+		take_back(l, job);
+	else if (job->options && announced) /* it cannot be taken back */
+		tw__job_keep_time(l, job);
+	return r;
+}
+
+/* Until when the caller's thread waits for room. */
+static uint64_t room_deadline(const struct tw_job_task *task)
+{
+	uint64_t deadline_ns = task->wait_ns;
+	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_JOB_WAIT_UNTIL))
+		deadline_ns += tw_clock_now(tw_clock_monotonic());
+	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
+}
+
+/* One that the inbox may take, from which it is never refused. */
+static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->has_inbox && !job->options && job->priority == 0;
+}
+
+static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+{
+	struct tw__job *job;
+	struct tw__todo todo;
+	uint64_t now_ns = tw_now(l->service);
+	int r = make(l, task, now_ns, &job);
+	if (r)
+		return r;
+	tw_job handle = {tw__node_handle(&job->node)};
+	job->since_ns = now_ns;
+	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
+		return 0;
+	tw__limiter_lock(l, &todo);
+	r = admit(l);
+	if (r == -EAGAIN && task->wait_ns) {
+		r = admit_waiting(l, room_deadline(task));
+		now_ns = tw_now(l->service); /* it comes into the line now */
+	}
+	if (!r && !(r = reserve(l, job))) {
+		if (out)
+			*out = handle;
+		r = accept_and_enter(l, job, now_ns);
+		if (r == -EPERM && tw__forked(l->service))
+			return r;
+	}
+	if (!r)
+		tw__dispatch(l, now_ns, &todo);
+	l->rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
+	tw__limiter_unlock(l, &todo);
+	if (r)
+		unmake(l, job);
+	return r;
+}
+
+int tw_limiter_submit_task(tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+{
+	struct tw_job_task known;
+	if (!l || !task)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_job_task, done), task);
+	if (!r)
+		r = check(&known);
+	return r ? r : submit(l, &known, out);
+}
+
+int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
+{
+	struct tw_job_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	return tw_limiter_submit_task(l, &task, out);
+}
+
+/* --------------------------------------------------------------------- find */
+
+#define ATTEMPT_TAG (UINT64_C(7) << 29)
+
+/* The job of a handle, or NULL. The lock is held: it stays what it is. */
+static struct tw__job *find(struct tw_limiter *l, tw_job handle)
+{
+	uint64_t id = handle.id & ~ATTEMPT_TAG;
+	struct tw__node *node = tw__node_find(&l->nodes, id);
+	struct tw__job *job = (struct tw__job *)(void *)node;
+	return job && job->id && job->state != TW_JOB_GONE ? job : NULL;
+}
+
+static bool names_attempt(const struct tw__job *job, tw_job handle)
+{
+	uint64_t tag = (handle.id & ATTEMPT_TAG) >> 29;
+	return tag == 0 || tag == 1 + (job->attempts - 1) % 7;
+}
+
+/* ----------------------------------------------------------------- complete */
+
+/* The lock is held. */
+static int complete(struct tw_limiter *l, tw_job handle, int error, void *value, struct tw__todo *todo)
+{
+	struct tw__job *job = find(l, handle);
+	if (job && !(job->flags & TW__JOB_IS_ASYNC))
+		return -EINVAL;
+	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
+		return -EALREADY;
+	bool late = job->state == TW_JOB_SETTLED;
+	job->flags |= TW__JOB_COMPLETED;
+	if (!late) {
+		job->error = error;
+		job->value = value;
+	}
+	if (!(job->flags & TW__JOB_IN_FN)) {
+		uint64_t now_ns = tw_now(l->service);
+		tw__attempt_end(l, job, error, value, now_ns, todo);
+		tw__dispatch(l, now_ns, todo);
+	}
+	return late ? TW_JOB_LATE : 0;
+}
+
+int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
+{
+	struct tw__todo todo;
+	if (!l || error > 0 || error < -4095)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	tw__limiter_lock(l, &todo);
+	int r = complete(l, job, error, value, &todo);
+	l->refused_completions += r < 0;
+	tw__limiter_unlock(l, &todo);
+	return r;
+}
+
+/* ------------------------------------------------------------------- cancel */
+
+/* The lock is held. */
+static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	switch (job->state) {
+	case TW_JOB_IN_LINE:
+		tw__line_leave(l, job, tw_now(l->service), todo);
+		break;
+	case TW_JOB_RETRYING:
+		tw__retrying_leave(l, job, todo);
+		break;
+	case TW_JOB_RUNNING:
+		job->flags |= TW__JOB_CANCEL;
+		if (job->flags & TW__JOB_INSIDE)
+			tw__job_stop(l, job, todo);
+		return TW_RUNNING;
+	default:
+		return TW_GONE;
+	}
+	tw__settle(l, job, TW_JOB_CANCELLED, -ECANCELED, todo);
+	return TW_CANCELLED;
+}
+
+int tw_job_cancel(tw_limiter *l, tw_job handle)
+{
+	struct tw__todo todo;
+	if (!l)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	tw__limiter_lock(l, &todo);
+	struct tw__job *job = find(l, handle);
+	int outcome = job ? cancel(l, job, &todo) : TW_GONE;
+	tw__limiter_unlock(l, &todo);
+	return outcome;
+}
+
+bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
+{
+	if (!l || tw__forked(l->service))
+		return false;
+	tw__limiter_relock(l);
+	struct tw__job *job = find(l, handle);
+	bool is = job && job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE);
+	pthread_mutex_unlock(&l->lock);
+	return is;
+}
+
+/* --------------------------------------------------------------- wait, and ask */
+
+/* Told of, and not kept, or forgotten: there is no result to ask for, even if the limiter is not yet done with the job. The lock is held. */
+static bool has_no_result(const struct tw__job *job)
+{
+	return job->flags & TW__JOB_TOLD && !(job->flags & TW__JOB_KEEP);
+}
+
+/* The same, and its last attempt is over. */
+static bool is_over(const struct tw__job *job)
+{
+	return has_no_result(job) && !(job->flags & TW__JOB_INSIDE);
+}
+
+/* The job cannot go while `waiters` counts this thread. The lock is given up meanwhile. */
+static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadline_ns)
+{
+	bool in_time = true;
+	while (!(job->flags & TW__JOB_TOLD) && in_time) {
+		pthread_mutex_unlock(&l->lock);
+		in_time = tw__futex_wait(&job->bell, 0, deadline_ns);
+		tw__limiter_relock(l);
+	}
+	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
+}
+
+int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
+{
+	struct tw__todo todo;
+	if (!l)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
+	tw__limiter_lock(l, &todo);
+	struct tw__job *job = find(l, handle);
+	int r = !job || has_no_result(job) ? TW_GONE : 0;
+	if (!r && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
+		r = -EDEADLK;
+	if (!r) {
+		job->waiters++;
+		r = timeout_ns || job->flags & TW__JOB_TOLD
+			? await_told(l, job, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns)
+			: -ETIMEDOUT;
+		job->waiters--;
+		if (!r && out)
+			tw__result_of(job, out);
+		tw__job_look_for_end(l, job);
+	}
+	tw__limiter_unlock(l, &todo);
+	return r;
+}
+
+int tw_job_state(tw_limiter *l, tw_job handle)
+{
+	if (!l)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	tw__limiter_relock(l);
+	struct tw__job *job = find(l, handle);
+	int state = !job || is_over(job) ? TW_JOB_GONE : job->state;
+	pthread_mutex_unlock(&l->lock);
+	return state;
+}
+
+int tw_job_forget(tw_limiter *l, tw_job handle)
+{
+	struct tw__todo todo;
+	if (!l)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	tw__limiter_lock(l, &todo);
+	struct tw__job *job = find(l, handle);
+	int r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
+	if (!r) {
+		job->flags &= (uint16_t)~TW__JOB_KEEP;
+		tw__job_look_for_end(l, job);
+	}
+	tw__limiter_unlock(l, &todo);
+	return r;
+}

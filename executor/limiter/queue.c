@@ -1,0 +1,228 @@
+/* How jobs come into the line and leave it; permits, and the runners that bring them together. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter/internal.h"
+#include "mpsc/base/futex.h"
+
+enum { JOBS_IN_A_ROW = 64 }; /* then a runner goes to the end of the executor's queue, for the sake of others there */
+
+/* ----------------------------------------------------------- coming and going */
+
+void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	job->state = TW_JOB_IN_LINE;
+	job->since_ns = now_ns;
+	if (job->options)
+		job->options->until_ns =
+		    job->options->queue_timeout_ns ? now_ns + job->options->queue_timeout_ns : UINT64_MAX;
+	tw__line_add(&l->line, job);
+}
+
+void tw__pending_more(struct tw_limiter *l)
+{
+	if (++l->pending > l->config.low_water)
+		l->above_low_water = l->config.on_low_water != NULL;
+}
+
+void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
+{
+	l->pending--;
+	if (l->above_low_water && l->pending <= l->config.low_water) {
+		l->above_low_water = false;
+		todo->low_water = true;
+	}
+	tw__room_ring(l);
+}
+
+void tw__room_ring(struct tw_limiter *l)
+{
+	if (tw_likely(!l->room_waiters))
+		return;
+	tw_add_release(&l->room_bell, 1);
+	tw__futex_wake(&l->room_bell, INT32_MAX);
+}
+
+void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	tw__line_remove(&l->line, job);
+	if (now_ns > job->since_ns)
+		job->queued_ns += now_ns - job->since_ns;
+	tw__pending_less(l, todo);
+}
+
+/* ----------------------------------------------------------------- runners */
+
+static void run(struct tw__work *work);
+
+int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
+{
+	while (l->runners < l->limit && l->runners < wanted) {
+		struct tw__runner *runner = malloc(sizeof *runner);
+		if (!runner)
+			return -ENOMEM;
+		tw__work_init(&runner->work, l->service, l->base.executor, run);
+		runner->limiter = l;
+		runner->next = l->free_runners;
+		l->free_runners = runner;
+		l->runners++;
+	}
+	return 0;
+}
+
+static bool may_start(struct tw_limiter *l, uint64_t now_ns)
+{
+	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
+	       tw__rate_allows(l, l->searching, now_ns);
+}
+
+void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+{
+	while (may_start(l, now_ns)) {
+		struct tw__runner *runner = l->free_runners;
+		if (!runner)
+			return; /* one that runs will look when it is through */
+		l->free_runners = runner->next;
+		runner->next = todo->runners;
+		todo->runners = runner;
+		l->searching++;
+		l->runners_out++;
+	}
+}
+
+/* The first in line becomes a running job; NULL: there is none, or nothing may start. */
+static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+{
+	struct tw__job *job = tw__line_first(&l->line);
+	if (!job) {
+		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
+		job = tw__line_first(&l->line);
+	}
+	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))
+		return NULL;
+	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
+	tw__line_leave(l, job, now_ns, todo);
+	l->tokens_out += l->tokens != NULL;
+	l->queue_sum_ns += stay_ns;
+	tw__histogram_add(&l->queue, stay_ns, 1);
+	l->running++;
+	job->state = TW_JOB_RUNNING;
+	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
+				TW__JOB_IN_FN);
+	job->attempts++;
+	job->since_ns = now_ns;
+	job->value = NULL;
+	if (job->options) {
+		uint64_t timeout_ns = job->options->attempt_timeout_ns;
+		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
+		tw__job_keep_time(l, job);
+	}
+	return job;
+}
+
+/* ---------------------------------------------------------------- attempts */
+
+/* The handle of an attempt: nodes are fewer than 2^28, the bits above say which attempt; 0: any. */
+static tw_job handle_of(const struct tw__job *job)
+{
+	uint64_t tag = 1 + (job->attempts - 1) % 7;
+	return (tw_job){tw__node_handle(&job->node) | tag << 29};
+}
+
+static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see)
+{
+	struct tw__limiter_call frame;
+	tw__limiter_call_begin(&frame, l, job);
+	if (tw_unlikely(l->config.hooks.started != NULL))
+		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
+	if (tw_unlikely(l->tokens != NULL))
+		tw__rate_begin(l);
+	int r = tw__forked(l->service) ? 0 : job->fn(job->arg, see);
+	tw__limiter_call_end(&frame);
+	return r;
+}
+
+static bool is_error(int error)
+{
+	return error < 0 && error >= -4095;
+}
+
+/* The function has returned. The lock is held. */
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
+		     struct tw__todo *todo)
+{
+	bool async = job->flags & TW__JOB_IS_ASYNC, completed = job->flags & TW__JOB_COMPLETED;
+	job->flags &= (uint16_t)~TW__JOB_IN_FN;
+	if (async && r == TW_JOB_PENDING && !completed)
+		return;
+	if (completed) {
+		l->refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
+		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
+		return;
+	}
+	if (r != 0 && !is_error(r))
+		r = -EINVAL;
+	tw__attempt_end(l, job, r, value, now_ns, todo);
+}
+
+/* One job. False: in a forked child. Called with the lock, returns with it. */
+static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns, struct tw__todo *todo)
+{
+	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
+	tw__dispatch(l, *now_ns, todo);
+	tw__limiter_unlock(l, todo);
+	int r = call(l, job, &see);
+	if (tw__forked(l->service))
+		return false;
+	*now_ns = tw_now(l->service);
+	tw__limiter_lock_lazily(l, todo);
+	returned(l, job, r, see.value, *now_ns, todo);
+	return true;
+}
+
+static void go_home(struct tw_limiter *l, struct tw__runner *runner)
+{
+	runner->next = l->free_runners;
+	l->free_runners = runner;
+	l->runners_out--;
+}
+
+/*
+ * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
+ * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone, or in a forked child; the
+ * lock is free.
+ */
+static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
+{
+	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
+		return true;
+	bool goes = l->base.executor != tw_executor_inline();
+	if (goes)
+		go_home(l, runner);
+	tw__dispatch(l, *now_ns, todo);
+	tw__limiter_unlock(l, todo);
+	if (goes || tw__forked(l->service))
+		return false;
+	*now_ns = tw_now(l->service);
+	tw__limiter_lock(l, todo);
+	return true;
+}
+
+/* Work in the executor's hands. */
+static void run(struct tw__work *work)
+{
+	struct tw__runner *runner = (struct tw__runner *)(void *)work;
+	struct tw_limiter *l = runner->limiter;
+	struct tw__todo todo;
+	struct tw__job *job;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	l->searching--;
+	for (int left = JOBS_IN_A_ROW; left && (job = pick(l, now_ns, &todo)); left--) {
+		if (!run_one(l, job, &now_ns, &todo) || !tell_first(l, runner, &now_ns, &todo))
+			return;
+	}
+	go_home(l, runner);
+	tw__dispatch(l, now_ns, &todo);
+	tw__limiter_unlock(l, &todo);
+}

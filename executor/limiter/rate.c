@@ -1,0 +1,79 @@
+/*
+ * The limiter's rate: a bucket of tokens, one for each attempt that may begin in an interval.
+ *
+ * A token is taken when an attempt leaves the line, and begins to come back when its function is about to be called: what comes between
+ * (a callback of low water, the hook `started`, the lock) would otherwise let later starts move together. Whoever leaves the line does so
+ * a whole interval after the start of which it has the token. So there are never more than rate_starts starts in an interval, whatever
+ * the delay between the line and the function; and no more calls of the hook `started`, which lie in between.
+ */
+#include "executor/limiter/internal.h"
+
+/* A token is back; or it is time to try for a timer again. */
+static void on_token(void *arg)
+{
+	struct tw_limiter *l = arg;
+	struct tw__todo todo;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	l->rate_armed = false;
+	tw__dispatch(l, now_ns, &todo);
+	l->timers_out--;
+	tw__limiter_unlock(l, &todo);
+}
+
+static void on_rate_retry(struct tw__work *work)
+{
+	on_token((char *)work - offsetof(struct tw_limiter, rate_retry));
+}
+
+void tw__rate_init(struct tw_limiter *l)
+{
+	tw__work_init(&l->rate_retry, l->service, tw_executor_inline(), on_rate_retry);
+}
+
+static void arm(struct tw_limiter *l, uint64_t at_ns)
+{
+	struct tw_task task = {.size = sizeof task,
+			       .fn = on_token,
+			       .arg = l,
+			       .when_ns = at_ns,
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .executor = tw__limiter_timers_executor(l)};
+	if (l->rate_armed)
+		return;
+	l->rate_armed = true;
+	l->timers_out++;
+	if (tw_schedule_task(l->service, &task, &l->rate_timer))
+		tw__work_submit_later(&l->rate_retry);
+}
+
+static uint64_t *token(struct tw_limiter *l, uint64_t place)
+{
+	return &l->tokens[(l->first_token + place) % l->config.rate_starts];
+}
+
+bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+{
+	while (l->tokens_used && *token(l, 0) <= now_ns) {
+		l->first_token = (l->first_token + 1) % l->config.rate_starts;
+		l->tokens_used--;
+	}
+	uint64_t there = l->config.rate_starts - l->tokens_used - l->tokens_out;
+	if (beyond < there)
+		return true;
+	if (beyond - there < l->tokens_used) /* else whoever begins looks again */
+		arm(l, *token(l, 0));        /* not a later one: who is on his way for this one may find it gone */
+	return false;
+}
+
+void tw__rate_begin(struct tw_limiter *l)
+{
+	if (tw__forked(l->service))
+		return;
+	pthread_mutex_lock(&l->lock);
+	l->tokens_out--;
+	*token(l, l->tokens_used++) = tw_now(l->service) + l->config.rate_interval_ns;
+	if (l->line.count > l->searching)
+		arm(l, *token(l, 0));
+	pthread_mutex_unlock(&l->lock);
+}

@@ -1,0 +1,248 @@
+/*
+ * The limiter's times: one timer for each job that keeps one, and what follows when it fires; waits for retries.
+ *
+ * A job that should have a timer, and got none from the service, is in the heap `untimed` until there is one, or its time has come. The
+ * driver looks there once in each tick: at what is due, and whether the first of the others gets a timer now.
+ */
+#include <errno.h>
+
+#include "executor/limiter/internal.h"
+#include "wheel/timer/timing.h"
+
+/* ------------------------------------------------------------------- timers */
+
+static void on_time(void *arg);
+
+/* The next instant at which something is to be done about the job. */
+static uint64_t due_of(const struct tw__job *job)
+{
+	const struct tw__job_options *o = job->options;
+	bool has_ended =
+	    !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED; /* or its function has but to return */
+	if (job->state == TW_JOB_SETTLED || (job->state == TW_JOB_RUNNING && has_ended))
+		return UINT64_MAX;
+	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
+}
+
+/* One whose callback is on its way already comes to nothing, and takes itself off the count. */
+static void disarm(struct tw_limiter *l, struct tw__job *job)
+{
+	if (tw_unlikely(tw__heap_has(&job->options->untimed)))
+		tw__heap_remove(&l->untimed, &job->options->untimed);
+	if (job->options->timer_at_ns == UINT64_MAX)
+		return;
+	job->options->timer_at_ns = UINT64_MAX;
+	if (tw_cancel(l->service, job->options->timer) == TW_CANCELLED) {
+		job->timers--;
+		l->timers_out--;
+	}
+}
+
+void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
+{
+	if (job->options)
+		disarm(l, job);
+}
+
+int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
+{
+	uint64_t at_ns = due_of(job);
+	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
+		return 0;
+	disarm(l, job); /* it may be among the untimed */
+	if (at_ns == UINT64_MAX)
+		return 0;
+	struct tw_task task = {.size = sizeof task,
+			       .fn = on_time,
+			       .arg = job,
+			       .when_ns = at_ns,
+			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+			       .executor = tw__limiter_timers_executor(l)};
+	int r = tw_schedule_task(l->service, &task, &job->options->timer);
+	if (r)
+		return r;
+	job->options->timer_at_ns = at_ns;
+	job->timers++;
+	l->timers_out++;
+	return 0;
+}
+
+static bool arm_or_note(struct tw_limiter *l, struct tw__job *job)
+{
+	if (tw_likely(tw__job_arm(l, job) == 0))
+		return true;
+	tw__heap_item_init(&job->options->untimed, job->id);
+	tw__heap_push_reserved(&l->untimed, &job->options->untimed, (int64_t)due_of(job));
+	return false;
+}
+
+void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
+{
+	if (tw_likely(arm_or_note(l, job)) || l->time_retry_out)
+		return;
+	l->time_retry_out = true;
+	l->timers_out++;
+	tw__work_submit_later(&l->time_retry);
+}
+
+/* -------------------------------------------------------------------- firing */
+
+static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	struct tw__job_options *o = job->options;
+	if (due_of(job) == UINT64_MAX)
+		return;
+	bool wholly = o->total_until_ns <= now_ns;
+	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
+		if (now_ns > job->since_ns)                    /* not so if it began after this reading of the clock */
+			job->run_ns += now_ns - job->since_ns; /* for the result; what follows is nobody's */
+		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+	} else if (o->until_ns > now_ns) {
+		return;
+	}
+	job->flags |= TW__JOB_OVERDUE;
+	o->until_ns = UINT64_MAX;
+	tw__job_stop(l, job, todo);
+}
+
+static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	struct tw__job_options *o = job->options;
+	bool wholly = o->total_until_ns <= now_ns;
+	if (!wholly && o->until_ns > now_ns)
+		return;
+	if (job->state == TW_JOB_IN_LINE) {
+		tw__line_leave(l, job, now_ns, todo);
+		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+	} else if (wholly) {
+		tw__retrying_leave(l, job, todo);
+		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+	} else {
+		tw__retrying_leave(l, job, NULL);
+		tw__line_enter(l, job, now_ns);
+	}
+}
+
+/* What is due about the job is done; afterwards nothing is. */
+static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	if (job->state == TW_JOB_RUNNING)
+		attempt_is_over_time(l, job, now_ns, todo);
+	else if (job->state != TW_JOB_SETTLED)
+		wait_is_over_time(l, job, now_ns, todo);
+	if (job->state != TW_JOB_SETTLED)
+		tw__job_keep_time(l, job);
+}
+
+static void on_time(void *arg)
+{
+	struct tw__job *job = arg;
+	struct tw_limiter *l = job->options->limiter;
+	struct tw__todo todo;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	if (job->options->timer_at_ns != UINT64_MAX && job->options->timer.id == tw_self().id)
+		job->options->timer_at_ns = UINT64_MAX;
+	look_at(l, job, now_ns, &todo);
+	job->timers--;
+	l->timers_out--;
+	tw__job_look_for_end(l, job);
+	tw__dispatch(l, now_ns, &todo);
+	tw__limiter_unlock(l, &todo);
+}
+
+static struct tw__job *first_untimed(const struct tw_limiter *l)
+{
+	struct tw__heap_item *item = tw__heap_peek(&l->untimed);
+	return item
+		   ? ((struct tw__job_options *)(void *)((char *)item - offsetof(struct tw__job_options, untimed)))->job
+		   : NULL;
+}
+
+/* In the driver's next tick. */
+static void on_time_retry(struct tw__work *work)
+{
+	struct tw_limiter *l = (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, time_retry));
+	struct tw__todo todo;
+	struct tw__job *job;
+	uint64_t now_ns = tw_now(l->service);
+	tw__limiter_lock(l, &todo);
+	while ((job = first_untimed(l))) {
+		if (due_of(job) <= now_ns) {
+			tw__heap_remove(&l->untimed, &job->options->untimed);
+			look_at(l, job, now_ns, &todo);
+		} else if (!arm_or_note(l, job)) {
+			break;
+		}
+	}
+	l->time_retry_out = l->untimed.count > 0;
+	if (l->time_retry_out)
+		tw__work_submit_later(&l->time_retry);
+	else
+		l->timers_out--;
+	tw__dispatch(l, now_ns, &todo);
+	tw__limiter_unlock(l, &todo);
+}
+
+void tw__times_init(struct tw_limiter *l)
+{
+	tw__work_init(&l->time_retry, l->service, tw_executor_inline(), on_time_retry);
+}
+
+/* ------------------------------------------------------------------- retries */
+
+bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
+{
+	const struct tw__job_options *o = job->options;
+	return o && job->attempts <= o->retry.count && l->started && !(job->flags & TW__JOB_CANCEL);
+}
+
+bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
+{
+	const struct tw__job_options *o = job->options;
+	if (!tw__job_has_retries(l, job))
+		return false;
+	uint64_t least_ns = now_ns + o->delay_ns;
+	return least_ns <= o->retry_deadline_ns && least_ns < o->total_until_ns;
+}
+
+/* delay_ns * factor, at most cap. */
+static uint64_t grown(const struct tw_retry *retry, uint64_t delay_ns)
+{
+	unsigned __int128 next = (unsigned __int128)delay_ns * retry->factor_x100 / 100;
+	return next < retry->cap_ns ? (uint64_t)next : retry->cap_ns;
+}
+
+uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
+{
+	struct tw__job_options *o = job->options;
+	uint64_t delay_ns = o->delay_ns;
+	o->delay_ns = grown(&o->retry, delay_ns);
+	return delay_ns + (o->retry.jitter_ns ? tw__random_upto(&l->random, o->retry.jitter_ns) : 0);
+}
+
+void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
+{
+	job->state = TW_JOB_RETRYING;
+	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
+	job->options->until_ns = at_ns;
+	job->previous = NULL;
+	job->next = l->first_retrying;
+	if (job->next)
+		job->next->previous = job;
+	l->first_retrying = job;
+	l->retrying++;
+	l->retried++;
+	tw__pending_more(l);
+	tw__job_keep_time(l, job);
+}
+
+void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	*(job->previous ? &job->previous->next : &l->first_retrying) = job->next;
+	if (job->next)
+		job->next->previous = job->previous;
+	l->retrying--;
+	if (todo)
+		tw__pending_less(l, todo);
+}

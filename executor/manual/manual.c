@@ -1,0 +1,163 @@
+/*
+ * The manual executor: a ring of hand-overs behind a mutex, each with the tickets that are left of it. Runs are claimed one at a time,
+ * with the mutex let go around each, so that a slow one holds up no other thread that pumps.
+ *
+ * A mutex will do: one hand-over costs one lock for dozens of runs, and whoever pumps runs callbacks between two locks.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "mpsc/base/fork.h"
+#include "tickwheel/manual.h"
+#include "wheel/service/core.h"
+
+enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
+
+struct hand_over {
+	tw_batch *batch;
+	size_t tickets; /* that are left */
+};
+
+struct tw_manual {
+	tw_executor executor; /* first */
+	tw_manual_notify_fn *notify;
+	void *notify_arg;
+	uint32_t fork_generation; /* of the process that made it */
+	uint32_t room;
+	pthread_mutex_t lock; /* for what follows */
+	uint32_t first, count;
+	size_t waiting; /* the tickets of all */
+	struct hand_over *ring;
+};
+
+static bool inherited(const struct tw_manual *manual)
+{
+	return tw_unlikely(manual->fork_generation != tw__fork_generation());
+}
+
+/* 0, -EAGAIN. *was_empty: nothing waited before. */
+static int append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
+{
+	int r = -EAGAIN;
+	pthread_mutex_lock(&manual->lock);
+	if (manual->count < manual->room) {
+		uint32_t at = (uint32_t)(((uint64_t)manual->first + manual->count) % manual->room);
+		manual->ring[at] = (struct hand_over){batch, n};
+		*was_empty = manual->count++ == 0;
+		manual->waiting += n;
+		r = 0;
+	}
+	pthread_mutex_unlock(&manual->lock);
+	return r;
+}
+
+static int submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_manual *manual = (tw_manual *)self;
+	bool was_empty = false;
+	tw_manual_notify_fn *notify = manual->notify; /* now: once it is in the queue, its run may end all */
+	void *notify_arg = manual->notify_arg;
+	int r = append(manual, batch, n, &was_empty);
+	if (was_empty && notify)
+		notify(notify_arg);
+	return r;
+}
+
+static const struct tw_executor_ops ops = {sizeof ops, submit};
+
+/* One ticket of the first hand-over. NULL: nothing waits. */
+static tw_batch *take(tw_manual *manual)
+{
+	tw_batch *batch = NULL;
+	pthread_mutex_lock(&manual->lock);
+	if (manual->count) {
+		struct hand_over *first = &manual->ring[manual->first];
+		batch = first->batch;
+		manual->waiting--;
+		if (--first->tickets == 0) {
+			manual->first = (manual->first + 1) % manual->room;
+			manual->count--;
+		}
+	}
+	pthread_mutex_unlock(&manual->lock);
+	return batch;
+}
+
+int64_t tw_manual_pump(tw_manual *manual, size_t budget)
+{
+	if (!manual)
+		return -EINVAL;
+	if (inherited(manual))
+		return -EPERM;
+	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting, done = 0;
+	tw_batch *batch;
+	for (; done < most && (batch = take(manual)); done++) {
+		int r = tw_run_one(batch);
+		if (r == -EPERM || inherited(manual)) /* the callback has forked, and returned in the child */
+			return -EPERM;
+		if (r < 0) {
+			tw_run_drop(batch);
+			return done ? (int64_t)done : r;
+		}
+	}
+	return (int64_t)done;
+}
+
+size_t tw_manual_waiting(tw_manual *manual)
+{
+	if (!manual || inherited(manual))
+		return 0;
+	pthread_mutex_lock(&manual->lock);
+	size_t waiting = manual->waiting;
+	pthread_mutex_unlock(&manual->lock);
+	return waiting;
+}
+
+tw_executor *tw_manual_executor(tw_manual *manual)
+{
+	return manual ? &manual->executor : NULL;
+}
+
+/* -------------------------------------------------------------- birth and end */
+
+int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
+{
+	struct tw_manual_config config = {.size = sizeof config};
+	if (!out)
+		return -EINVAL;
+	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_manual_config, notify), cfg) : 0;
+	if (!r && (config.queue > QUEUE_MAX || config.reserved))
+		r = -EINVAL;
+	if (r)
+		return r;
+	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
+	struct tw_manual *manual = tw__fork_watch() ? malloc(sizeof *manual) : NULL;
+	struct hand_over *ring = malloc(room * sizeof *ring);
+	if (!manual || !ring) {
+		free(manual);
+		free(ring);
+		return -ENOMEM;
+	}
+	*manual = (struct tw_manual){.executor = {&ops},
+				     .notify = config.notify,
+				     .notify_arg = config.notify_arg,
+				     .fork_generation = tw__fork_generation(),
+				     .room = room,
+				     .ring = ring};
+	pthread_mutex_init(&manual->lock, NULL); /* cannot fail with default attributes */
+	*out = manual;
+	return 0;
+}
+
+int tw_manual_destroy(tw_manual *manual)
+{
+	if (!manual)
+		return 0;
+	if (tw_manual_waiting(manual))
+		return -EBUSY;
+	pthread_mutex_destroy(&manual->lock);
+	free(manual->ring);
+	free(manual);
+	return 0;
+}

@@ -1,0 +1,420 @@
+/*
+ * The pool's birth, end, and plain tasks. What the workers do: pool/worker.c; what services hand over: pool/source.c.
+ *
+ * Submit against close: a bit in the ring's tail says closed (task_ring.h, T3). Close sets it, and waits until all that were given a place
+ * before have filled it: from then on the ring only empties.
+ *
+ * Pairing table (of the waking: pool/worker.c)
+ *   D1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
+ *       when nobody else is to be woken -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
+ */
+#include "executor/pool/internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/pool/parts.h"
+#include "mpsc/base/futex.h"
+#include "wheel/timer/context.h"
+#include "wheel/service/misuse.h"
+#include "wheel/service/thread.h"
+#include "wheel/run/work.h"
+
+enum { TIMED_ONE_IN = 16 };
+
+/* -------------------------------------------------------------------- submit */
+
+static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
+{
+	int r = tw__task_ring_push(&pool->tasks, task); /* E2 */
+	if (tw_likely(r == 0))
+		tw__pool_call_for_help(pool);
+	return r;
+}
+
+/* Tries, and sleeps until there may be room. The caller is counted in waiting_for_room. False: *r is the answer. */
+static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
+{
+	uint32_t room = tw_load_seq_cst(&pool->room);
+	*r = try_enqueue(pool, task);
+	if (*r != -EAGAIN)
+		return false;
+	if (tw__task_ring_full(&pool->tasks)) /* E5 */
+		return tw__futex_wait(&pool->room, room, deadline_ns);
+	sched_yield(); /* a worker is in the middle of taking one out */
+	return true;
+}
+
+static uint64_t deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
+}
+
+static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns)
+{
+	int r;
+	uint64_t deadline_ns = deadline_in(timeout_ns);
+	tw_add_seq_cst(&pool->waiting_for_room, 1); /* E5 */
+	while (try_or_sleep(pool, task, deadline_ns, &r)) {
+	}
+	tw_sub_seq_cst(&pool->waiting_for_room, 1);
+	return r == -EAGAIN ? -ETIMEDOUT : r;
+}
+
+int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
+{
+	static _Thread_local unsigned submits;
+	if (!pool || !fn)
+		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
+	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
+	int r = try_enqueue(pool, &task);
+	if (tw_likely(r == 0))
+		return 0;
+	if (r != -ESHUTDOWN && timeout_ns > 0)
+		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, &task, timeout_ns);
+	if (r && r != -ESHUTDOWN)
+		tw_add_relaxed(&pool->rejected, 1);
+	if (r)
+		tw__context_release(task.context);
+	return r;
+}
+
+bool tw_pool_is_worker(const tw_pool *pool)
+{
+	return pool && tw__this_worker && tw__this_worker->pool == pool;
+}
+
+/*
+ * Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. But once pushed it may be run, its
+ * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is counted
+ * meanwhile (D1), unless it is one that close joins. True: it is.
+ */
+static bool begin_bringing(tw_pool *pool)
+{
+	bool counted = !tw_pool_is_worker(pool);
+	if (counted)
+		tw_add_relaxed(&pool->bringing_work, 1); /* D1 */
+	return counted;
+}
+
+static void end_bringing(tw_pool *pool, bool counted)
+{
+	if (counted)
+		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* D1; the last look at the pool */
+}
+
+static void submit_work(tw_pool *pool, tw_batch *work)
+{
+	bool counted = begin_bringing(pool);
+	tw__work_queue_push(&pool->works, (struct tw__work *)(void *)work); /* E2 */
+	tw__pool_call_for_help(pool);
+	end_bringing(pool, counted);
+}
+
+/* Batches for the public face: from services whose own executor is another. */
+static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_pool *pool = (tw_pool *)self;
+	(void)n;
+	if (!tw__batch_is_work(batch))
+		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
+	submit_work(pool, batch);
+	return 0;
+}
+
+static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
+
+static struct tw__worker *pinned_worker(tw_executor *self)
+{
+	return (struct tw__worker *)(void *)((char *)self - offsetof(struct tw__worker, pinned));
+}
+
+static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	struct tw__worker *worker = pinned_worker(self);
+	tw_pool *pool = worker->pool;
+	(void)n;
+	if (!tw__batch_is_work(batch))
+		return -EINVAL; /* only layers above get this executor */
+	bool counted = begin_bringing(pool);
+	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* E6 */
+	tw__pool_call(pool, worker->index);
+	end_bringing(pool, counted);
+	return 0;
+}
+
+static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_submit};
+
+tw_executor *tw__pool_pin(tw_pool *pool)
+{
+	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->worker_count];
+	return &worker->pinned;
+}
+
+tw_executor *tw_pool_executor(tw_pool *pool)
+{
+	return pool ? &pool->executor : NULL;
+}
+
+bool tw__pool_is_pinned(const tw_executor *executor)
+{
+	return executor->ops == &pinned_ops;
+}
+
+tw_pool *tw__pool_of(tw_executor *executor)
+{
+	if (executor && tw__pool_is_pinned(executor))
+		return pinned_worker(executor)->pool;
+	return executor && executor->ops == &pool_ops ? (tw_pool *)executor : NULL;
+}
+
+/* ----------------------------------------------------------------------- end */
+
+static void stop(tw_pool *pool, unsigned started)
+{
+	tw_store_seq_cst(&pool->stopping, 1);
+	tw__pool_wake_all(pool, started);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(pool->workers[i].thread, NULL);
+}
+
+/* A batch of a service that uses the pool for some of its timers: it will offer them again, and hear that the pool is closed. */
+static void give_back(tw_batch *batch)
+{
+	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
+		tw_run_drop(batch);
+}
+
+static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
+{
+	struct tw__pool_task task;
+	while (tw__task_ring_pop(&pool->tasks, &task)) {
+		if (!task.fn) {
+			give_back(task.arg);
+			continue;
+		}
+		tw_add_relaxed(&pool->dropped, 1);
+		if (told)
+			told(told_arg, task.fn, task.arg);
+		tw__context_release(task.context);
+	}
+}
+
+/* Nobody is submitting any more; whoever waits for room has been sent away. */
+static void shut_door(tw_pool *pool)
+{
+	tw__task_ring_close(&pool->tasks);
+	tw_add_seq_cst(&pool->room, 1);
+	tw__futex_wake(&pool->room, INT_MAX);
+	while (tw_load_acquire(&pool->waiting_for_room) || tw_load_acquire(&pool->bringing_work)) /* D1 */
+		sched_yield();
+}
+
+/* 1: this call is the first, and closes. */
+static int begin_close(tw_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	int r = pool->users || pool->holders ? -EBUSY : !pool->closed;
+	if (r == 1)
+		pool->closed = true;
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+{
+	if (!pool || (unsigned)mode > TW_POOL_DROP)
+		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	if (tw_pool_is_worker(pool))
+		return -EDEADLK;
+	int r = begin_close(pool);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		while (!tw_load_acquire(&pool->ended))
+			tw__futex_wait(&pool->ended, 0, UINT64_MAX);
+		return 0;
+	}
+	shut_door(pool);
+	if (mode == TW_POOL_DROP)
+		drop_tasks(pool, told, told_arg);
+	stop(pool, pool->worker_count);
+	tw_store_release(&pool->ended, 1); /* pairs with a second close */
+	tw__futex_wake(&pool->ended, INT_MAX);
+	return 0;
+}
+
+void tw__pool_free(tw_pool *pool)
+{
+	for (struct tw__source *s = tw_load_relaxed(&pool->sources), *next; s; s = next) {
+		next = s->next;
+		free(s->slots);
+		free(s);
+	}
+	pthread_mutex_destroy(&pool->lock);
+	free(pool->workers);
+	free(pool->tasks.cells);
+	free(pool);
+}
+
+int tw_pool_destroy(tw_pool *pool)
+{
+	if (!pool)
+		return 0;
+	if (tw__pool_forked(pool)) {
+		tw__pool_free(pool);
+		return 0;
+	}
+	int r = tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
+	if (r == 0)
+		tw__pool_free(pool);
+	return r;
+}
+
+/* --------------------------------------------------------------------- birth */
+
+static int start(tw_pool *pool, const struct tw_service_config *config)
+{
+	for (unsigned i = 0; i < pool->worker_count; i++)
+		tw__worker_init(&pool->workers[i], pool, i, &pinned_ops);
+	for (unsigned i = 0; i < pool->worker_count; i++) {
+		char suffix[16];
+		snprintf(suffix, sizeof suffix, "-%u", i);
+		int r = tw__spawn(&pool->workers[i].thread, config, suffix, false, tw__worker_main, &pool->workers[i]);
+		if (r) {
+			stop(pool, i);
+			return r;
+		}
+	}
+	return 0;
+}
+
+/* The default number of workers respects a maximum that is given alone. */
+static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
+{
+	unsigned most = config->max_workers, cpus = tw__usable_cpus();
+	pool->worker_count = config->workers ? config->workers : most && most < cpus ? most : cpus;
+	if (!most)
+		most = TW__MAX_WORKERS_DEFAULT;
+	pool->max_workers = most > pool->worker_count ? most : pool->worker_count;
+}
+
+int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config)
+{
+	tw_pool *pool = aligned_alloc(alignof(tw_pool), sizeof *pool);
+	if (!pool)
+		return -ENOMEM;
+	memset(pool, 0, sizeof *pool);
+	pool->executor.ops = &pool_ops;
+	pool->owned = owned;
+	pool->fork_generation = tw__fork_generation();
+	set_sizes(pool, config);
+	pool->workers = aligned_alloc(alignof(struct tw__worker), pool->worker_count * sizeof *pool->workers);
+	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
+	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
+	int r = -ENOMEM;
+	if (cells)
+		tw__task_ring_init(&pool->tasks, cells, queue);
+	if (pool->workers && cells) {
+		r = start(pool, config);
+	}
+	if (r) {
+		tw__pool_free(pool);
+		return r;
+	}
+	*out = pool;
+	return 0;
+}
+
+static int config_check(const struct tw_pool_config *c)
+{
+	if (c->workers > TW__WORKERS_MAX)
+		return tw__misuse(-EINVAL, "tw_pool_create: workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
+	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
+		return tw__misuse(-EINVAL, "tw_pool_create: max_workers %u: must be %u (workers) to %u", c->max_workers,
+				  c->workers ? c->workers : 1, TW__WORKERS_MAX);
+	if (c->reserved)
+		return tw__misuse(-EINVAL, "tw_pool_create: reserved %u: must be 0", c->reserved);
+	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
+		return -EINVAL;
+	return (c->affinity == NULL) == (c->affinity_size == 0) ? 0 : -EINVAL;
+}
+
+int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
+{
+	struct tw_pool_config config = {.size = sizeof config};
+	if (!out)
+		return -EINVAL;
+	if (!tw__fork_watch())
+		return -ENOMEM;
+	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_pool_config, queue), cfg) : 0;
+	if (r)
+		return r;
+	if (!config.queue)
+		config.queue = 65536;
+	r = config_check(&config);
+	const struct tw_service_config threads = {.workers = config.workers,
+						  .max_workers = config.max_workers,
+						  .thread_name = config.thread_name ? config.thread_name : "tw",
+						  .stack_size = config.stack_size,
+						  .affinity = config.affinity,
+						  .affinity_size = config.affinity_size};
+	return r ? r : tw__pool_create(out, config.queue, false, &threads);
+}
+
+/* --------------------------------------------------------------------- stats */
+
+static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
+{
+	for (unsigned i = 0; i < pool->worker_count; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		stats->running += tw_load_relaxed(&worker->busy);
+		stats->completed += tw_load_relaxed(&worker->completed);
+		stats->queued += tw__work_queue_count(&worker->own);
+		tw__histogram_merge(&sums[0], &worker->wait);
+		tw__histogram_merge(&sums[1], &worker->run);
+	}
+	stats->wait = tw__histogram_read(&sums[0]);
+	stats->run = tw__histogram_read(&sums[1]);
+}
+
+static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
+{
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
+		stats->queued += ck_ring_size(&s->ring);
+		stats->services += tw_load_relaxed(&s->in_use);
+	}
+	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works);
+}
+
+int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
+{
+	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
+		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	struct tw__histogram *sums = calloc(2, sizeof *sums);
+	if (!sums)
+		return -ENOMEM;
+	struct tw_pool_stats stats = {.size = out->size, .workers = pool->worker_count};
+	stats.rejected = tw_load_relaxed(&pool->rejected);
+	stats.dropped = tw_load_relaxed(&pool->dropped);
+	sum_workers(pool, &stats, sums);
+	sum_sources(pool, &stats);
+	free(sums);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}

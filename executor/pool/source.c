@@ -1,0 +1,142 @@
+/*
+ * Sources: how services hand over to a pool that they may share. Each service has a ring of its own with one producer, its driver, so
+ * that no driver ever waits for another's. A source outlives its service, and goes to the next one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/pool/internal.h"
+#include "executor/pool/parts.h"
+
+/* ------------------------------------------------------------------- workers */
+
+bool tw__sources_empty(tw_pool *pool)
+{
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next)
+		if (ck_ring_size(&s->ring) > 0)
+			return false;
+	return true;
+}
+
+tw_batch *tw__sources_take(tw_pool *pool)
+{
+	void *batch;
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next)
+		if (ck_ring_dequeue_spmc(&s->ring, s->slots, &batch)) /* E1 */
+			return batch;
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ services */
+
+static int source_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	struct tw__source *source = (struct tw__source *)self;
+	(void)n;
+	if (!ck_ring_enqueue_spmc(&source->ring, source->slots, batch)) /* E1 */
+		return -EAGAIN;
+	ck_pr_fence_memory(); /* E2 */
+	tw__pool_call_for_help(source->pool);
+	return 0;
+}
+
+static const struct tw_executor_ops source_ops = {sizeof source_ops, source_submit};
+
+static struct tw__source *source_new(tw_pool *pool)
+{
+	struct tw__source *source = calloc(1, sizeof *source);
+	ck_ring_buffer_t *slots = calloc(TW__SOURCE_BATCHES, sizeof *slots);
+	if (!source || !slots) {
+		free(source);
+		free(slots);
+		return NULL;
+	}
+	source->executor.ops = &source_ops;
+	source->pool = pool;
+	source->slots = slots;
+	ck_ring_init(&source->ring, TW__SOURCE_BATCHES);
+	source->next = tw_load_relaxed(&pool->sources);
+	tw_store_release(&pool->sources, source); /* pairs with the workers' loads: it is complete */
+	return source;
+}
+
+int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
+{
+	int r = 0;
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	pthread_mutex_lock(&pool->lock);
+	struct tw__source *source = tw_load_relaxed(&pool->sources);
+	while (source && tw_load_relaxed(&source->in_use))
+		source = source->next;
+	if (pool->closed)
+		r = -ESHUTDOWN;
+	else if (!source && !(source = source_new(pool)))
+		r = -ENOMEM;
+	if (!r) {
+		tw_store_relaxed(&source->in_use, true);
+		source->owns_pool = owned;
+		pool->users++;
+		*out = source;
+	}
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+tw_executor *tw__source_executor(struct tw__source *source)
+{
+	return &source->executor;
+}
+
+void tw__pool_leave(struct tw__source *source)
+{
+	if (!source)
+		return;
+	tw_pool *pool = source->pool;
+	bool owned = source->owns_pool;
+	pthread_mutex_lock(&pool->lock);
+	tw_store_relaxed(&source->in_use, false);
+	pool->users--;
+	pthread_mutex_unlock(&pool->lock);
+	if (owned)
+		tw_pool_destroy(pool);
+}
+
+void tw__pool_leave_forked(struct tw__source *source)
+{
+	if (source && source->owns_pool)
+		tw__pool_free(source->pool);
+}
+
+tw_executor *tw__shared_executor(tw_executor *executor)
+{
+	return executor->ops == &source_ops ? tw_pool_executor(((struct tw__source *)executor)->pool) : executor;
+}
+
+unsigned tw__executor_capacity(tw_executor *executor)
+{
+	tw_pool *pool = tw__pool_of(tw__shared_executor(executor));
+	if (!pool)
+		return 0;
+	return tw__pool_is_pinned(executor) ? 1 : pool->max_workers;
+}
+
+/* -------------------------------------------------------------------- holders */
+
+int tw__pool_hold(tw_pool *pool)
+{
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	pthread_mutex_lock(&pool->lock);
+	bool closed = pool->closed;
+	pool->holders += !closed;
+	pthread_mutex_unlock(&pool->lock);
+	return closed ? -ESHUTDOWN : 0;
+}
+
+void tw__pool_let_go(tw_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	pool->holders--;
+	pthread_mutex_unlock(&pool->lock);
+}

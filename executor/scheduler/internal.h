@@ -1,0 +1,178 @@
+/*
+ * Inside of schedulers (contract: tickwheel/scheduler.h).
+ *
+ *     scheduler.c         birth and end; the host timer
+ *     scheduler/submit.c    post and cancel; the two heaps
+ *     scheduler/run.c     the loop, and what a turn may ask
+ *     scheduler/log.c     event log, trace, statistics
+ *     priority.c          a thread's current priority
+ *
+ * One mutex guards all. No function of the user's and no hand-over to an executor happens under it; the service's timers are
+ * scheduled, moved and cancelled under it, which never runs anything.
+ *
+ * Host: IDLE -> REQUESTED (whoever brings work; the work goes to the executor, once) -> RUNNING (the executor's thread, or
+ * tw_scheduler_run) -> REQUESTED ("more work") or IDLE. Invariants, whenever the lock is free:
+ *   I1  The task heap holds something, not paused, not closed: REQUESTED or RUNNING.
+ *   I2  IDLE, the task heap empty and the timer heap not: the host timer is set for its head, or `retry` is out, or the timer's
+ *       callback is about to take the lock.
+ *   I3  The host timer is set only while the task heap is empty.
+ *   I4  The task heap has room for all that are delayed: promotion cannot fail.
+ */
+#ifndef TW_EXECUTOR_SCHEDULER_H
+#define TW_EXECUTOR_SCHEDULER_H
+
+#include <pthread.h>
+
+#include "executor/base/layer.h"
+#include "executor/base/heap.h"
+#include "executor/base/handles.h"
+#include "tickwheel/scheduler.h"
+#include "wheel/timer/context.h"
+
+struct tw__task {
+	struct tw__node node;
+	struct tw__heap_item item; /* id: its number */
+	tw_turn_fn *fn;            /* NULL: running, or cleared */
+	void *arg;
+	tw_scheduler_done_fn *done;
+	void *context; /* of the poster (wheel/timer/context.h) */
+	const char *name;
+	int64_t expiration_ns;
+	uint8_t priority;
+	bool running;
+	bool cancelled; /* while running */
+	bool delayed;   /* in the timer heap */
+	bool begun;     /* has had a turn */
+};
+
+/* Whom to tell of a task's end, when the lock is free. All zero: nobody. */
+struct tw__ending {
+	tw_scheduler_done_fn *done;
+	void *arg, *context;
+};
+
+enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
+
+struct tw_scheduler {
+	struct tw__base base;
+	struct tw__nodes nodes;
+	struct tw_scheduler_config config; /* constant, complete */
+	struct tw__work work;              /* the host callback; not used with a manual host */
+	struct tw__work retry;             /* by way of the driver, when the host timer could not be set */
+
+	/* Under the lock. */
+	pthread_mutex_t lock;
+	pthread_cond_t home;           /* closed, and something has come home: host, timer or retry */
+	struct tw__heap tasks, timers; /* loose */
+	struct tw__task *spare;        /* nodes to be used again, linked by arg */
+	uint64_t last_number;
+	enum tw__host_state host;
+	bool paused, closed, retrying;
+	bool destroyed; /* what is out comes home, and the last frees all; the base has been told that it leaves */
+	bool timer_set;
+	tw_timer timer;
+	int64_t timer_ns;
+	uint32_t
+	    timers_out;   /* host timers whose callbacks will come or run, the stale ones too; and a retry that runs */
+	uint32_t waiters; /* in close */
+	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
+	struct tw__task *current;
+	int64_t slice_begin_ns, slice_ns;
+	bool interrupted;
+	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
+	struct tw_scheduler_event *events;
+	uint64_t event_count; /* ever */
+};
+
+/* What is being run on this thread, innermost first. */
+struct tw__turn_frame {
+	struct tw__turn_frame *outer;
+	const tw_scheduler *scheduler;
+	bool turn; /* else a done function of a task that was not run to its end */
+};
+
+static inline struct tw__ending tw__ending_of(const struct tw__task *task)
+{
+	return (struct tw__ending){task->done, task->arg, task->context};
+}
+
+/* Not under the lock: calls the done function, and gives the context back. */
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result);
+
+/* The calling thread is in one of its turns or done functions. */
+bool tw__scheduler_is_inside(const tw_scheduler *scheduler);
+
+static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
+{
+	return (int64_t)tw__clock_read(scheduler->base.service);
+}
+
+static inline struct tw__task *tw__task_of(struct tw__heap_item *item)
+{
+	return item ? (struct tw__task *)(void *)((char *)item - offsetof(struct tw__task, item)) : NULL;
+}
+
+static inline bool tw__task_is_cleared(const struct tw__task *task)
+{
+	return !task->fn && !task->running;
+}
+
+/* ------------------------------------------------ under the lock, scheduler/submit.c */
+
+/* The first of a heap that is not cleared (but perhaps running), or NULL; those before it fall out. */
+struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap);
+
+/* The node of a task that has ended. */
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task);
+
+/* A cleared task has left its heap. */
+void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task);
+
+/* What has come due becomes ready. */
+void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns);
+
+/* The task that ran has ended: it leaves the task heap, at once if it is the head. */
+void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task);
+
+/* ----------------------------------------------------- under the lock, scheduler.c */
+
+/*
+ * Something may have become ready, or first among the delayed; or the host has finished. Asks for the host, sets the timer, or puts it
+ * away. True: tw__scheduler_call_host is to follow when the lock is free.
+ */
+bool tw__scheduler_settle(tw_scheduler *scheduler);
+
+/* Not under the lock. */
+void tw__scheduler_call_host(tw_scheduler *scheduler);
+
+/* Something may have come home: tells those who wait in close, and gives up the lock. A destroyed scheduler may be gone then. */
+void tw__scheduler_unlock_home(tw_scheduler *scheduler);
+
+/* ------------------------------------------------------------ scheduler/run.c */
+
+void tw__scheduler_host_called(struct tw__work *work);
+
+/* ------------------------------------------------ under the lock, scheduler/log.c */
+
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
+			      int64_t now_ns, int result);
+
+static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task,
+				     enum tw_scheduler_event_kind kind, int64_t now_ns, int result)
+{
+	if (tw_unlikely(scheduler->events != NULL))
+		tw__scheduler_log_slowly(scheduler, task, kind, now_ns, result);
+}
+
+/* ----------------------------------------------------------------- priority.c */
+
+/* Sets the thread's; what it was. */
+enum tw_priority tw__priority_swap(enum tw_priority priority);
+
+static inline enum tw_priority tw__priority_known(enum tw_priority priority)
+{
+	unsigned number = (unsigned)priority;
+	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority : TW_PRIORITY_NORMAL;
+}
+
+#endif

@@ -1,0 +1,179 @@
+/* Looking on: statistics, the event log, and its export. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/scheduler/internal.h"
+
+/* ------------------------------------------------------------------- statistics */
+
+int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
+{
+	if (!scheduler || !out || out->size < offsetof(struct tw_scheduler_stats, completed))
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	struct tw_scheduler_stats stats = scheduler->stats;
+	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
+	struct tw__task *current = scheduler->current;
+	held += current && !tw__heap_has(&current->item) && current->running; /* close has taken it out of the heap */
+	stats.host_requested = scheduler->host == TW__HOST_REQUESTED;
+	stats.host_timer = scheduler->timer_set;
+	stats.paused = scheduler->paused;
+	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
+	pthread_mutex_unlock(&scheduler->lock);
+	stats.ready = held - stats.cleared - stats.delayed;
+	size_t size = out->size;
+	memset(out, 0, size);
+	memcpy(out, &stats, size < sizeof stats ? size : sizeof stats);
+	out->size = size;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------- log */
+
+void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
+			      int64_t now_ns, int result)
+{
+	scheduler->events[scheduler->event_count++ % scheduler->config.log_events] = (struct tw_scheduler_event){
+	    .at_ns = (uint64_t)now_ns,
+	    .task = task->item.id,
+	    .name = task->name,
+	    .kind = (uint16_t)kind,
+	    .priority = task->priority,
+	    .result = result,
+	};
+}
+
+/* The lock is held. The n latest, oldest first; there are as many. */
+static void copy_latest(const tw_scheduler *scheduler, struct tw_scheduler_event *out, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		out[i] = scheduler->events[(scheduler->event_count - n + i) % scheduler->config.log_events];
+}
+
+static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
+{
+	uint64_t room = scheduler->config.log_events;
+	uint64_t held = scheduler->event_count < room ? scheduler->event_count : room;
+	return held < most ? held : most;
+}
+
+int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
+{
+	if (!scheduler || (!out && n))
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	uint64_t count = held_events(scheduler, n);
+	copy_latest(scheduler, out, count);
+	pthread_mutex_unlock(&scheduler->lock);
+	return (int64_t)count;
+}
+
+/* ------------------------------------------------------------------------ trace */
+
+static const char *const priority_names[TW_PRIORITIES] = {"none",   "immediate", "user-blocking",
+							  "normal", "low",       "idle"};
+
+static void put_string(FILE *out, const char *string)
+{
+	fputc('"', out);
+	for (const unsigned char *c = (const unsigned char *)string; *c; c++) {
+		if (*c == '"' || *c == '\\')
+			fprintf(out, "\\%c", *c);
+		else if (*c < 0x20)
+			fprintf(out, "\\u%04x", *c);
+		else
+			fputc(*c, out);
+	}
+	fputc('"', out);
+}
+
+static void put_name(FILE *out, const struct tw_scheduler_event *event)
+{
+	char number[32];
+	snprintf(number, sizeof number, "task %" PRIu64, event->task);
+	put_string(out, event->name ? event->name : number);
+}
+
+/* Microseconds with three places: the format's unit. */
+static void put_us(FILE *out, const char *key, uint64_t ns)
+{
+	fprintf(out, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void put_head(FILE *out, const struct tw_scheduler_event *event, char phase, uint64_t at_ns)
+{
+	fputs(",\n{\"name\":", out);
+	put_name(out, event);
+	fprintf(out, ",\"cat\":\"%s\",\"ph\":\"%c\",\"pid\":1,\"tid\":%u", priority_names[event->priority], phase,
+		event->priority);
+	put_us(out, "ts", at_ns);
+}
+
+static void put_turn(FILE *out, const struct tw_scheduler_event *begin, const struct tw_scheduler_event *end)
+{
+	static const char *const ends[] = {
+	    [TW_EVENT_SUSPEND] = "again", [TW_EVENT_DONE] = "done", [TW_EVENT_ERROR] = "error"};
+	put_head(out, begin, 'X', begin->at_ns);
+	put_us(out, "dur", end->at_ns > begin->at_ns ? end->at_ns - begin->at_ns : 0);
+	fprintf(out, ",\"args\":{\"task\":%" PRIu64 ",\"end\":\"%s\"", begin->task, ends[end->kind]);
+	if (end->kind == TW_EVENT_ERROR)
+		fprintf(out, ",\"result\":%d", end->result);
+	fputs("}}", out);
+}
+
+static void put_cancel(FILE *out, const struct tw_scheduler_event *event)
+{
+	put_head(out, event, 'i', event->at_ns);
+	fprintf(out, ",\"s\":\"t\",\"args\":{\"task\":%" PRIu64 ",\"end\":\"cancelled\"}}", event->task);
+}
+
+/* A turn whose begin has left the log is left out, as is one that has not ended; there is one at a time. */
+static void put_events(FILE *out, const struct tw_scheduler_event *events, uint64_t n)
+{
+	const struct tw_scheduler_event *begin = NULL;
+	for (uint64_t i = 0; i < n; i++) {
+		const struct tw_scheduler_event *event = &events[i];
+		if (event->kind == TW_EVENT_START || event->kind == TW_EVENT_RESUME) {
+			begin = event;
+		} else if (event->kind == TW_EVENT_CANCEL) {
+			put_cancel(out, event);
+		} else if (begin && begin->task == event->task) {
+			put_turn(out, begin, event);
+			begin = NULL;
+		}
+	}
+}
+
+static void put_rows(FILE *out)
+{
+	fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n", out);
+	fputs("{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"args\":{\"name\":\"scheduler\"}}", out);
+	for (int priority = TW_PRIORITY_IMMEDIATE; priority < TW_PRIORITIES; priority++)
+		fprintf(out,
+			",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%d,\"args\":{\"name\":\"%s\"}}",
+			priority, priority_names[priority]);
+}
+
+int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out)
+{
+	if (!scheduler || !out)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	size_t room = scheduler->config.log_events;
+	struct tw_scheduler_event *events = malloc((room ? room : 1) * sizeof *events);
+	if (!events)
+		return -ENOMEM;
+	int64_t n = tw_scheduler_events(scheduler, events, room);
+	put_rows(out);
+	put_events(out, events, n > 0 ? (uint64_t)n : 0);
+	fputs("\n]}\n", out);
+	free(events);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,295 @@
+/* The loop, and what a turn may ask. */
+#include <errno.h>
+
+#include "executor/scheduler/internal.h"
+
+static _Thread_local struct tw__turn_frame *innermost;
+
+bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
+{
+	for (const struct tw__turn_frame *frame = innermost; frame; frame = frame->outer)
+		if (frame->scheduler == scheduler)
+			return true;
+	return false;
+}
+
+/* -------------------------------------------------------------- under the lock */
+
+static bool slice_is_over(const tw_scheduler *scheduler, int64_t now_ns)
+{
+	return scheduler->interrupted || now_ns - scheduler->slice_begin_ns >= scheduler->slice_ns;
+}
+
+static struct tw__task *next_task(tw_scheduler *scheduler, int64_t now_ns)
+{
+	struct tw__task *task = tw__scheduler_head(scheduler, &scheduler->tasks);
+	if (!task || scheduler->paused || scheduler->closed)
+		return NULL;
+	return task->expiration_ns > now_ns && slice_is_over(scheduler, now_ns) ? NULL : task;
+}
+
+static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result, int64_t now_ns)
+{
+	if (result == TW_TURN_DONE) {
+		scheduler->stats.completed++;
+		tw__scheduler_log(scheduler, task, TW_EVENT_DONE, now_ns, 0);
+		return;
+	}
+	scheduler->stats.failed++;
+	scheduler->stats.last_failure = result;
+	scheduler->stats.last_failure_task = tw__node_handle(&task->node);
+	tw__scheduler_log(scheduler, task, TW_EVENT_ERROR, now_ns, result);
+}
+
+/* It wants another turn and gets none: its done function is told without the lock, while the task still counts as running. */
+static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64_t now_ns)
+{
+	bool cancelled = task->cancelled;
+	task->cancelled = true;
+	pthread_mutex_unlock(&scheduler->lock);
+	if (cancelled)
+		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_CANCELLED, -ECANCELED);
+	else
+		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_DROPPED, -ESHUTDOWN);
+	if (tw__forked(scheduler->base.service))
+		return;
+	pthread_mutex_lock(&scheduler->lock);
+	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
+	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
+	tw__scheduler_remove_ran(scheduler, task);
+}
+
+static void finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result,
+		   int64_t now_ns)
+{
+	if (result != TW_TURN_AGAIN) {
+		note_end(scheduler, task, result, now_ns);
+		tw__scheduler_remove_ran(scheduler, task);
+	} else if (task->cancelled || scheduler->closed) {
+		tw__scheduler_log(scheduler, task, TW_EVENT_SUSPEND, now_ns, 0);
+		end_unfinished(scheduler, task, now_ns);
+	} else {
+		task->fn = turn->next;
+		task->running = false;
+		scheduler->stats.continued++;
+		tw__scheduler_log(scheduler, task, TW_EVENT_SUSPEND, now_ns, 0);
+	}
+}
+
+static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
+{
+	*turn = (struct tw_turn){
+	    .scheduler = scheduler,
+	    .task = {tw__node_handle(&task->node)},
+	    .priority = (enum tw_priority)task->priority,
+	    .did_timeout = task->expiration_ns <= now_ns,
+	    .next = task->fn,
+	};
+	task->fn = NULL;
+	task->running = true;
+	scheduler->current = task;
+	scheduler->stats.turns++;
+	scheduler->stats.timed_out += turn->did_timeout;
+	tw__scheduler_log(scheduler, task, task->begun ? TW_EVENT_RESUME : TW_EVENT_START, now_ns, 0);
+	task->begun = true;
+}
+
+/* ---------------------------------------------------------- without the lock */
+
+void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
+{
+	if (ending.done) {
+		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
+		struct tw__context_saved saved;
+		innermost = &frame;
+		tw__context_enter(ending.context, &saved);
+		ending.done(ending.arg, fate, result);
+		tw__context_leave(&saved);
+		innermost = frame.outer;
+	}
+	if (!tw__forked(scheduler->base.service))
+		tw__context_release(ending.context);
+}
+
+/* The user's functions; the thread's state is as before, whatever they answer. */
+static int call(struct tw__task *task, struct tw_turn *turn)
+{
+	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler, .turn = true};
+	innermost = &frame;
+	enum tw_priority former = tw__priority_swap(turn->priority);
+	struct tw__context_saved saved;
+	tw__context_enter(task->context, &saved);
+	int result = turn->next(turn, task->arg);
+	bool ended = result != TW_TURN_AGAIN && !tw__forked(turn->scheduler->base.service);
+	if (ended && task->done)
+		task->done(task->arg, TW_FATE_FIRED, result);
+	tw__context_leave(&saved);
+	if (ended && !tw__forked(turn->scheduler->base.service))
+		tw__context_release(task->context);
+	tw__priority_swap(former);
+	innermost = frame.outer;
+	return result;
+}
+
+/* No time need be told when it has ended: nothing else waits, and nobody writes it down. */
+static bool is_alone(const tw_scheduler *scheduler)
+{
+	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->events;
+}
+
+/* The lock is held; free and held again. False: this is a forked child, and it is not held. */
+static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
+{
+	struct tw_turn turn;
+	begin(scheduler, task, &turn, *now_ns);
+	bool alone = is_alone(scheduler);
+	pthread_mutex_unlock(&scheduler->lock);
+	int result = call(task, &turn);
+	if (tw__forked(scheduler->base.service))
+		return false;
+	if (!alone)
+		*now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	if (alone && (result == TW_TURN_AGAIN || !is_alone(scheduler)))
+		*now_ns = tw__scheduler_now(scheduler);
+	finish(scheduler, task, &turn, result, *now_ns);
+	scheduler->current = NULL;
+	return !tw__forked(scheduler->base.service);
+}
+
+/* The lock is held. False: this is a forked child, and it is not held any more. */
+static bool run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
+{
+	struct tw__task *task;
+	scheduler->slice_begin_ns = now_ns;
+	scheduler->interrupted = false;
+	scheduler->stats.slices++;
+	tw__scheduler_promote(scheduler, now_ns);
+	while (budget-- && (task = next_task(scheduler, now_ns))) {
+		if (!run_turn(scheduler, task, &now_ns))
+			return false;
+		tw__scheduler_promote(scheduler, now_ns);
+	}
+	return true;
+}
+
+/* ------------------------------------------------------------------- the hosts */
+
+void tw__scheduler_host_called(struct tw__work *work)
+{
+	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, work));
+	int64_t now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->host = TW__HOST_RUNNING;
+	if (!run_slice(scheduler, SIZE_MAX, now_ns))
+		return;
+	scheduler->host = TW__HOST_IDLE;
+	bool more = tw__scheduler_settle(scheduler);
+	tw__scheduler_unlock_home(scheduler);
+	if (more)
+		tw__scheduler_call_host(scheduler);
+}
+
+/* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
+static int end_of_run(tw_scheduler *scheduler)
+{
+	scheduler->host = TW__HOST_IDLE;
+	int result = tw__scheduler_settle(scheduler) ? TW_RUN_MORE : TW_RUN_IDLE;
+	tw__scheduler_unlock_home(scheduler);
+	return result;
+}
+
+int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
+{
+	if (!scheduler || budget == 0 || scheduler->config.host != TW_HOST_MANUAL)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	int result = 0;
+	int64_t now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	if (scheduler->host == TW__HOST_RUNNING)
+		result = -EBUSY;
+	else if (scheduler->closed)
+		result = -ESHUTDOWN;
+	if (result) {
+		pthread_mutex_unlock(&scheduler->lock);
+		return result;
+	}
+	scheduler->host = TW__HOST_RUNNING;
+	return run_slice(scheduler, budget, now_ns) ? end_of_run(scheduler) : -EPERM;
+}
+
+/* -------------------------------------------------------------- what turns ask */
+
+static bool in_turn(const tw_scheduler *scheduler)
+{
+	const struct tw__turn_frame *frame = innermost;
+	while (frame && !(frame->turn && frame->scheduler == scheduler))
+		frame = frame->outer;
+	return frame;
+}
+
+bool tw_should_yield(tw_scheduler *scheduler)
+{
+	if (!scheduler || !in_turn(scheduler) || tw__forked(scheduler->base.service))
+		return false;
+	int64_t now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	tw__scheduler_promote(scheduler, now_ns);
+	bool yield = slice_is_over(scheduler, now_ns) || scheduler->paused || scheduler->closed ||
+		     tw__scheduler_head(scheduler, &scheduler->tasks) != scheduler->current;
+	pthread_mutex_unlock(&scheduler->lock);
+	return yield;
+}
+
+int tw_scheduler_interrupt(tw_scheduler *scheduler)
+{
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->interrupted = true;
+	pthread_mutex_unlock(&scheduler->lock);
+	return 0;
+}
+
+int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
+{
+	if (!scheduler || fps > 1000)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->slice_ns = fps ? INT64_C(1000000000) / fps : (int64_t)scheduler->config.slice_ns;
+	pthread_mutex_unlock(&scheduler->lock);
+	return 0;
+}
+
+int tw_scheduler_pause(tw_scheduler *scheduler)
+{
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->paused = true;
+	pthread_mutex_unlock(&scheduler->lock);
+	return 0;
+}
+
+int tw_scheduler_resume(tw_scheduler *scheduler)
+{
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->paused = false;
+	bool call_host = tw__scheduler_settle(scheduler);
+	pthread_mutex_unlock(&scheduler->lock);
+	if (call_host)
+		tw__scheduler_call_host(scheduler);
+	return 0;
+}

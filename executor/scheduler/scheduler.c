@@ -1,0 +1,471 @@
+/* Birth and end of schedulers, and their host timer. */
+#include "executor/scheduler/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/pool/internal.h"
+
+/* ------------------------------------------------------------- the host timer */
+
+/* As far as a timer is set at once: what is farther away is looked at again then. */
+#define FARTHEST_NS (INT64_C(1) << 60)
+
+static void put_timer_away(tw_scheduler *scheduler)
+{
+	if (!scheduler->timer_set)
+		return;
+	scheduler->timer_set = false;
+	if (tw_cancel(scheduler->base.service, scheduler->timer) == TW_CANCELLED)
+		scheduler->timers_out--;
+}
+
+/* The timer that calls is the one that is set, and no longer: false if it was put away a moment ago. Its callback is out until call_and_come_home. */
+static bool take_timer(tw_scheduler *scheduler)
+{
+	bool mine = scheduler->timer_set && scheduler->timer.id == tw_self().id;
+	scheduler->timer_set &= !mine;
+	return mine;
+}
+
+/*
+ * The end of a timer's callback, or of the retry: the lock is held, and given up. While `wanted` is called that is still out: neither may be
+ * gone before it returns. Of work that is asked for this need not be so: it is out itself.
+ */
+static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
+{
+	bool manual = scheduler->config.host == TW_HOST_MANUAL;
+	if (call_host && manual) {
+		pthread_mutex_unlock(&scheduler->lock);
+		tw__scheduler_call_host(scheduler);
+		pthread_mutex_lock(&scheduler->lock);
+	}
+	scheduler->timers_out--;
+	tw__scheduler_unlock_home(scheduler);
+	if (call_host && !manual)
+		tw__scheduler_call_host(scheduler);
+}
+
+static void timer_fired(void *arg)
+{
+	tw_scheduler *scheduler = arg;
+	int64_t now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	bool call_host = false;
+	if (take_timer(scheduler)) {
+		tw__scheduler_promote(scheduler, now_ns);
+		call_host = tw__scheduler_settle(scheduler);
+	}
+	call_and_come_home(scheduler, call_host);
+}
+
+static void call_later(tw_scheduler *scheduler)
+{
+	if (scheduler->retrying)
+		return;
+	scheduler->retrying = true;
+	tw__work_submit_later(&scheduler->retry);
+}
+
+/* A service whose executor refuses may drop it (TW_REFUSED_DROP). Cancelling comes here, too, under the lock. */
+static void timer_ended(void *arg, enum tw_fate fate)
+{
+	tw_scheduler *scheduler = arg;
+	if (fate != TW_FATE_DROPPED)
+		return;
+	pthread_mutex_lock(&scheduler->lock);
+	if (take_timer(scheduler))
+		call_later(scheduler);
+	call_and_come_home(scheduler, false);
+}
+
+/* 0, or there was no room for it. A timer that is about to fire is as good as one that is set: it sets the next. */
+static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
+{
+	int r;
+	if (scheduler->timer_set) {
+		r = tw_reset_at(scheduler->base.service, scheduler->timer, (uint64_t)at_ns);
+		if (r == -ENOENT || r == -EBUSY)
+			return 0;
+	} else {
+		const struct tw_task task = {.size = sizeof task,
+					     .fn = timer_fired,
+					     .arg = scheduler,
+					     .when_ns = (uint64_t)at_ns,
+					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
+					     .release = timer_ended};
+		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
+		scheduler->timers_out += r == 0;
+	}
+	scheduler->timer_set |= r == 0;
+	scheduler->stats.timers_armed += r == 0;
+	scheduler->timer_ns = r == 0 ? at_ns : scheduler->timer_ns;
+	return r;
+}
+
+static void set_timer_for_first(tw_scheduler *scheduler)
+{
+	struct tw__task *first = tw__scheduler_head(scheduler, &scheduler->timers);
+	if (!first) {
+		put_timer_away(scheduler);
+		return;
+	}
+	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
+	if (at_ns > FARTHEST_NS) {
+		int64_t farthest_ns = (int64_t)scheduler->base.service->start_ns;
+		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
+		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
+	}
+	if (scheduler->timer_set && scheduler->timer_ns == at_ns)
+		return;
+	if (set_timer(scheduler, at_ns))
+		call_later(scheduler);
+}
+
+static void retry_called(struct tw__work *work)
+{
+	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
+	int64_t now_ns = tw__scheduler_now(scheduler);
+	pthread_mutex_lock(&scheduler->lock);
+	scheduler->retrying = false; /* it may be submitted again, */
+	scheduler->timers_out++;     /* and is out itself like a timer's callback */
+	bool call_host = false;
+	if (!scheduler->closed && scheduler->host == TW__HOST_IDLE) {
+		tw__scheduler_promote(scheduler, now_ns);
+		call_host = tw__scheduler_settle(scheduler);
+	}
+	call_and_come_home(scheduler, call_host);
+}
+
+/* --------------------------------------------------------------------- the host */
+
+bool tw__scheduler_settle(tw_scheduler *scheduler)
+{
+	if (scheduler->host != TW__HOST_IDLE || scheduler->closed)
+		return false;
+	if (!tw__scheduler_head(scheduler, &scheduler->tasks)) {
+		set_timer_for_first(scheduler);
+		return false;
+	}
+	put_timer_away(scheduler);
+	if (scheduler->paused)
+		return false;
+	scheduler->host = TW__HOST_REQUESTED;
+	scheduler->stats.host_requests++;
+	return true;
+}
+
+/* An executor may run a slice inside its submit, and the slice's end asks for the next: that one is for the outer call to submit. */
+struct calling {
+	struct calling *outer;
+	tw_scheduler *scheduler;
+	bool again;
+};
+
+static _Thread_local struct calling *innermost;
+
+static struct calling *find_calling(const tw_scheduler *scheduler)
+{
+	struct calling *calling = innermost;
+	while (calling && calling->scheduler != scheduler)
+		calling = calling->outer;
+	return calling;
+}
+
+static void call_executor(tw_scheduler *scheduler)
+{
+	struct calling *under_way = find_calling(scheduler);
+	if (under_way) {
+		under_way->again = true;
+		return;
+	}
+	struct calling calling = {.outer = innermost, .scheduler = scheduler};
+	innermost = &calling;
+	do {
+		calling.again = false;
+		tw__work_submit(&scheduler->work);
+	} while (calling.again); /* else the scheduler may be gone */
+	innermost = calling.outer;
+}
+
+void tw__scheduler_call_host(tw_scheduler *scheduler)
+{
+	if (scheduler->config.host == TW_HOST_EXECUTOR)
+		call_executor(scheduler);
+	else if (scheduler->config.wanted)
+		scheduler->config.wanted(scheduler->config.wanted_arg);
+}
+
+/* ------------------------------------------------------------------------ birth */
+
+static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
+    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
+    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),     [TW_PRIORITY_LOW] = INT64_C(10000000000),
+    [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
+};
+
+enum { MOST_EVENTS = 1 << 24 };
+#define MOST_NS (INT64_C(1) << 62)
+
+static bool timeouts_are_good(const struct tw_scheduler_config *config)
+{
+	for (int i = 0; i < TW_PRIORITIES; i++)
+		if (config->timeout_ns[i] > MOST_NS || config->timeout_ns[i] < -MOST_NS)
+			return false;
+	return config->timeout_ns[TW_PRIORITY_NONE] == 0;
+}
+
+static bool is_good(const struct tw_scheduler_config *config)
+{
+	if ((unsigned)config->host > TW_HOST_MANUAL || config->max_tasks > TW__NODES_MAX ||
+	    config->slice_ns > (uint64_t)MOST_NS)
+		return false;
+	if (config->log_events > MOST_EVENTS || config->reserved || !timeouts_are_good(config))
+		return false;
+	if (config->executor && (config->host == TW_HOST_MANUAL || !tw__executor_is_sound(config->executor)))
+		return false;
+	return config->host == TW_HOST_MANUAL || (!config->wanted && !config->wanted_arg);
+}
+
+static int read_config(struct tw_scheduler_config *config, const struct tw_scheduler_config *cfg)
+{
+	*config = (struct tw_scheduler_config){.host = TW_HOST_EXECUTOR};
+	int r = cfg ? tw__config_copy(config, sizeof *config, offsetof(struct tw_scheduler_config, executor), cfg) : 0;
+	if (r)
+		return r;
+	if (!is_good(config))
+		return -EINVAL;
+	if (!config->max_tasks)
+		config->max_tasks = 1 << 20;
+	if (!config->slice_ns)
+		config->slice_ns = 5000000;
+	for (int i = 0; i < TW_PRIORITIES; i++)
+		if (!config->timeout_ns[i])
+			config->timeout_ns[i] = usual_timeout_ns[i];
+	return 0;
+}
+
+/* Held for some 50 ns by posters and host in turn: where it can be had, a kind that looks again for a moment before it sleeps. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+	pthread_mutexattr_init(&attr);
+#ifdef __GLIBC__
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
+static void init_locks(tw_scheduler *scheduler)
+{
+	pthread_condattr_t attr;
+	init_lock(&scheduler->lock);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&scheduler->home, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void init(tw_scheduler *scheduler)
+{
+	const struct tw_scheduler_config *config = &scheduler->config;
+	scheduler->slice_ns = (int64_t)config->slice_ns;
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
+	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
+	tw__work_init(&scheduler->retry, scheduler->base.service, tw_executor_inline(), retry_called);
+	init_locks(scheduler);
+}
+
+int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw_scheduler_config *cfg)
+{
+	struct tw_scheduler_config config;
+	if (!out || !service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	int r = read_config(&config, cfg);
+	if (r)
+		return r;
+	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
+	struct tw_scheduler_event *events = config.log_events ? calloc(config.log_events, sizeof *events) : NULL;
+	r = !scheduler || (config.log_events && !events) ? -ENOMEM
+							 : tw__base_hold(&scheduler->base, service, config.executor);
+	if (r) {
+		free(events);
+		free(scheduler);
+		return r;
+	}
+	scheduler->config = config;
+	scheduler->events = events;
+	init(scheduler);
+	*out = scheduler;
+	return 0;
+}
+
+/* -------------------------------------------------------------------------- end */
+
+/* The calling thread may be the one that what is out waits for. */
+static bool would_wait_for_itself(const tw_scheduler *scheduler)
+{
+	tw_pool *pool = tw__pool_of(scheduler->base.executor);
+	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host != TW__HOST_IDLE && pool &&
+	       tw_pool_is_worker(pool);
+}
+
+/* The lock is held; free while done functions are told. The one that runs is not touched. */
+static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
+{
+	struct tw__task *task;
+	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
+		if (task == scheduler->current)
+			continue; /* out of its heap, the rest of it is its turn's */
+		if (tw__task_is_cleared(task)) {
+			tw__scheduler_forget(scheduler, task);
+			continue;
+		}
+		struct tw__ending ending = tw__ending_of(task);
+		scheduler->stats.dropped++;
+		if (scheduler->events)
+			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
+		tw__scheduler_give_back(scheduler, task);
+		pthread_mutex_unlock(&scheduler->lock);
+		tw__scheduler_tell(scheduler, ending, TW_FATE_DROPPED, -ESHUTDOWN);
+		pthread_mutex_lock(&scheduler->lock);
+	}
+}
+
+/* What is out and can be fetched back: nobody else might ever call it. */
+static void fetch_home(tw_scheduler *scheduler)
+{
+	bool requested = scheduler->host == TW__HOST_REQUESTED;
+	put_timer_away(scheduler);
+	if (requested && (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
+		scheduler->host = TW__HOST_IDLE;
+	if (scheduler->retrying && tw__work_recall(&scheduler->retry))
+		scheduler->retrying = false;
+}
+
+static bool is_home(const tw_scheduler *scheduler)
+{
+	return scheduler->host == TW__HOST_IDLE && !scheduler->timers_out && !scheduler->retrying;
+}
+
+static bool turn_has_ended(const tw_scheduler *scheduler)
+{
+	return scheduler->host != TW__HOST_RUNNING;
+}
+
+/* The lock is held. False: the time is up. */
+static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint64_t timeout_ns)
+{
+	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + timeout_ns;
+	struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000), .tv_nsec = (long)(until_ns % 1000000000)};
+	bool bounded = timeout_ns <= TW_MAX_DELAY_NS;
+	scheduler->waiters++;
+	int r = 0;
+	while (!what(scheduler) && r != ETIMEDOUT)
+		r = bounded ? pthread_cond_timedwait(&scheduler->home, &scheduler->lock, &until)
+			    : pthread_cond_wait(&scheduler->home, &scheduler->lock);
+	scheduler->waiters--;
+	return what(scheduler);
+}
+
+/* The lock is held. */
+static void shut(tw_scheduler *scheduler)
+{
+	scheduler->closed = true;
+	fetch_home(scheduler);
+	drop_all(scheduler, &scheduler->timers);
+	drop_all(scheduler, &scheduler->tasks);
+}
+
+int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
+{
+	int r = -EDEADLK;
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	if (tw__scheduler_is_inside(scheduler))
+		return -EDEADLK;
+	pthread_mutex_lock(&scheduler->lock);
+	if (!would_wait_for_itself(scheduler)) {
+		shut(scheduler);
+		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
+	}
+	pthread_mutex_unlock(&scheduler->lock);
+	return r;
+}
+
+static void free_all(tw_scheduler *scheduler)
+{
+	tw__nodes_fini(&scheduler->nodes);
+	tw__heap_free(&scheduler->tasks);
+	tw__heap_free(&scheduler->timers);
+	free(scheduler->events);
+	free(scheduler);
+}
+
+/* It is home, and nobody else has it. */
+static void end(tw_scheduler *scheduler)
+{
+	struct tw__base base = scheduler->base;
+	bool left = scheduler->destroyed;
+	pthread_cond_destroy(&scheduler->home);
+	pthread_mutex_destroy(&scheduler->lock);
+	free_all(scheduler);
+	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
+}
+
+void tw__scheduler_unlock_home(tw_scheduler *scheduler)
+{
+	bool last = scheduler->destroyed && is_home(scheduler);
+	if (tw_unlikely(scheduler->waiters))
+		pthread_cond_broadcast(&scheduler->home);
+	pthread_mutex_unlock(&scheduler->lock);
+	if (tw_unlikely(last))
+		end(scheduler);
+}
+
+/*
+ * What others bring home without the calling thread's help: then the scheduler is waited for, and its pool is free to close afterwards. Elsewhere,
+ * on a queue that perhaps this thread pumps, nobody can say.
+ */
+static bool others_bring_it_home(const tw_scheduler *scheduler)
+{
+	tw_service *service = scheduler->base.service;
+	tw_pool *pool = tw__pool_of(scheduler->base.executor),
+		*of_timers = tw__pool_of(tw__shared_executor(service->executor));
+	if (tw_pool_is_worker(pool) || tw_pool_is_worker(of_timers) || tw__inside(service) || tw__inside_work(service))
+		return false; /* it may be the driver */
+	if (scheduler->host == TW__HOST_REQUESTED && !pool)
+		return false;
+	return (!scheduler->timers_out || of_timers) && (!scheduler->retrying || service->threaded);
+}
+
+int tw_scheduler_destroy(tw_scheduler *scheduler)
+{
+	if (!scheduler)
+		return 0;
+	if (tw__scheduler_is_inside(scheduler))
+		return -EDEADLK;
+	if (tw__forked(scheduler->base.service)) {
+		free_all(scheduler);
+		return 0;
+	}
+	pthread_mutex_lock(&scheduler->lock);
+	shut(scheduler);
+	await(scheduler, turn_has_ended, TW_FOREVER);
+	while (!is_home(scheduler) && others_bring_it_home(scheduler))
+		await(scheduler, is_home, TW_FOREVER);
+	bool home = is_home(scheduler);
+	if (!home) {
+		scheduler->destroyed = true;
+		tw__base_leave(&scheduler->base);
+	}
+	pthread_mutex_unlock(&scheduler->lock);
+	if (home)
+		end(scheduler);
+	return 0;
+}

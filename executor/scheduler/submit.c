@@ -1,0 +1,271 @@
+/* Post and cancel, and the two heaps. */
+#include <errno.h>
+
+#include "executor/scheduler/internal.h"
+
+#define TIMEOUT_MAX_NS (INT64_C(1) << 62)
+
+/* ------------------------------------------------------------------- heaps */
+
+void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
+{
+	if (tw_unlikely(!tw__node_end(&scheduler->nodes, &task->node)))
+		return;
+	task->arg = scheduler->spare;
+	scheduler->spare = task;
+}
+
+void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task)
+{
+	scheduler->stats.cleared--;
+	scheduler->timers_cleared -= task->delayed;
+	tw__scheduler_give_back(scheduler, task);
+}
+
+struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap)
+{
+	struct tw__task *task;
+	while ((task = tw__task_of(tw__heap_peek(heap))) && tw__task_is_cleared(task)) {
+		tw__heap_pop_loose(heap);
+		tw__scheduler_forget(scheduler, task);
+	}
+	return task;
+}
+
+void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns)
+{
+	struct tw__task *task;
+	while ((task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
+	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
+		tw__heap_pop_loose(&scheduler->timers);
+		task->delayed = false;
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
+	}
+}
+
+static bool keep(struct tw__heap_item *item, void *arg)
+{
+	struct tw__task *task = tw__task_of(item);
+	if (!tw__task_is_cleared(task))
+		return true;
+	tw__scheduler_forget(arg, task);
+	return false;
+}
+
+/* Of n posts and cancels each pays for a few entries at most: there are as many new cleared ones as what is looked at. */
+static void sweep_if_many(tw_scheduler *scheduler)
+{
+	uint64_t all = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
+	if (scheduler->stats.cleared <= all - scheduler->stats.cleared)
+		return;
+	tw__heap_sweep(&scheduler->tasks, keep, scheduler);
+	tw__heap_sweep(&scheduler->timers, keep, scheduler);
+	scheduler->stats.sweeps++;
+}
+
+static void clear(tw_scheduler *scheduler, struct tw__task *task)
+{
+	task->fn = NULL;
+	task->running = false;
+	scheduler->stats.cleared++;
+	scheduler->timers_cleared += task->delayed;
+}
+
+void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
+{
+	clear(scheduler, task);
+	if (!tw__heap_has(&task->item)) {
+		tw__scheduler_forget(scheduler, task); /* close has taken it out */
+	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
+		tw__heap_pop_loose(&scheduler->tasks);
+		tw__scheduler_forget(scheduler, task);
+	}
+	sweep_if_many(scheduler); /* one less lives */
+}
+
+/* -------------------------------------------------------------------- post */
+
+/* 0, or -ERANGE, -EINVAL. */
+static int check(const struct tw_scheduler_post *post)
+{
+	if (!post->fn || post->flags & ~(uint32_t)TW_POST_TIMEOUT)
+		return -EINVAL;
+	if (!(post->flags & TW_POST_TIMEOUT) && post->timeout_ns)
+		return -EINVAL;
+	if (post->delay_ns > TW_MAX_DELAY_NS || post->timeout_ns > TIMEOUT_MAX_NS || post->timeout_ns < -TIMEOUT_MAX_NS)
+		return -ERANGE;
+	return 0;
+}
+
+/* Clocks may stand anywhere below 2^63. */
+static int64_t add(int64_t instant_ns, int64_t span_ns)
+{
+	int64_t sum;
+	return __builtin_add_overflow(instant_ns, span_ns, &sum) ? INT64_MAX : sum;
+}
+
+/* What was found out before the lock is taken. */
+struct request {
+	const struct tw_scheduler_post *post;
+	int64_t start_ns;
+	void *context;
+	tw_scheduler_task *out;
+};
+
+static int make_room(tw_scheduler *scheduler, bool delayed)
+{
+	int r = tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1); /* I4 */
+	if (!r && delayed)
+		r = tw__heap_reserve(&scheduler->timers, scheduler->timers.count + 1);
+	return r;
+}
+
+static void fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
+{
+	const struct tw_scheduler_post *post = request->post;
+	enum tw_priority priority = tw__priority_known(post->priority);
+	int64_t timeout_ns = post->flags & TW_POST_TIMEOUT ? post->timeout_ns : scheduler->config.timeout_ns[priority];
+	task->fn = post->fn;
+	task->arg = post->arg;
+	task->done = post->done;
+	task->context = request->context;
+	task->name = post->name;
+	task->expiration_ns = add(request->start_ns, timeout_ns);
+	task->priority = (uint8_t)priority;
+	task->running = task->cancelled = task->begun = false;
+	task->delayed = post->delay_ns != 0;
+}
+
+static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_ns)
+{
+	tw__heap_item_init(&task->item, ++scheduler->last_number);
+	if (task->delayed)
+		tw__heap_push_loose(&scheduler->timers, &task->item, start_ns);
+	else
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
+	scheduler->stats.posted++;
+}
+
+/* Tasks that have not ended. Cancelled ones that still take room in a heap are none. */
+static uint64_t living(const struct tw_scheduler_stats *stats)
+{
+	return stats->posted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
+}
+
+/* The lock is held. *call_host: tw__scheduler_call_host is to follow. */
+static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
+{
+	if (scheduler->closed)
+		return -ESHUTDOWN;
+	if (living(&scheduler->stats) >= scheduler->config.max_tasks)
+		return -EAGAIN;
+	int r = make_room(scheduler, request->post->delay_ns != 0);
+	if (r)
+		return r;
+	fill(scheduler, task, request);
+	if (request->out)
+		*request->out = (tw_scheduler_task){tw__node_handle(&task->node)};
+	push(scheduler, task, request->start_ns);
+	*call_host = tw__scheduler_settle(scheduler);
+	return 0;
+}
+
+/* The lock is held; free while memory is asked for. */
+static int take_node(tw_scheduler *scheduler, struct tw__task **out)
+{
+	struct tw__node *node = NULL;
+	*out = scheduler->spare;
+	if (tw_likely(*out != NULL)) {
+		scheduler->spare = (*out)->arg;
+		return 0;
+	}
+	pthread_mutex_unlock(&scheduler->lock);
+	int r = tw__node_get(&scheduler->nodes, &node);
+	pthread_mutex_lock(&scheduler->lock);
+	*out = (struct tw__task *)node;
+	return r;
+}
+
+static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+{
+	struct tw__task *task;
+	bool call_host = false;
+	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
+	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
+	pthread_mutex_lock(&scheduler->lock);
+	int r = take_node(scheduler, &task);
+	if (!r) {
+		r = accept(scheduler, task, &request, &call_host);
+		if (r)
+			tw__scheduler_give_back(scheduler, task);
+	}
+	scheduler->stats.rejected += r != 0;
+	pthread_mutex_unlock(&scheduler->lock);
+	if (call_host)
+		tw__scheduler_call_host(scheduler);
+	if (r)
+		tw__context_release(request.context);
+	return r;
+}
+
+int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
+		      tw_scheduler_task *out)
+{
+	const struct tw_scheduler_post post = {.fn = fn, .arg = arg, .priority = priority};
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	return fn ? post_checked(scheduler, &post, out) : -EINVAL;
+}
+
+int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+{
+	struct tw_scheduler_post known;
+	if (!scheduler || !post)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_post, delay_ns), post);
+	if (!r)
+		r = check(&known);
+	return r ? r : post_checked(scheduler, &known, out);
+}
+
+/* ------------------------------------------------------------------ cancel */
+
+/* The lock is held. TW_CANCELLED: *ending is to be told. */
+static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
+{
+	if (tw__task_is_cleared(task))
+		return TW_GONE;
+	if (task->running) {
+		task->cancelled = true;
+		return TW_RUNNING;
+	}
+	if (scheduler->events)
+		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
+	*ending = tw__ending_of(task);
+	clear(scheduler, task);
+	scheduler->stats.cancelled++;
+	sweep_if_many(scheduler);
+	return TW_CANCELLED;
+}
+
+int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task handle)
+{
+	struct tw__ending ending;
+	if (!scheduler)
+		return -EINVAL;
+	if (tw__forked(scheduler->base.service))
+		return -EPERM;
+	struct tw__node *node = tw__node_find(&scheduler->nodes, handle.id);
+	if (!node)
+		return TW_GONE;
+	pthread_mutex_lock(&scheduler->lock);
+	int outcome = tw__node_is(node, handle.id) ? cancel(scheduler, (struct tw__task *)node, &ending) : TW_GONE;
+	pthread_mutex_unlock(&scheduler->lock);
+	if (outcome == TW_CANCELLED)
+		tw__scheduler_tell(scheduler, ending, TW_FATE_CANCELLED, -ECANCELED);
+	return outcome;
+}

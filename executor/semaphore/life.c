@@ -1,0 +1,79 @@
+/* Making and freeing semaphores; their gauges. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/semaphore/internal.h"
+
+/* --------------------------------------------------------------- life, stats */
+
+int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity)
+{
+	if (!out || !service || capacity < 0 || (executor && !tw__executor_is_sound(executor)))
+		return -EINVAL;
+	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
+	if (!s)
+		return -ENOMEM;
+	memset(s, 0, sizeof *s);
+	int r = tw__base_hold(&s->base, service, executor);
+	if (r) {
+		free(s);
+		return r;
+	}
+	s->service = service;
+	tw_store_relaxed(&s->word, (uint64_t)capacity << CAPACITY_SHIFT);
+	pthread_mutex_init(&s->lock, NULL);
+	tw__nodes_init(&s->nodes, sizeof(struct function), TW__NODES_MAX);
+	*out = s;
+	return 0;
+}
+
+static void free_all(tw_semaphore *s)
+{
+	tw__nodes_fini(&s->nodes);
+	pthread_mutex_destroy(&s->lock);
+	free(s);
+}
+
+int tw_semaphore_destroy(tw_semaphore *s)
+{
+	if (!s)
+		return 0;
+	if (tw__forked(s->service)) {
+		free_all(s);
+		return 0;
+	}
+	pthread_mutex_lock(&s->lock);
+	bool busy = s->waiting || s->out;
+	pthread_mutex_unlock(&s->lock);
+	if (busy)
+		return -EBUSY;
+	tw__base_let_go(&s->base);
+	free_all(s);
+	return 0;
+}
+
+int tw_semaphore_stats_get(tw_semaphore *s, struct tw_semaphore_stats *out)
+{
+	if (!s || !out || out->size < offsetof(struct tw_semaphore_stats, available))
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	struct tw_semaphore_stats stats = {.size = out->size};
+	pthread_mutex_lock(&s->lock);
+	uint64_t word = tw_load_relaxed(&s->word);
+	stats.waiters = s->waiting;
+	stats.waiting_threads = s->waiting_threads;
+	stats.handed = s->out;
+	stats.refused = s->refused;
+	pthread_mutex_unlock(&s->lock);
+	stats.capacity = capacity_of(word);
+	stats.held = held_of(word);
+	stats.available = stats.held < stats.capacity ? stats.capacity - stats.held : 0;
+	stats.debt = stats.held > stats.capacity ? stats.held - stats.capacity : 0;
+	stats.over_releases = tw_load_relaxed(&s->over_releases);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}

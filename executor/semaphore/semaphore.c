@@ -1,0 +1,466 @@
+/*
+ * The semaphore: one word for permits, a lock for the line of waiters.
+ *
+ * try_acquire, and acquire and release while nobody waits: lock-free, one compare-and-swap. Everything else takes the lock.
+ *
+ * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31 bits), and whether anybody waits.
+ * All else follows: available = capacity - held, debt = held - capacity, whichever is not negative. While WAITERS is set only the
+ * owner of the lock changes the word, and somebody is in line.
+ *
+ *   transition             from                     to             by whom
+ *   take                   no WAITERS, held < cap   held + 1       any thread
+ *   give back              no WAITERS, held > 0     held - 1       any thread
+ *   announce               no WAITERS, held >= cap  WAITERS        a waiter, with the lock, as it joins the line
+ *   hand over              WAITERS, held <= cap     the same       a releaser, with the lock: the permit goes to the oldest
+ *   pay a debt             WAITERS, held > cap      held - 1       a releaser, with the lock
+ *   start                  WAITERS, held < cap      held + 1       set_capacity, with the lock, as often as it can
+ *   last leaves            WAITERS                  none           whoever takes the last one out of the line, with the lock
+ *   resize                 any                      cap            set_capacity, with the lock
+ *
+ * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held >= cap; both whenever the lock is free. 3. A permit that
+ * comes back is given to one waiter, or makes held smaller: the two are different branches of one function (pass_on).
+ *
+ * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses
+ * functions, the
+ * oldest thread is found at once.
+ *
+ * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on its work is with the executor,
+ * and comes back through run(). A cancel in HANDED makes it CANCELLED: run() finds that, and calls nothing. An executor that refuses
+ * gives the node back to WAITING, first in line, if a thread waits that takes the permit instead.
+ *
+ * Pairing table
+ *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
+ *   P2 or the executor.
+ *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
+ *   store;
+ *       the wake-up goes to its address only, which may be another's by then: a wake-up too many.
+ */
+#include <errno.h>
+
+#include "executor/semaphore/internal.h"
+#include "mpsc/base/futex.h"
+#include "wheel/timer/context.h"
+
+/* -------------------------------------------------------------------- line */
+
+/*
+ * In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near
+ * the front.
+ */
+static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
+{
+	struct waiter *next = comes_back ? line->first : NULL;
+	while (next && next->sequence < waiter->sequence)
+		next = next->next;
+	waiter->next = next;
+	waiter->previous = next ? next->previous : line->last;
+	*(waiter->next ? &waiter->next->previous : &line->last) = waiter;
+	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter;
+}
+
+static void line_remove(struct line *line, struct waiter *waiter)
+{
+	*(waiter->next ? &waiter->next->previous : &line->last) = waiter->previous;
+	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter->next;
+}
+
+static struct line *line_of(tw_semaphore *s, const struct waiter *waiter)
+{
+	return waiter->is_function ? &s->functions : &s->threads;
+}
+
+/* WAITERS is set, or is being set, by the caller. */
+static void join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
+{
+	if (!comes_back)
+		waiter->sequence = s->sequence++;
+	waiter->queued = true;
+	line_add(line_of(s, waiter), waiter, comes_back);
+	s->waiting++;
+	s->waiting_threads += !waiter->is_function;
+}
+
+/* Nobody else changes the word while WAITERS is set. */
+static void word_set(tw_semaphore *s, uint64_t word)
+{
+	tw_store_release(&s->word, word); /* P1, for those that take the fast way next */
+}
+
+static void leave(tw_semaphore *s, struct waiter *waiter)
+{
+	waiter->queued = false;
+	line_remove(line_of(s, waiter), waiter);
+	s->waiting_threads -= !waiter->is_function;
+	if (--s->waiting == 0)
+		word_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
+}
+
+/* The oldest, or NULL. */
+static struct waiter *oldest(tw_semaphore *s)
+{
+	struct waiter *thread = s->threads.first, *function = s->functions.first;
+	if (thread && function)
+		return thread->sequence < function->sequence ? thread : function;
+	return thread ? thread : function;
+}
+
+/* Whether there was a permit to take; if not, WAITERS is set, and the caller joins the line. Under the lock. */
+static bool take_or_announce(tw_semaphore *s)
+{
+	uint64_t word = tw_load_relaxed(&s->word), next;
+	bool takes;
+	do {
+		if (word & WAITERS)
+			return false;
+		takes = held_of(word) < capacity_of(word);
+		next = takes ? word + HELD_ONE : word | WAITERS;
+	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* P1 */
+	return takes;
+}
+
+/* ---------------------------------------------------------------- hand over */
+
+static struct function *function_of(struct waiter *waiter)
+{
+	return (struct function *)(void *)((char *)waiter - offsetof(struct function, waiter));
+}
+
+/* Out of line, with a permit that counts as held. The lock is held, and kept. */
+static struct waiter *choose(tw_semaphore *s, struct waiter *waiter)
+{
+	leave(s, waiter);
+	if (waiter->is_function) {
+		function_of(waiter)->state = HANDED;
+		s->out++;
+	}
+	return waiter;
+}
+
+/*
+ * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer.
+ * False: none was
+ * held. Under the lock.
+ */
+static bool pass_on(tw_semaphore *s, struct waiter **chosen)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	*chosen = NULL;
+	while (!(word & WAITERS)) {
+		if (held_of(word) == 0)
+			return false;
+		if (tw_cas_acq_rel(&s->word, &word, word - HELD_ONE)) /* P1 */
+			return true;
+	}
+	if (held_of(word) == 0)
+		return false;
+	if (held_of(word) > capacity_of(word))
+		word_set(s, word - HELD_ONE);
+	else
+		*chosen = choose(s, oldest(s));
+	return true;
+}
+
+static void grant_thread(struct waiter *waiter)
+{
+	_Atomic uint32_t *granted = &waiter->granted;
+	tw_store_release(granted, 1); /* P2: the thread may be gone from here on */
+	tw__futex_wake(granted, 1);
+}
+
+/*
+ * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again;
+ * NULL: there is no such thread, or
+ * it was cancelled, and its work has to make its way all the same.
+ */
+static struct waiter *instead_of(tw_semaphore *s, struct function *function)
+{
+	struct waiter *thread = NULL;
+	pthread_mutex_lock(&s->lock);
+	s->refused++;
+	if (function->state == HANDED && s->threads.first) {
+		thread = s->threads.first;
+		function->state = WAITING;
+		s->out--;
+		join(s, &function->waiter, true); /* before leave, so that WAITERS stays */
+		leave(s, thread);
+	}
+	pthread_mutex_unlock(&s->lock);
+	return thread;
+}
+
+/* No lock is held: an executor may do what it likes in submit. */
+static void grant_function(tw_semaphore *s, struct function *function)
+{
+	tw_executor *executor = s->base.executor;
+	if (executor == tw_executor_inline()) {
+		tw__work_submit_later(&function->work);
+		return;
+	}
+	if (executor->ops->submit(executor, (tw_batch *)(void *)&function->work, 1) == 0)
+		return;
+	struct waiter *thread = instead_of(s, function);
+	if (thread)
+		grant_thread(thread);
+	else
+		tw__work_submit_later(&function->work);
+}
+
+/* Nothing is done for NULL. Without the lock. */
+static void grant(tw_semaphore *s, struct waiter *waiter)
+{
+	if (!waiter)
+		return;
+	if (waiter->is_function)
+		grant_function(s, function_of(waiter));
+	else
+		grant_thread(waiter);
+}
+
+/* ---------------------------------------------------------------- functions */
+
+/* The lock is held. */
+static void put(tw_semaphore *s, struct function *function)
+{
+	function->state = IDLE;
+	s->out--;
+	tw__node_put(&s->nodes, &function->node);
+}
+
+static void run(struct tw__work *work)
+{
+	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
+	tw_semaphore *s = function->semaphore;
+	tw_service *service = s->service;
+	pthread_mutex_lock(&s->lock);
+	bool runs = function->state == HANDED;
+	void *context = function->context;
+	if (runs)
+		function->state = RUNNING;
+	else
+		put(s, function);
+	pthread_mutex_unlock(&s->lock);
+	if (!runs) {
+		tw__context_release(context);
+		return;
+	}
+	struct tw__context_saved saved;
+	tw__context_enter(context, &saved);
+	function->fn(function->arg);
+	tw__context_leave(&saved);
+	if (tw__forked(service))
+		return; /* a forked child: the lock may be held for ever */
+	tw__context_release(context);
+	pthread_mutex_lock(&s->lock);
+	put(s, function);
+	pthread_mutex_unlock(&s->lock);
+}
+
+int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
+{
+	if (!s || !fn)
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	struct tw__node *node;
+	int r = tw__node_get(&s->nodes, &node);
+	if (r)
+		return r;
+	struct function *function = (struct function *)(void *)node;
+	function->semaphore = s;
+	function->fn = fn;
+	function->arg = arg;
+	function->context = tw__context_capture();
+	function->waiter = (struct waiter){.is_function = true};
+	tw__work_init(&function->work, s->service, s->base.executor, run);
+	if (out)
+		*out = (tw_waiter){tw__node_handle(node)};
+	pthread_mutex_lock(&s->lock);
+	bool has = take_or_announce(s);
+	function->state = has ? HANDED : WAITING;
+	if (has) {
+		function->waiter.sequence = s->sequence++;
+		s->out++;
+	} else {
+		join(s, &function->waiter, false);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (has)
+		grant_function(s, function);
+	return 0;
+}
+
+/* The lock is held. *next: who gets the permit that had been handed to it; *context: to be released. */
+static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
+{
+	switch (function->state) {
+	case WAITING:
+		leave(s, &function->waiter);
+		*context = function->context;
+		s->out++; /* put takes it down */
+		put(s, function);
+		return TW_CANCELLED;
+	case HANDED:
+		function->state = CANCELLED;
+		pass_on(s, next);
+		return TW_CANCELLED;
+	case RUNNING:
+		return TW_RUNNING;
+	default:
+		return TW_GONE;
+	}
+}
+
+int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
+{
+	if (!s)
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	struct tw__node *node = tw__node_find(&s->nodes, waiter.id);
+	if (!node)
+		return TW_GONE;
+	struct waiter *next = NULL;
+	void *context = NULL;
+	pthread_mutex_lock(&s->lock);
+	int outcome =
+	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
+	pthread_mutex_unlock(&s->lock);
+	tw__context_release(context);
+	grant(s, next);
+	return outcome;
+}
+
+/* ------------------------------------------------------------------ threads */
+
+static inline bool take(tw_semaphore *s)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (tw_unlikely(word & WAITERS || held_of(word) >= capacity_of(word)))
+			return false;
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + HELD_ONE))); /* P1 */
+	return true;
+}
+
+int tw_semaphore_try_acquire(tw_semaphore *s)
+{
+	if (tw_unlikely(!s))
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	return tw_likely(take(s)) ? 0 : -EAGAIN;
+}
+
+/* Too late: out of the line, unless a permit is on its way, for which the thread then waits a moment longer. */
+static bool gave_up(tw_semaphore *s, struct waiter *self)
+{
+	pthread_mutex_lock(&s->lock);
+	bool was_queued = self->queued;
+	if (was_queued)
+		leave(s, self);
+	pthread_mutex_unlock(&s->lock);
+	return was_queued;
+}
+
+static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
+{
+	struct waiter self = {.is_function = false};
+	pthread_mutex_lock(&s->lock);
+	bool has = take_or_announce(s);
+	if (!has)
+		join(s, &self, false);
+	pthread_mutex_unlock(&s->lock);
+	while (!has && !(has = tw_load_acquire(&self.granted))) { /* P2 */
+		if (tw__futex_wait(&self.granted, 0, deadline_ns))
+			continue;
+		if (gave_up(s, &self))
+			return -ETIMEDOUT;
+		deadline_ns = UINT64_MAX;
+	}
+	return 0;
+}
+
+int tw_semaphore_acquire_until(tw_semaphore *s, uint64_t deadline_ns)
+{
+	if (tw_unlikely(!s))
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	return tw_likely(take(s)) ? 0 : wait_in_line(s, deadline_ns);
+}
+
+int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
+{
+	int r = tw_semaphore_try_acquire(s);
+	if (tw_likely(r != -EAGAIN) || timeout_ns == 0)
+		return r;
+	uint64_t now_ns = timeout_ns == TW_FOREVER ? 0 : tw_clock_now(tw_clock_monotonic());
+	return wait_in_line(s, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns);
+}
+
+/* ------------------------------------------------------------------ release */
+
+static int release_slowly(tw_semaphore *s)
+{
+	struct waiter *next;
+	pthread_mutex_lock(&s->lock);
+	bool was_held = pass_on(s, &next);
+	pthread_mutex_unlock(&s->lock);
+	if (!was_held) {
+		tw_add_relaxed(&s->over_releases, 1);
+		return -EOVERFLOW;
+	}
+	grant(s, next);
+	return 0;
+}
+
+int tw_semaphore_release(tw_semaphore *s)
+{
+	if (tw_unlikely(!s))
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (tw_unlikely(word & WAITERS || held_of(word) == 0))
+			return release_slowly(s);
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - HELD_ONE))); /* P1 */
+	return 0;
+}
+
+/* ------------------------------------------------------------------ capacity */
+
+/* Waiters that get a new permit, oldest first, linked by `next`. The lock is held. */
+static struct waiter *start_waiters(tw_semaphore *s)
+{
+	struct waiter *first = NULL, **end = &first;
+	uint64_t word;
+	while (s->waiting && (word = tw_load_relaxed(&s->word), held_of(word) < capacity_of(word))) {
+		word_set(s, word + HELD_ONE);
+		struct waiter *waiter = choose(s, oldest(s));
+		waiter->next = NULL;
+		*end = waiter;
+		end = &waiter->next;
+	}
+	return first;
+}
+
+int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
+{
+	if (!s || capacity < 0)
+		return -EINVAL;
+	if (tw__forked(s->service))
+		return -EPERM;
+	pthread_mutex_lock(&s->lock);
+	uint64_t word = tw_load_relaxed(&s->word), next;
+	do {
+		next = (word & ~(COUNT_MASK << CAPACITY_SHIFT)) | (uint64_t)capacity << CAPACITY_SHIFT;
+	} while (!tw_cas_acq_rel(&s->word, &word, next));
+	struct waiter *waiter = start_waiters(s);
+	pthread_mutex_unlock(&s->lock);
+	for (struct waiter *after; waiter; waiter = after) {
+		after = waiter->next; /* first: it may be gone */
+		grant(s, waiter);
+	}
+	return 0;
+}

@@ -1,0 +1,328 @@
+/* The simulation's birth, end and public calls. What happens when: sim/step.c. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/sim/internal.h"
+#include "wheel/service/clock.h"
+#include "wheel/run/work.h"
+#include "wheel/timer/timing.h"
+
+/* ---------------------------------------------------------------------- trace */
+
+/* Each word is mixed in on its own: the order of events counts. */
+static void mix(tw_sim *sim, uint64_t word)
+{
+	sim->trace = tw__random_mix(sim->trace ^ word) + UINT64_C(0x9e3779b97f4a7c15);
+}
+
+void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
+{
+	struct tw_sim_event event = {sizeof event, tw_sim_now(sim), kind, worker, value};
+	mix(sim, event.at_ns);
+	mix(sim, (uint64_t)kind << 32 | worker);
+	mix(sim, value);
+	if (sim->config.on_event)
+		sim->config.on_event(sim->config.event_arg, &event);
+}
+
+void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
+{
+	pthread_mutex_lock(&sim->lock);
+	tw__sim_event_locked(sim, kind, worker, value);
+	pthread_mutex_unlock(&sim->lock);
+}
+
+uint64_t tw_sim_trace(const tw_sim *sim)
+{
+	return sim ? sim->trace : 0;
+}
+
+void tw_sim_note(tw_sim *sim, uint64_t note)
+{
+	if (sim && !tw__sim_inherited(sim))
+		tw__sim_event(sim, TW_SIM_NOTE, sim->current < 0 ? UINT32_MAX : (uint32_t)sim->current, note);
+}
+
+uint64_t tw_sim_random(tw_sim *sim, uint64_t bound)
+{
+	return sim && bound > 1 ? tw__random_upto(&sim->random_of_user, bound - 1) : 0;
+}
+
+/* ---------------------------------------------------------------------- parts */
+
+tw_service *tw_sim_service(tw_sim *sim)
+{
+	return sim ? sim->service : NULL;
+}
+
+tw_executor *tw_sim_executor(tw_sim *sim)
+{
+	return sim ? &sim->executor : NULL;
+}
+
+tw_clock *tw_sim_clock(tw_sim *sim)
+{
+	return sim ? sim->clock : NULL;
+}
+
+uint64_t tw_sim_now(const tw_sim *sim)
+{
+	return sim ? tw_clock_now(sim->clock) : 0;
+}
+
+int tw_sim_worker(const tw_sim *sim)
+{
+	return sim ? sim->current : -1;
+}
+
+void tw_sim_spend(tw_sim *sim, uint64_t ns)
+{
+	if (sim && sim->current >= 0)
+		sim->spent_ns += ns <= INT64_MAX - sim->spent_ns ? ns : INT64_MAX - sim->spent_ns;
+}
+
+int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
+{
+	if (!sim || !fn)
+		return -EINVAL;
+	if (tw__sim_inherited(sim))
+		return -EPERM;
+	pthread_mutex_lock(&sim->lock);
+	int r = tw__sim_enqueue(sim, &(struct tw__sim_item){.fn = fn, .arg = arg, .tickets = 1});
+	if (!r)
+		tw__sim_event_locked(sim, TW_SIM_HANDED, UINT32_MAX, 1);
+	pthread_mutex_unlock(&sim->lock);
+	return r;
+}
+
+/* -------------------------------------------------------------------- running */
+
+/* Begins a public call that steps: 0, or why not. */
+static int enter(tw_sim *sim)
+{
+	if (!sim)
+		return -EINVAL;
+	if (tw__sim_inherited(sim))
+		return -EPERM;
+	if (sim->stepping)
+		return -EDEADLK;
+	sim->stepping = true;
+	sim->steps = 0;
+	return 0;
+}
+
+static int leave(tw_sim *sim, int answer)
+{
+	sim->stepping = false;
+	return answer;
+}
+
+int tw_sim_step(tw_sim *sim)
+{
+	int r = enter(sim);
+	return r ? r : leave(sim, tw__sim_step(sim, INT64_MAX));
+}
+
+static int run_to(tw_sim *sim, uint64_t at_ns)
+{
+	int r;
+	while ((r = tw__sim_step(sim, at_ns)) == 1) {
+	}
+	if (!r)
+		tw_clock_manual_set(sim->clock, at_ns);
+	return r;
+}
+
+int tw_sim_run_until(tw_sim *sim, uint64_t at_ns)
+{
+	int r = enter(sim);
+	if (r)
+		return r;
+	if (at_ns > INT64_MAX || at_ns < tw_sim_now(sim))
+		return leave(sim, -ERANGE);
+	return leave(sim, run_to(sim, at_ns));
+}
+
+int tw_sim_run_for(tw_sim *sim, uint64_t ns)
+{
+	uint64_t now_ns = tw_sim_now(sim);
+	return tw_sim_run_until(sim, ns > INT64_MAX ? UINT64_MAX : now_ns + ns);
+}
+
+int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
+{
+	int r = enter(sim);
+	if (r)
+		return r;
+	uint64_t now_ns = tw_sim_now(sim), limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
+	while ((r = tw__sim_step(sim, limit_ns)) == 1) {
+	}
+	if (!r && tw__sim_next_ns(sim) != UINT64_MAX) {
+		tw_clock_manual_set(sim->clock, limit_ns);
+		r = -ETIMEDOUT;
+	}
+	return leave(sim, r);
+}
+
+/* ------------------------------------------------------------------------ end */
+
+/* All that workers hold or could take, at once. 0, or an error. */
+static int settle_workers(tw_sim *sim)
+{
+	int r;
+	sim->steps = 0;
+	while ((r = tw__sim_step_workers(sim)) == 1)
+		if (sim->steps++ >= sim->config.max_steps)
+			return -ELOOP;
+	return r;
+}
+
+/* Close asks again and again, without waiting; in between the workers do what it would wait for. */
+static int close_service(tw_sim *sim, enum tw_close_mode mode)
+{
+	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .flags = TW_CLOSE_NO_WAIT};
+	int r, workers = 0;
+	while ((r = tw_service_close_with(sim->service, &options)) == -ETIMEDOUT && !workers)
+		workers = settle_workers(sim);
+	if (!r && !workers)
+		workers = settle_workers(sim);
+	return r && r != -ETIMEDOUT ? r : workers;
+}
+
+int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
+{
+	if ((unsigned)mode > TW_CLOSE_RUN)
+		return -EINVAL;
+	int r = enter(sim);
+	if (r)
+		return r;
+	r = close_service(sim, mode);
+	if (!r)
+		r = tw_service_close(sim->service, TW_CLOSE_DROP, TW_FOREVER);
+	return tw__sim_inherited(sim) ? -EPERM : leave(sim, r);
+}
+
+static void free_all(tw_sim *sim)
+{
+	for (unsigned i = 0; i < TW__SIM_QUEUES; i++)
+		free(sim->queues[i].items);
+	pthread_mutex_destroy(&sim->lock);
+	free(sim->workers);
+	tw_clock_manual_destroy(sim->clock);
+	free(sim);
+}
+
+/* Plain tasks that nobody has begun. Whatever else there is belongs to services that are closed. */
+static void drop_tasks(tw_sim *sim)
+{
+	struct tw__sim_queue *tasks = &sim->queues[0];
+	for (size_t i = 0, kept = 0, count = tasks->count; i < count; i++) {
+		struct tw__sim_item item = tasks->items[(tasks->first + i) & (tasks->room - 1)];
+		bool keep = item.batch != NULL;
+		if (keep)
+			tasks->items[(tasks->first + kept++) & (tasks->room - 1)] = item;
+		tasks->count -= !keep;
+		tw_sub_seq_cst(&sim->waiting, !keep);
+	}
+	for (unsigned i = 0; i < sim->config.workers; i++)
+		sim->workers[i].holds &= sim->workers[i].held.item.batch != NULL;
+}
+
+static bool others_on_clock(const tw_sim *sim)
+{
+	const struct tw__clock_listener *first = tw__clock_manual_first(sim->clock);
+	return first && first->next;
+}
+
+int tw_sim_destroy(tw_sim *sim)
+{
+	if (!sim)
+		return 0;
+	if (tw__sim_inherited(sim)) {
+		int r = tw_service_destroy(sim->service);
+		if (!r)
+			free_all(sim);
+		return r;
+	}
+	if (sim->stepping)
+		return -EDEADLK;
+	if (others_on_clock(sim) || tw__service_is_held(sim->service))
+		return -EBUSY;
+	drop_tasks(sim);
+	int r = tw_sim_close(sim, TW_CLOSE_DROP);
+	if (!r)
+		r = tw_service_destroy(sim->service);
+	if (!r)
+		free_all(sim);
+	return r;
+}
+
+/* ---------------------------------------------------------------------- birth */
+
+static int complete(struct tw_sim_config *config)
+{
+	if (!config->workers)
+		config->workers = 4;
+	if (!config->max_steps)
+		config->max_steps = UINT64_C(1) << 24;
+	if (config->workers > TW__SIM_WORKERS_MAX || config->refuse_percent > 90 || config->start_ns > INT64_MAX ||
+	    config->max_late_ns > TW_MAX_DELAY_NS)
+		return -EINVAL;
+	return 0;
+}
+
+static int make_service(tw_sim *sim)
+{
+	struct tw_service_config config = {.size = sizeof config};
+	const struct tw_service_config *asked = sim->config.service;
+	int r = asked ? tw__config_copy(&config, sizeof config, offsetof(struct tw_service_config, buckets), asked) : 0;
+	if (r)
+		return r;
+	if (config.clock || config.executor || config.drive || config.workers || config.max_workers || config.seed)
+		return -EINVAL;
+	config.size = sizeof config;
+	config.clock = sim->clock;
+	config.executor = &sim->executor;
+	config.drive = TW_DRIVE_MANUAL;
+	config.seed = tw__random_of_lane(sim->config.seed, 2) | 1;
+	return tw_service_create(&sim->service, &config);
+}
+
+static int make(tw_sim *sim)
+{
+	sim->workers = calloc(sim->config.workers, sizeof *sim->workers);
+	if (!sim->workers)
+		return -ENOMEM;
+	int r = tw_clock_manual_create(&sim->clock, sim->config.start_ns);
+	return r ? r : make_service(sim);
+}
+
+int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, tw__sim_submit};
+	struct tw_sim_config config = {.size = sizeof config};
+	if (!out)
+		return -EINVAL;
+	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_sim_config, workers), cfg) : 0;
+	if (!r)
+		r = complete(&config);
+	if (r)
+		return r;
+	tw_sim *sim = tw__fork_watch() ? calloc(1, sizeof *sim) : NULL;
+	if (!sim)
+		return -ENOMEM;
+	sim->executor.ops = &ops;
+	sim->config = config;
+	sim->fork_generation = tw__fork_generation();
+	sim->current = -1;
+	sim->random = tw__random_of_lane(config.seed, 0);
+	sim->random_of_user = tw__random_of_lane(config.seed, 1);
+	pthread_mutex_init(&sim->lock, NULL);
+	r = make(sim);
+	if (r) {
+		free_all(sim);
+		return r;
+	}
+	*out = sim;
+	return 0;
+}

@@ -1,0 +1,262 @@
+/*
+ * The strand's inside: what strand.c (birth, end, submit), strand/cancel.c, strand/run.c (the runner) and strand/time.c (delays, series) share.
+ *
+ * A strand is a queue of things to run, guarded by a lock of 4 bytes, and one piece of work (wheel/run/work.h) that is out on the executor while
+ * there is anything to do. Whoever makes the strand ACTIVE submits the work; whoever runs the work runs the queue, and makes the
+ * strand idle again when it finds the queue empty. So there is never more than one runner.
+ *
+ * Tasks come under the lock. What the driver brings comes without: it must not wait for a lock that a preempted thread may hold, and
+ * therefore pushes batches onto a stack in the strand's **word**, the mail, from which the runner moves them to the end of the queue.
+ * The strand's own timer, which stands for the earliest delayed task, only sets DUE there: the runner moves what is due.
+ *
+ *     word:  63 ... 3 | DISPOSED | DUE | ACTIVE
+ *            mail
+ *
+ * Transition table of the word
+ *   from        to            by                            with
+ *   idle        ACTIVE        submit                        or, the lock held
+ *   any         ACTIVE, mail  the driver                    CAS; not if DISPOSED, but for work
+ *   any         ACTIVE, DUE   the timer                     or
+ *   mail, DUE   -             the runner; dispose           and, the lock held
+ *   ACTIVE      idle          the runner                    CAS, the lock held; not if there is mail, or DUE
+ *   any         DISPOSED      dispose                       or, the lock held
+ *   DISPOSED    gone          destroy; the runner at its    CAS, the lock held; not if there is anything else
+ *   or ACTIVE   (+ DUE)       end, if it is destroyed
+ * Who raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE without ACTIVE, which is nothing otherwise: whoever then
+ * still brings work of another layer, which has been destroyed before but has not come home, leaves it to the service's driver.
+ *
+ * Pairing table
+ *   S1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
+ *   S2  lock: all else, its release -> its acquire. (one site: every critical section takes it)
+ *   S3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else", so a mail or DUE that came first makes it fail, and one
+ *       that comes after it finds the strand idle and submits the work. Submits are kept apart by the lock.
+ *   S4  bell: moved under the lock when something ended for which somebody waits; read under the lock that showed what to wait for.
+ *
+ * Who may look at a strand that is being destroyed: nobody but its runner, its timer and the driver. While ACTIVE the runner is still to
+ * come; while `timer` is not zero DUE is still to come, unless a cancel answered TW_CANCELLED. With neither, memory may go, but where the
+ * strand was handed out as an executor: the driver may have read a timer's executor before the timer ended, at any time before. Such memory
+ * stays until the service's end.
+ *
+ * A cancelled task leaves the heap at once, but its place in the queue only when the runner comes by, or when dead places
+ * outnumber the living: the queue is linked one way, since batches have one link.
+ *
+ * Not good at: a dispose of a strand with a million tasks, which walks them with no other call let in for long; a strand that thousands of
+ * threads submit to at once, which meet at its lock.
+ */
+#ifndef TW_EXECUTOR_STRAND_H
+#define TW_EXECUTOR_STRAND_H
+
+#include "executor/base/layer.h"
+#include "executor/base/heap.h"
+#include "executor/base/handles.h"
+#include "mpsc/base/futex.h"
+#include "mpsc/base/spinlock.h"
+#include "tickwheel/strand.h"
+#include "wheel/timer/context.h"
+
+enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
+enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
+
+/* Under the lock. */
+enum tw__strand_flag {
+	TW__STRAND_WAITED = 1,    /* somebody waits for the bell */
+	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it; its base has been told that it leaves */
+	TW__STRAND_REARM = 4,     /* its timer could not be set: to be tried again in a tick */
+	TW__STRAND_EXPOSED = 8    /* was handed out as an executor */
+};
+
+enum tw__strand_state {
+	TW__TASK_QUEUED,  /* in the queue */
+	TW__TASK_DELAYED, /* in the heap */
+	TW__TASK_RUNNING,
+	TW__TASK_SETTLING /* its release is being called */
+};
+
+/*
+ * A place in the queue: a task, or with the lowest bit set a batch (or a piece of work), of which the first word is the link in either case.
+ */
+typedef uintptr_t __attribute__((may_alias)) tw__link;
+enum { TW__LINK_CARGO = 1 };
+
+/* A task. `node` apart, under its strand's lock; new ones are their submitter's. */
+struct tw__task_node {
+	struct tw__node node;
+	tw__link next; /* in the queue */
+	struct tw__heap_item item;
+	_Atomic(tw_strand *) strand; /* NULL: it has ended. Read under the lock of a strand that may be another one */
+	tw_fn *fn;
+	void *arg;
+	void *context; /* of its submit (wheel/timer/context.h) */
+	tw_release_fn *release;
+	uint64_t due_ns;    /* nominal */
+	uint64_t period_ns; /* 0: runs once */
+	uint64_t last_ns;   /* of a series: reading of the clock when its next run was last chosen */
+	uint64_t tolerance_ns;
+	uint8_t state; /* enum tw__strand_state */
+	bool linked;   /* the queue holds it, dead or alive */
+	bool dead;     /* cancelled in the queue */
+	bool ended;    /* cancelled while it runs: a series ends */
+};
+
+/* What a strand has from its first delayed task on. */
+struct tw__strand_delays {
+	struct tw__heap heap;
+	tw_timer timer;    /* whose DUE the runner has not seen; zero: none */
+	uint64_t timer_ns; /* what it is set to */
+	uint64_t sequence; /* equal instants: in order of submission */
+	uint32_t series;   /* that live, in the heap or not: each has room there */
+};
+
+struct tw_strand {
+	tw_executor executor; /* first */
+	_Atomic uint64_t word;
+	_Atomic uint32_t lock;
+	_Atomic uint32_t bell;
+	struct tw__work work; /* its `spare`: dead places in the queue */
+	tw__link first, last; /* the queue */
+	struct tw__strand_delays *delays;
+	void *running;   /* the task that runs, or the batch; NULL: none */
+	uint32_t queued; /* tasks in the queue that are to run */
+	uint8_t flags;
+	uint8_t head_left; /* of the batch at the head: tickets left, once some are used up; else 0 */
+	uint16_t settling; /* releases under way, disposes included */
+	uint64_t runs, cancelled;
+};
+
+_Static_assert(sizeof(struct tw_strand) <= 120, "with the allocator's word: 128 bytes");
+_Static_assert(offsetof(struct tw__chunk, next) == 0 && offsetof(struct tw__work, next) == 0, "first word: the link");
+_Static_assert(TW__CHUNK_ENTRIES <= UINT8_MAX, "head_left");
+
+/* The strands of a service: what outlives each of them. */
+struct tw__strands {
+	struct tw__nodes tasks;
+	_Atomic(tw_strand *) retired; /* linked by `first`; handed out as executors once */
+};
+
+/* What the calling thread is inside of: a task, a timer's run, or a release. */
+struct tw__strand_run {
+	tw_strand *strand;
+	struct tw__task_node *task; /* NULL: a timer */
+	bool releasing;
+	struct tw__strand_run *outer;
+};
+
+extern _Thread_local struct tw__strand_run *tw__strand_runs;
+
+static inline tw_service *tw__strand_service(tw_strand *strand)
+{
+	return tw__work_service(&strand->work);
+}
+
+static inline struct tw__strands *tw__strands_of(tw_service *service)
+{
+	return tw_load_acquire(&service->strands); /* pairs with create */
+}
+
+static inline bool tw__strand_disposed(tw_strand *strand)
+{
+	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED; /* the lock is held (S2) */
+}
+
+/* -------------------------------------------------- the lock is held in all of these */
+
+static inline tw__link *tw__strand_link(tw__link place)
+{
+	if (place & TW__LINK_CARGO)
+		return (tw__link *)(place - TW__LINK_CARGO);
+	return &((struct tw__task_node *)place)->next;
+}
+
+static inline void tw__strand_append(tw_strand *strand, tw__link place)
+{
+	*tw__strand_link(place) = 0;
+	if (strand->first)
+		*tw__strand_link(strand->last) = place;
+	else
+		strand->first = place;
+	strand->last = place;
+}
+
+static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node *task)
+{
+	task->state = TW__TASK_QUEUED;
+	task->linked = true;
+	strand->queued++;
+	tw__strand_append(strand, (tw__link)task);
+}
+
+/* Something has been queued. True: the caller submits the work, after it has given up the lock. */
+static inline bool tw__strand_activate(tw_strand *strand)
+{
+	return !(tw_load_relaxed(&strand->word) & TW__STRAND_ACTIVE) &&
+	       !(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE) & TW__STRAND_ACTIVE);
+}
+
+/* Something has ended. True: the caller wakes those who wait, after it has given up the lock: tw__strand_wake. */
+static inline bool tw__strand_ring(tw_strand *strand)
+{
+	if (tw_likely(!(strand->flags & TW__STRAND_WAITED)))
+		return false;
+	strand->flags &= (uint8_t)~TW__STRAND_WAITED;
+	tw_add_relaxed(&strand->bell, 1); /* S4 */
+	return true;
+}
+
+/* strand/run.c. Moves the mail and what is due to the queue. */
+void tw__strand_gather(tw_strand *strand);
+
+/* Ends a task that nobody else will: calls its release, and gives its context back, with the lock given up for it. False: that was in what is now a forked child. */
+bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
+
+/* strand/time.c. Puts a task into the heap and sets the timer. 0, -ENOMEM, -EAGAIN: nothing changed. */
+int tw__strand_delay(tw_strand *strand, struct tw__task_node *task);
+
+/* The run of a series has returned: it goes into the heap, or into the queue if it is due. */
+void tw__strand_continue(tw_strand *strand, struct tw__task_node *task);
+
+/* The timer was DUE: moves what is due, and sets it anew. */
+void tw__strand_due(tw_strand *strand);
+
+/* Sets the timer to the earliest task. 0, or as tw__strand_delay. */
+int tw__strand_arm(tw_strand *strand);
+
+/* The timer is not wanted any more. */
+void tw__strand_disarm(tw_strand *strand);
+
+/* strand/cancel.c. Disposes of it; the lock may be given up meanwhile. False: in a forked child, where it is not taken again. */
+bool tw__strand_dispose(tw_strand *strand);
+
+/* Sleeps until something has ended; the lock is given up meanwhile. False: the time is up. */
+bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);
+
+/* A task of a series has ended. */
+static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__task_node *task)
+{
+	if (task->period_ns)
+		strand->delays->series--;
+}
+
+/* ---------------------------------------------------------------- without the lock */
+
+static inline void tw__strand_wake(_Atomic uint32_t *bell) /* its address only: the strand may be gone */
+{
+	tw__futex_wake(bell, INT32_MAX);
+}
+
+/* strand/cancel.c: whether this thread is inside of the strand, however deep; task: of that very task. */
+bool tw__strand_inside(const tw_strand *strand, const struct tw__task_node *task);
+
+/* strand/run.c */
+void tw__strand_run_work(struct tw__work *work);
+
+/* strand.c: nobody looks at it any more, but for the driver. */
+void tw__strand_free(tw_strand *strand);
+
+/* strand/time.c: when a series that was due at nominal_ns runs next; public for its test. */
+uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_ns, uint64_t now_ns,
+			 uint64_t tolerance_ns);
+
+/* The service is about to be freed, or has just been. NULL does nothing. */
+void tw__strands_free(struct tw__strands *strands);
+
+#endif

@@ -1,0 +1,235 @@
+/* The strand's runner: runs the queue, one thing at a time, for as long as its work is out. See strand.h. */
+#include <errno.h>
+
+#include "executor/strand/internal.h"
+
+enum { BUDGET = 64 /* runs until it goes to the back of its executor's queue */ };
+
+_Thread_local struct tw__strand_run *tw__strand_runs;
+
+/* A release that is called by a cancel, or dispose, from elsewhere is not on the strand. */
+tw_strand *tw_strand_current(void)
+{
+	for (struct tw__strand_run *run = tw__strand_runs; run; run = run->outer)
+		if (!run->releasing)
+			return run->strand;
+	return NULL;
+}
+
+/* ----------------------------------------------------------------- the queue */
+
+/* Newest first, as the mail is linked: turned round, and appended. */
+static void append_mail(tw_strand *strand, tw__link mail)
+{
+	tw__link oldest = 0;
+	while (mail) {
+		tw__link next = *tw__strand_link(mail | TW__LINK_CARGO);
+		*tw__strand_link(mail | TW__LINK_CARGO) = oldest;
+		oldest = mail;
+		mail = next;
+	}
+	for (tw__link next; oldest; oldest = next) {
+		next = *tw__strand_link(oldest | TW__LINK_CARGO);
+		tw__strand_append(strand, oldest | TW__LINK_CARGO);
+	}
+}
+
+void tw__strand_gather(tw_strand *strand)
+{
+	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_DISPOSED;
+	if (tw_likely(!(tw_load_relaxed(&strand->word) & ~stay))) /* what is missed here keeps it from going idle: S3 */
+		return;
+	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* S1 */
+	append_mail(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
+	if (word & TW__STRAND_DUE)
+		tw__strand_due(strand);
+}
+
+static void pop(tw_strand *strand)
+{
+	strand->first = *tw__strand_link(strand->first);
+	strand->head_left = 0;
+}
+
+/* A task that was cancelled in the queue. Its canceller may be calling its release, and then gives it back himself. */
+static void pop_dead(tw_strand *strand, struct tw__task_node *task)
+{
+	pop(strand);
+	strand->work.spare--;
+	task->linked = false;
+	if (task->state != TW__TASK_SETTLING)
+		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
+}
+
+/* The next task, or ticket: taken out of the queue. 0: there is none. */
+static tw__link take(tw_strand *strand)
+{
+	for (;;) {
+		tw__link place = strand->first;
+		if (!place)
+			return 0;
+		if (place & TW__LINK_CARGO) {
+			struct tw__chunk *chunk = (struct tw__chunk *)(place - TW__LINK_CARGO);
+			uint32_t left = strand->head_left ? strand->head_left : chunk->count;
+			if (left == 1)
+				pop(strand); /* before the last ticket: then it is not ours to look at */
+			else
+				strand->head_left = (uint8_t)(left - 1);
+			return place;
+		}
+		struct tw__task_node *task = (struct tw__task_node *)place;
+		if (tw_unlikely(task->dead)) {
+			pop_dead(strand, task);
+			continue;
+		}
+		pop(strand);
+		strand->queued--;
+		task->linked = false;
+		return place;
+	}
+}
+
+/* -------------------------------------------------------------------- endings */
+
+static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+{
+	struct tw__strand_run run = {strand, task, true, tw__strand_runs};
+	struct tw__context_saved saved;
+	tw__strand_runs = &run;
+	tw__context_enter(task->context, &saved);
+	task->release(task->arg, fate);
+	tw__context_leave(&saved);
+	tw__strand_runs = run.outer;
+}
+
+bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+{
+	tw_service *service = tw__strand_service(strand);
+	tw__strand_forget_series(strand, task);
+	strand->cancelled += fate == TW_FATE_CANCELLED;
+	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context))) {
+		task->state = TW__TASK_SETTLING;
+		strand->settling++;
+		tw__tiny_unlock(&strand->lock);
+		if (task->release)
+			call_release(strand, task, fate);
+		if (tw__forked(service))
+			return false;
+		tw__context_release(task->context);
+		tw__tiny_lock(&strand->lock);
+		strand->settling--;
+		task->state = TW__TASK_QUEUED;
+	}
+	tw_store_relaxed(&task->strand, NULL);
+	if (!task->linked)
+		tw__node_put(&tw__strands_of(service)->tasks, &task->node);
+	if (tw_unlikely(tw__strand_ring(strand))) /* now: the caller may go on to wait for something else */
+		tw__strand_wake(&strand->bell);
+	return true;
+}
+
+/* ----------------------------------------------------------------------- runs */
+
+/* Each is called with the lock held, and returns with it, but in what has become a forked child: false. */
+
+static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
+{
+	struct tw__context_saved saved;
+	task->state = TW__TASK_RUNNING;
+	strand->running = run->task = task;
+	tw__tiny_unlock(&strand->lock);
+	tw__context_enter(task->context, &saved);
+	task->fn(task->arg);
+	tw__context_leave(&saved);
+	if (tw__forked(tw__strand_service(strand)))
+		return false;
+	tw__tiny_lock(&strand->lock);
+	run->task = NULL;
+	strand->running = NULL;
+	strand->runs++;
+	bool cut = task->period_ns && (task->ended || tw__strand_disposed(strand));
+	if (task->period_ns && !cut) {
+		tw__strand_continue(strand, task);
+		return true;
+	}
+	return tw__strand_end(strand, task, cut ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+}
+
+/* A ticket of a batch, or work of another layer, for which the strand is a mere executor. */
+static bool run_ticket(tw_strand *strand, tw_batch *batch)
+{
+	bool work = tw__batch_is_work(batch), disposed = tw__strand_disposed(strand);
+	int r = 1;
+	strand->running = work ? NULL : batch;
+	tw__tiny_unlock(&strand->lock);
+	if (disposed && !work)
+		tw__batch_end_one(batch);
+	else if ((r = tw_run_one(batch)) == -ENOMEM)
+		tw_run_drop(batch);
+	if (tw__forked(tw__strand_service(strand)))
+		return false;
+	tw__tiny_lock(&strand->lock);
+	strand->running = NULL;
+	strand->runs += r == 1 && !work && !disposed;
+	return true;
+}
+
+static bool perform(tw_strand *strand, struct tw__strand_run *run, tw__link place)
+{
+	if (place & TW__LINK_CARGO)
+		return run_ticket(strand, (tw_batch *)(place - TW__LINK_CARGO));
+	struct tw__task_node *task = (struct tw__task_node *)place;
+	if (tw_unlikely(tw__strand_disposed(strand)))
+		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	return run_task(strand, run, task);
+}
+
+/* Nothing is left to run: idle, or gone, if nothing has come meanwhile. */
+static bool go_idle(tw_strand *strand, bool last)
+{
+	uint64_t disposed = tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
+	uint64_t active = disposed | TW__STRAND_ACTIVE;
+	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed); /* S3 */
+}
+
+/* The lock is held, and given up. more: the budget is used up. */
+static void leave(tw_strand *strand, bool more)
+{
+	bool again = !more && strand->flags & TW__STRAND_REARM && tw__strand_arm(strand) != 0;
+	_Atomic uint32_t *bell = &strand->bell;
+	if (!more && !again) /* else it is tried when the queue is empty */
+		strand->flags &= (uint8_t)~TW__STRAND_REARM;
+	bool last = strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
+	bool idle = !more && !again && go_idle(strand, last);
+	bool ring = tw__strand_ring(strand);
+	tw__tiny_unlock(&strand->lock);
+	if (ring)
+		tw__strand_wake(bell);
+	if (idle && last)
+		tw__strand_free(strand);
+	else if (again)
+		tw__work_submit_later(&strand->work);
+	else if (!idle)
+		tw__work_submit(&strand->work);
+}
+
+void tw__strand_run_work(struct tw__work *work)
+{
+	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
+	struct tw__strand_run run = {strand, NULL, false, tw__strand_runs};
+	tw__link place = 0;
+	bool here = true;
+	tw__strand_runs = &run;
+	tw__tiny_lock(&strand->lock);
+	for (unsigned budget = BUDGET; budget && here; budget--) {
+		tw__strand_gather(strand);
+		if (!(place = take(strand)))
+			break;
+		here = perform(strand, &run, place);
+		if (here && tw_unlikely(tw__strand_ring(strand)))
+			tw__strand_wake(&strand->bell);
+	}
+	tw__strand_runs = run.outer;
+	if (here)
+		leave(strand, strand->first != 0);
+}

@@ -1,0 +1,385 @@
+/* The strand's public face: birth, submit, end; cancel and dispose: strand/cancel.c. The protocol stands in strand.h. */
+#include "executor/strand/internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/pool/internal.h"
+#include "wheel/timer/schedule.h"
+
+static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
+
+/* ---------------------------------------------------------------------- birth */
+
+/* The service's table of tasks, made with its first strand. */
+static int need_strands(tw_service *service)
+{
+	struct tw__strands *made, *none = NULL;
+	if (tw__strands_of(service))
+		return 0;
+	made = calloc(1, sizeof *made);
+	if (!made)
+		return -ENOMEM;
+	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node), TW__NODES_MAX);
+	if (!tw_cas_acq_rel(&service->strands, &none, made))
+		tw__strands_free(made);
+	return 0;
+}
+
+void tw__strands_free(struct tw__strands *strands)
+{
+	if (!strands)
+		return;
+	for (tw_strand *strand = tw_load_acquire(&strands->retired), *next; strand; strand = next) {
+		next = (tw_strand *)strand->first;
+		free(strand);
+	}
+	tw__nodes_fini(&strands->tasks);
+	free(strands);
+}
+
+static int submit_batch(tw_executor *self, tw_batch *batch, size_t n);
+
+static const struct tw_executor_ops strand_ops = {sizeof strand_ops, submit_batch};
+
+/* The base is held. *executor: where its work goes. */
+static int choose_executor(const struct tw__base *base, uint32_t flags, tw_executor **executor)
+{
+	tw_pool *pool = tw__pool_of(base->executor);
+	*executor = base->executor;
+	if (!(flags & TW_STRAND_PINNED))
+		return 0;
+	if (!pool)
+		return -EINVAL;
+	*executor = tw__pool_pin(pool);
+	return 0;
+}
+
+static int make(tw_strand **out, const struct tw__base *base, uint32_t flags)
+{
+	tw_executor *executor;
+	int r = choose_executor(base, flags, &executor);
+	if (!r)
+		r = need_strands(base->service);
+	tw_strand *strand = r ? NULL : calloc(1, sizeof *strand);
+	if (!strand)
+		return r ? r : -ENOMEM;
+	strand->executor.ops = &strand_ops;
+	tw__work_init(&strand->work, base->service, executor, tw__strand_run_work);
+	*out = strand;
+	return 0;
+}
+
+int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor, const struct tw_strand_config *cfg)
+{
+	struct tw_strand_config config = {.size = sizeof config};
+	struct tw__base base;
+	if (!out || !service || (executor && !tw__executor_is_sound(executor)))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_strand_config, reserved), cfg) : 0;
+	if (r)
+		return r;
+	if (config.flags & ~(uint32_t)TW_STRAND_PINNED || config.reserved)
+		return -EINVAL;
+	r = tw__base_hold(&base, service, executor);
+	if (r)
+		return r;
+	r = make(out, &base, config.flags);
+	if (r)
+		tw__base_let_go(&base);
+	return r;
+}
+
+/* --------------------------------------------------------- as an executor */
+
+/*
+ * The strand is disposed of, and perhaps destroyed: the timers end as cancelled, their releases called by the executor of their own service,
+ * whose driver is the caller.
+ */
+static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
+{
+	tw_executor *executor = tw__batch_service(batch)->executor;
+	if (executor == tw_executor_inline() || executor == &strand->executor) {
+		while (n-- > 0)
+			tw__batch_end_one(batch);
+		return 0;
+	}
+	bool never_inline = tw__batch_service(batch)->on_refused != TW_REFUSED_INLINE;
+	tw__batch_end_all(batch);
+	int r = executor->ops->submit(executor, batch, n);
+	if (r >= 0 || never_inline)
+		return r;
+	while (n-- > 0) /* a refusal would have them run here */
+		tw__batch_end_one(batch);
+	return 0;
+}
+
+/* What stood on the strand, and was destroyed before it, has work under way all the same: it comes home by way of the driver. */
+static int send_home(struct tw__work *work)
+{
+	work->executor = tw_executor_inline();
+	tw__work_submit_later(work);
+	return 0;
+}
+
+static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_strand *strand = (tw_strand *)self;
+	bool work = tw__batch_is_work(batch);
+	tw__link *link = (tw__link *)batch;
+	uint64_t word = tw_load_relaxed(&strand->word), mail;
+	do {
+		if (!work && word & TW__STRAND_DISPOSED)
+			return pass_on(strand, batch, n);
+		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE))
+			return send_home((struct tw__work *)(void *)batch);
+		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
+		mail = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
+	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* S1 */
+	if (!(word & TW__STRAND_ACTIVE))
+		tw__work_submit(&strand->work);
+	return 0;
+}
+
+tw_executor *tw_strand_executor(tw_strand *strand)
+{
+	if (!strand || tw__forked(tw__strand_service(strand)))
+		return NULL;
+	tw__tiny_lock(&strand->lock);
+	strand->flags |= TW__STRAND_EXPOSED;
+	tw__tiny_unlock(&strand->lock);
+	return &strand->executor;
+}
+
+/* --------------------------------------------------------------------- submit */
+
+static int read_spec(struct tw_strand_spec *spec, const struct tw_strand_spec *in)
+{
+	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_spec, period_ns), in);
+	if (r)
+		return r;
+	return !spec->fn || (spec->tolerance_ns && !spec->period_ns) ? -EINVAL : 0;
+}
+
+static void fill(struct tw__task_node *task, const struct tw_strand_spec *spec)
+{
+	task->fn = spec->fn;
+	task->arg = spec->arg;
+	task->release = spec->release;
+	task->period_ns = spec->period_ns;
+	task->linked = task->dead = task->ended = false;
+	task->state = spec->delay_ns ? TW__TASK_DELAYED : TW__TASK_QUEUED;
+}
+
+/*
+ * When it is due; for a series that begins at once too. The clock is read before the lock is taken: whoever submits in turn reads in turn.
+ * The clock itself: what the counter register says in its stead is not in order to the microsecond.
+ */
+static int set_instant(tw_service *service, struct tw__task_node *task, const struct tw_strand_spec *spec)
+{
+	if (tw_likely(!spec->delay_ns && !spec->period_ns))
+		return 0;
+	task->last_ns = task->due_ns = tw__clock_read(service) + spec->delay_ns;
+	task->tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
+	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0;
+}
+
+/* The lock is held. *work: the caller submits the work. */
+static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
+{
+	if (tw_unlikely(tw__strand_disposed(strand)))
+		return -ESHUTDOWN;
+	tw_store_relaxed(&task->strand, strand);
+	if (task->state == TW__TASK_DELAYED || task->period_ns) {
+		int r = tw__strand_delay(strand, task);
+		if (r)
+			return r;
+	} else {
+		tw__strand_queue_task(strand, task);
+	}
+	*work = task->state == TW__TASK_QUEUED && tw__strand_activate(strand);
+	return 0;
+}
+
+static int submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+{
+	tw_service *service = tw__strand_service(strand);
+	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
+	struct tw__node *node;
+	bool work = false;
+	int r = tw__node_get(nodes, &node);
+	if (tw_unlikely(r))
+		return r;
+	struct tw__task_node *task = (struct tw__task_node *)node;
+	fill(task, spec);
+	task->context = tw__context_capture();
+	r = set_instant(service, task, spec);
+	if (!r) {
+		tw__tiny_lock(&strand->lock);
+		if (out)
+			out->id = tw__node_handle(node); /* before a runner can see it */
+		r = enter(strand, task, &work);
+		tw__tiny_unlock(&strand->lock);
+	}
+	if (tw_unlikely(r)) {
+		tw__context_release(task->context);
+		tw_store_relaxed(&task->strand, NULL);
+		tw__node_put(nodes, node);
+	}
+	if (work)
+		tw__work_submit(&strand->work);
+	return r;
+}
+
+static int check_and_submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+{
+	int r;
+	if (tw_unlikely(tw__forked(tw__strand_service(strand))))
+		r = -EPERM;
+	else if (spec->delay_ns > TW_MAX_DELAY_NS || spec->period_ns > TW_MAX_DELAY_NS ||
+		 spec->tolerance_ns > TW_MAX_DELAY_NS)
+		r = -ERANGE;
+	else
+		r = submit(strand, spec, out);
+	if (tw_unlikely(r) && out)
+		*out = (tw_strand_task){0};
+	return r;
+}
+
+int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task *out)
+{
+	if (!strand || !fn)
+		return -EINVAL;
+	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = delay_ns};
+	return check_and_submit(strand, &spec, out);
+}
+
+int tw_strand_submit_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
+			   tw_strand_task *out)
+{
+	if (!strand || !fn || !period_ns)
+		return -EINVAL;
+	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
+	return check_and_submit(strand, &spec, out);
+}
+
+int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *in, tw_strand_task *out)
+{
+	struct tw_strand_spec spec;
+	if (!strand || !in)
+		return -EINVAL;
+	int r = read_spec(&spec, in);
+	return r ? r : check_and_submit(strand, &spec, out);
+}
+
+/* ------------------------------------------------------------------------ end */
+
+static void free_parts(tw_strand *strand)
+{
+	if (strand->delays)
+		tw__heap_free(&strand->delays->heap);
+	free(strand->delays);
+	strand->delays = NULL;
+}
+
+/* The driver may still offer to it: kept until the service ends. */
+static void retire(tw_strand *strand, struct tw__strands *strands)
+{
+	tw_strand *first = tw_load_relaxed(&strands->retired);
+	do {
+		strand->first = (tw__link)first;
+	} while (!tw_cas_acq_rel(&strands->retired, &first, strand));
+}
+
+void tw__strand_free(tw_strand *strand)
+{
+	struct tw__base base = {tw__strand_service(strand), strand->work.executor};
+	bool left = strand->flags & TW__STRAND_DESTROYED;
+	free_parts(strand);
+	if (strand->flags & TW__STRAND_EXPOSED)
+		retire(strand, tw__strands_of(base.service));
+	else
+		free(strand);
+	(left ? tw__base_let_go_left : tw__base_let_go)(&base); /* last: the service may be closed from here on */
+}
+
+/* Nobody but the driver looks at it, or will, unless something is brought yet. The lock is held. */
+static bool is_quiet(tw_strand *strand)
+{
+	bool timer = strand->delays && strand->delays->timer.id;
+	return !(tw_load_relaxed(&strand->word) & TW__STRAND_ACTIVE) && !timer;
+}
+
+/* Whether others will run what is out: not the calling thread, nor one that waits for it. */
+static bool may_wait(tw_strand *strand)
+{
+	tw_pool *pool = tw__pool_of(strand->work.executor);
+	tw_service *service = tw__strand_service(strand);
+	if (strand->flags & TW__STRAND_REARM && !service->threaded)
+		return false; /* its work may wait for a tick, which may be the caller's to drive */
+	return pool && !tw_pool_is_worker(pool) && !tw__strand_runs && !tw__inside(service) &&
+	       !tw__inside_work(service);
+}
+
+/* The lock is held. */
+static bool go(tw_strand *strand)
+{
+	uint64_t word = TW__STRAND_DISPOSED;
+	return is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
+}
+
+static int destroy_forked(tw_strand *strand)
+{
+	free_parts(strand);
+	if (!(strand->flags & TW__STRAND_EXPOSED) && !tw__strand_inside(strand, NULL))
+		free(strand);
+	return 0;
+}
+
+int tw_strand_destroy(tw_strand *strand)
+{
+	if (!strand)
+		return 0;
+	if (tw__forked(tw__strand_service(strand)))
+		return destroy_forked(strand);
+	tw__tiny_lock(&strand->lock);
+	if (!tw__strand_dispose(strand))
+		return 0;
+	while (!is_quiet(strand) && may_wait(strand))
+		tw__strand_await_bell(strand, UINT64_MAX);
+	bool gone = go(strand);
+	if (!gone) {
+		strand->flags |= TW__STRAND_DESTROYED;
+		tw__base_leave(&(struct tw__base){tw__strand_service(strand), strand->work.executor});
+	}
+	tw__tiny_unlock(&strand->lock);
+	if (gone)
+		tw__strand_free(strand);
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- stats */
+
+int tw_strand_stats_get(tw_strand *strand, struct tw_strand_stats *out)
+{
+	if (!strand || !out || out->size < offsetof(struct tw_strand_stats, delayed))
+		return -EINVAL;
+	if (tw__forked(tw__strand_service(strand)))
+		return -EPERM;
+	tw__tiny_lock(&strand->lock);
+	struct tw_strand_stats stats = {.size = out->size,
+					.queued = strand->queued,
+					.delayed = strand->delays ? strand->delays->heap.count : 0,
+					.running = strand->running != NULL,
+					.runs = strand->runs,
+					.cancelled = strand->cancelled,
+					.disposed = tw__strand_disposed(strand)};
+	tw__tiny_unlock(&strand->lock);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}

@@ -1,0 +1,30 @@
+/*
+ * A lock of 4 bytes for what is held for some stores: one read-modify-write to take it, none to give it up. Whoever has spun for long
+ * sleeps a little: the holder may be waiting for this processor, perhaps at a lower priority. Not fair. Zero: free.
+ *
+ * Pairing: exchange acquire (take) reads the store-release (give up).
+ */
+#ifndef TW_MPSC_TINY_LOCK_H
+#define TW_MPSC_TINY_LOCK_H
+
+#include "mpsc/base/atomics.h"
+
+static inline bool tw__tiny_try_lock(_Atomic uint32_t *lock)
+{
+	return tw_exchange_acquire(lock, 1) == 0;
+}
+
+void tw__tiny_lock_slowly(_Atomic uint32_t *lock);
+
+static inline void tw__tiny_lock(_Atomic uint32_t *lock)
+{
+	if (tw_unlikely(!tw__tiny_try_lock(lock)))
+		tw__tiny_lock_slowly(lock);
+}
+
+static inline void tw__tiny_unlock(_Atomic uint32_t *lock)
+{
+	tw_store_release(lock, 0);
+}
+
+#endif

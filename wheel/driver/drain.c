@@ -1,0 +1,318 @@
+/*
+ * Draining: what the lanes hold goes into the wheel, or is dropped if it is dead already, as most request timeouts are.
+ *
+ * The base rule. A producer does not read the clock while the driver ticks; it stamps its lane with the published sequence number
+ * S. The driver turns that into an instant U(S) that is not before the push and not much after it: the earlier of
+ *   (a) a reading of the clock taken after the lane's tail was loaded (the push came before the tail that shows it), and
+ *   (b) the reading taken after S was replaced by an exchange (a producer that read S did so before it was replaced).
+ * A number no longer remembered takes the oldest reading remembered. A published number is never taken for the time of its own
+ * publication.
+ *
+ * So that most words need not be written again by the driver (a line that goes from core to core for each timer), the producer
+ * writes its best guess of the deadline: it counts from B(S), the end of the tick that S was published for. The driver's own reckoning
+ * starts from the later of B(S) and U(S), and corrects the word only if that gives a later tick: when the driver itself came late.
+ *
+ * The producer may have read the base of a later number than S, if the driver published in that moment; then its words say later than
+ * B(S), and its entries must be filed by them: filed by B(S) and moved when that tick comes, they would land behind what was scheduled
+ * after them (G6). So a stamp brings the lower 32 bits of what was counted from: if they are not those of B(S), words are
+ * looked at. (To be deceived, the producer must stand for a whole multiple of 2^32 ns, exactly, between two loads.)
+ *
+ * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
+ * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
+ */
+#include "wheel/service/core.h"
+#include "wheel/service/probes.h"
+
+enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
+
+/* Of the last numbers, it is known what they stood for. */
+static bool remembered(const tw_service *service, uint64_t sequence)
+{
+	return tw__gate_sequence(tw_load_relaxed(&service->gate.word)) - sequence < TW__STAMPS;
+}
+
+static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64_t now_ns)
+{
+	uint64_t current = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
+	if (sequence >= current)
+		return now_ns;
+	uint64_t known = remembered(service, sequence) ? sequence : current - TW__STAMPS + 1;
+	uint64_t replaced_ns = service->replaced_ns[known % TW__STAMPS];
+	return replaced_ns < now_ns ? replaced_ns : now_ns;
+}
+
+static void raise_base(struct tw__local *local, uint64_t instant_ns)
+{
+	if (instant_ns > local->base_ns)
+		local->base_ns = instant_ns;
+}
+
+/* The lane's stamp holds for all entries up to the next one: those of this take may have been pushed as late as U(S) says now. */
+static void raise_to_stamp(const tw_service *service, struct tw__local *local, uint64_t now_ns)
+{
+	if (!local->base_sequence)
+		return;
+	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
+	if (remembered(service, local->base_sequence))
+		raise_base(local, service->bases_ns[local->base_sequence % TW__STAMPS]);
+}
+
+/* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
+static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
+{
+	if (word & TW__UNFILED || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
+		return tick;
+	return tw__word_deadline(word, service->wheel.next);
+}
+
+/*
+ * Files an entry, and first writes the word where it must say something else: a new timer's guess came out too early (at_least),
+ * a deadline is far, or lies so far back that it could be read as the future, when it becomes the last tick that is past.
+ */
+static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least, bool back)
+{
+	uint32_t generation = tw__word_generation(word);
+	uint64_t next = service->wheel.next;
+	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
+		if (word & TW__FAR) {
+			tw__file(service, slot, word, 0, back);
+			return;
+		}
+		uint64_t asked = asked_tick(service, word, tick);
+		if (at_least && asked < tick && !(word & TW__MULTI)) /* MULTI: a reset has moved it to earlier */
+			asked = tick;
+		if (asked + TW__WHEEL_REACH < next)
+			asked = next - 1;
+		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__FAR : 0;
+		uint64_t filed = tw__word_move(word, TW__UNFILED, far, far ? tw__far_bits(asked) : asked);
+		if (far)
+			tw__note_far(service, slot, generation, asked);
+		if (tw_likely(filed == word) || tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
+			tw__file(service, slot, filed, asked, back);
+			return;
+		}
+	}
+}
+
+static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
+{
+	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
+		return; /* moved again since; that brought an entry of its own */
+	tw__note_far(service, slot, tw__word_generation(word), tick);
+	tw__file(service, slot, word, 0, back);
+}
+
+/* Of a timer that is back: also if it was moved since, for the entry that this has brought was dropped if it came first (resolve.c). */
+static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+{
+	if (!(word & TW__FAR))
+		file(service, slot, word, tw__word_deadline(word, service->wheel.next), false, true);
+	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
+		file_far(service, slot, word, tick, true);
+	else
+		tw__file(service, slot, word, 0, true);
+}
+
+/* What a stamp's producer counted from; 0: unknown. */
+static uint64_t counted_from(const tw_service *service, const struct tw__entry *stamp)
+{
+	uint64_t base_ns = service->bases_ns[stamp->value % TW__STAMPS];
+	bool is_its_own = (uint32_t)base_ns == (uint32_t)(stamp->what >> TW__GENERATION_SHIFT);
+	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
+}
+
+/* No timer's, but a base of the lane, or padding. */
+static inline bool is_base(const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return kind == TW__KIND_STAMP || kind == TW__KIND_NOW || kind == TW__KIND_PADDING;
+}
+
+static __attribute__((noinline)) void take_base(tw_service *service, struct tw__local *local,
+						const struct tw__entry *entry, uint64_t now_ns)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (kind == TW__KIND_STAMP) {
+		local->base_sequence = entry->value;
+		local->guess_ns = counted_from(service, entry);
+		raise_to_stamp(service, local, now_ns);
+	} else if (kind == TW__KIND_NOW) {
+		local->base_sequence = 0;
+		local->guess_ns = entry->value;
+		raise_base(local, entry->value);
+	}
+}
+
+/* Files an entry by its word. False: its timer is gone. */
+static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw__local *local,
+						  const struct tw__entry *entry)
+{
+	uint32_t slot = tw__entry_slot(entry->what);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
+	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+		return false;
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (kind == TW__KIND_DELAY)
+		file(service, slot, word, tw__tick_of(service, local->base_ns + entry->value), true, false);
+	else if (kind == TW__KIND_DEADLINE)
+		file(service, slot, word, tw__tick_of(service, entry->value), false, false);
+	else if (kind == TW__KIND_FAR)
+		file_far(service, slot, word, entry->value, false);
+	else if (kind == TW__KIND_BACK_FAR)
+		file_back_far(service, slot, word, entry->value);
+	else if (!(word & TW__UNFILED))
+		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
+	return true;
+}
+
+/*
+ * Files a new timer's entry without a look at its word, whose line then stays with the core that will cancel or move the timer. Whatever
+ * has become of the timer is found out when the entry's bucket comes, or in a sweep. False: the word must be looked at, since it may
+ * need writing: the guess was too early, the deadline is far or long past.
+ */
+static bool drain_blindly(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	uint64_t tick, next = service->wheel.next;
+	if (kind == TW__KIND_DELAY) {
+		tick = tw__tick_of(service, local->base_ns + entry->value);
+		if (local->guess_ns < local->base_ns && tw__tick_of(service, local->guess_ns + entry->value) < tick)
+			return false;
+	} else if (kind == TW__KIND_DEADLINE) {
+		tick = tw__tick_of(service, entry->value);
+	} else {
+		return false;
+	}
+	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
+		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
+	tw__wheel_add(&service->wheel, tick, tw__what_entry(entry->what));
+	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
+	return true;
+}
+
+static void prefetch_word(const tw_service *service, const struct tw__entry *entry)
+{
+	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
+}
+
+/*
+ * Whether to look at words at all: that pays where many timers are dead already, as those of quick requests are. The oldest entries of
+ * a block tell.
+ */
+static bool many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
+{
+	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
+	for (int i = 0; i < sample; i++) {
+		uint32_t slot = tw__entry_slot(entries[i].what); /* 0: a base */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		dead += slot && (word ^ entries[i].what) >> TW__GENERATION_SHIFT != 0;
+	}
+	return dead * 4 >= sample;
+}
+
+/*
+ * Writes down what generations slots have reached: for the next sweep (sweep.c), and because where slots are reused quickly, most entries of a block
+ * are superseded within it. Whose slot has a later entry needs no look at its word, whose line is the producer's.
+ */
+static void note_reached(tw_service *service, const struct tw__entry *entries, int n)
+{
+	uint32_t *reached = service->slots.reached;
+	tw_store_relaxed(&service->slots.counted, true);
+	for (int i = 0; i < n; i++) {
+		uint32_t slot = tw__entry_slot(entries[i].what),
+			 generation = (uint32_t)(entries[i].what >> TW__GENERATION_SHIFT);
+		if (i + PREFETCH_AHEAD < n)
+			tw_prefetch_write(&reached[tw__entry_slot(entries[i + PREFETCH_AHEAD].what)]);
+		reached[slot] = generation > reached[slot] ? generation : reached[slot];
+	}
+}
+
+static bool superseded(const tw_service *service, const struct tw__entry *entry)
+{
+	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) < service->slots.reached[tw__entry_slot(entry->what)];
+}
+
+static void drain_looking(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
+			  uint64_t now_ns)
+{
+	note_reached(service, entries, n);
+	for (int i = 0; i < n; i++) {
+		if (i + PREFETCH_AHEAD < n && !superseded(service, &entries[i + PREFETCH_AHEAD]))
+			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
+		if (tw_unlikely(is_base(&entries[i])))
+			take_base(service, local, &entries[i], now_ns);
+		else if (!superseded(service, &entries[i]))
+			drain_entry(service, local, &entries[i]);
+	}
+}
+
+static void drain_block(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
+			uint64_t now_ns)
+{
+	raise_to_stamp(service, local, now_ns);
+	if (many_are_dead(service, entries, n)) {
+		drain_looking(service, local, entries, n, now_ns);
+		return;
+	}
+	if (service->writes_down)
+		note_reached(service, entries, n);
+	for (int i = 0; i < n; i++)
+		if (tw_unlikely(is_base(&entries[i])))
+			take_base(service, local, &entries[i], now_ns);
+		else if (tw_unlikely(!drain_blindly(service, local, &entries[i])))
+			drain_entry(service, local, &entries[i]);
+}
+
+static bool has_chunks_for_a_block(const tw_service *service)
+{
+	const struct tw__wheel *wheel = &service->wheel;
+	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
+}
+
+/*
+ * Whether the wheel can take another block. A full sweep is the last resort, and always helps, but where batches that nobody finishes hold the chunks:
+ * it would then cost each turn as much as there are timers.
+ */
+static bool wheel_has_room(tw_service *service)
+{
+	if (tw_likely(has_chunks_for_a_block(service)))
+		return true;
+	if (service->wheel.entries <= tw__live_timers(service, NULL))
+		return false;
+	tw__sweep_all(service);
+	return has_chunks_for_a_block(service);
+}
+
+/* Takes as much of a lane as a block holds. The number of entries; *again: there is, or may be, more. */
+static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
+{
+	int n = 0, taken;
+	do {
+		taken = tw__lane_take(lane, service->block + n);
+		n += taken > 0 ? taken : 0;
+	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
+	*again = taken != 0;
+	return n;
+}
+
+uint64_t tw__drain(tw_service *service, bool *again)
+{
+	uint64_t drained = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		bool more = true;
+		for (int blocks = 0; more && blocks < BLOCKS_PER_TURN; blocks++) {
+			if (!wheel_has_room(service)) {
+				*again = true;
+				return drained;
+			}
+			int n = take_block(service, lane, &more);
+			if (n == 0)
+				break;
+			uint64_t now_ns = service->published ? tw__driver_now(service) : 0; /* for stamps alone */
+			drain_block(service, (struct tw__local *)lane, service->block, n, now_ns);
+			drained += (uint64_t)n;
+		}
+		*again |= more;
+	}
+	return drained;
+}

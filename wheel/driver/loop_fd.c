@@ -1,0 +1,214 @@
+#include "wheel/driver/loop_fd.h"
+
+#include "wheel/driver/poll.h"
+#include "wheel/run/work.h"
+
+enum {
+	PLAN_BUDGET = 8192, /* entries looked at for a plan before it is put off until the next tick */
+	MOST_UNREAD = 2048  /* entries that a lane may hold until the next tick, if that is not half of its bound */
+};
+
+void tw__loop_init(struct tw__loop *loop)
+{
+	*loop = (struct tw__loop){.open = false};
+	tw__alarm_init(&loop->alarm);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/*
+ * What a turn has left undone. Due now: what its budget stopped, series that catch up, or want of memory that the next drain may cure; and what a lane still
+ * holds. In the next tick: what was refused.
+ */
+static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
+{
+	struct tw__loop *loop = &service->loop;
+	bool inline_runs = service->executor == tw_executor_inline();
+	bool stopped = tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
+	bool catching_up = tw_exchange_acquire(&loop->catching_up, 0);
+	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);
+	loop->soon = turn->again || tw__any_ready(service) || service->trimming || service->works_kept ||
+		     tw__groups_waiting(&service->groups);
+}
+
+/* Takes what has come into the lanes since. */
+static void gather(tw_service *service)
+{
+	bool again = false;
+	uint64_t drained = tw__driver_gather(service, &again);
+	service->loop.at_once |= again && drained;
+	service->loop.soon |= again;
+}
+
+/* When there is something to do; 0: now. Of what has been drained. */
+static uint64_t next_ns(tw_service *service)
+{
+	const struct tw__loop *loop = &service->loop;
+	bool late = service->wheel.late.count && !service->routes.short_of_chunks; /* else for the next tick */
+	if (loop->at_once || late || tw__works_waiting(service))
+		return 0;
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
+	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))
+		plan.tick = service->wheel.next;
+	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+}
+
+/* No other thread has a lane: this one's pushes are all there are (gate.h, P5). */
+static bool alone(tw_service *service)
+{
+	return tw__queue_owners(&service->queue) == 1;
+}
+
+/*
+ * Sleeps longer than planned before: from the barrier on, whoever brings something earlier rings; what came before is found in the
+ * lanes. It may make the plan an earlier one again, which needs no barrier. Returns the plan.
+ */
+static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
+{
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (P1, P4) */
+	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
+	bool sure = alone(service) || tw__gate_barrier(&service->gate);
+	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
+	bool asked = tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, K5; work.h, X2 */
+	if (tw__driver_any_unread(service) || asked) {                                   /* P2, P4 */
+		gather(service);
+		wake_ns = earlier(wake_ns, next_ns(service));
+	}
+	return wake_ns;
+}
+
+/* Sets the descriptor for what comes next. */
+static void settle(tw_service *service)
+{
+	if (tw__driver_any_unread(service)) /* callbacks have scheduled */
+		gather(service);
+	uint64_t wake_ns = next_ns(service);
+	if (wake_ns > tw_load_relaxed(&service->gate.plan))
+		wake_ns = raise_plan(service, wake_ns);
+	tw_store_relaxed(&service->gate.plan, wake_ns); /* P4: not later than what was published */
+	tw__alarm_set(&service->loop.alarm, wake_ns);
+}
+
+/* A lane holds what may be due at once, or much. */
+static bool lanes_want_draining(tw_service *service)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, P1 */
+		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
+		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
+		if ((int64_t)(hurried - head) > 0 || tail - head > most)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether all that is due has been dealt with: the tick that it is has been turned through, and nothing that was left, or came since, may
+ * be due before the next. A loop turns many times a tick, and most of those calls then cost a reading of the clock. What stays in the
+ * lanes until the next tick is mostly dead by then, if timers are cancelled soon.
+ */
+static bool all_is_done(tw_service *service)
+{
+	const struct tw__loop *loop = &service->loop;
+	if (!service->clock->ops->runs || service->steps || service->config.on_stuck || loop->at_once || loop->soon)
+		return false;
+	uint64_t now_ns = tw__driver_now(service);
+	return tw__ticks_down(service, now_ns - service->start_ns) < service->wheel.next &&
+	       service->wheel.late.count == 0 && !tw_load_relaxed(&service->returned) &&
+	       !tw_load_relaxed(&loop->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
+	       !tw__groups_waiting(&service->groups) && !lanes_want_draining(service);
+}
+
+size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
+{
+	bool open = tw_load_relaxed(&service->loop.open); /* written under `driving` */
+	if (!open && all_is_done(service))
+		return 0;
+	if (open)
+		service->woken |= tw__gate_arm_bell(&service->gate); /* P3: before the lanes are looked at */
+	struct tw__turn turn = tw__turn(service, local, budget);
+	if (tw__forked(service))
+		return turn.done; /* in a callback: the descriptors are the parent's as well */
+	note(service, &turn, budget);
+	if (open)
+		settle(service);
+	return turn.done;
+}
+
+uint64_t tw__loop_next_tick_ns(tw_service *service)
+{
+	struct tw__wheel_plan plan;
+	gather(service);
+	do {
+		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
+	} while (!plan.certain);
+	if (service->loop.soon || tw__groups_waiting(&service->groups) || tw__works_waiting(service) ||
+	    plan.tick < service->wheel.next)
+		plan.tick = service->wheel.next;
+	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+}
+
+void tw__loop_closed(tw_service *service)
+{
+	if (tw_load_relaxed(&service->loop.open))
+		tw__gate_ring(&service->gate); /* nobody arms the bell again */
+}
+
+/* ------------------------------------------------------------------- public */
+
+int tw_next_expiry(tw_service *service, uint64_t *out_ns)
+{
+	if (!service || !out_ns)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (service->threaded)
+		return -EINVAL;
+	if (pthread_mutex_trylock(&service->driving))
+		return -EBUSY;
+	int r = tw_load_acquire(&service->closed) ? -ESHUTDOWN : 0;
+	if (!r) {
+		gather(service);
+		uint64_t at_ns = next_ns(service);
+		*out_ns = at_ns ? at_ns : service->last_now_ns;
+	}
+	pthread_mutex_unlock(&service->driving);
+	return r;
+}
+
+/* The first call, `driving` held. */
+static int open_fd(tw_service *service)
+{
+	if (tw_load_acquire(&service->closed))
+		return -ESHUTDOWN;
+	if (!tw__local_of(service)) /* an owner, as alone() takes for granted */
+		return -ENOMEM;
+	int r = tw__alarm_open(&service->loop.alarm, service->clock->ops->id, &service->gate);
+	if (r)
+		return r;
+	tw__gate_arm_bell(&service->gate);
+	gather(service);
+	settle(service);
+	tw_store_release(&service->loop.open, true);
+	return 0;
+}
+
+int tw_fd(tw_service *service)
+{
+	if (!service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (service->threaded || service->clock->ops->id < 0)
+		return -EINVAL;
+	if (tw_load_acquire(&service->loop.open))
+		return service->loop.alarm.epoll_fd;
+	if (pthread_mutex_trylock(&service->driving))
+		return -EBUSY;
+	int r = tw_load_relaxed(&service->loop.open) ? 0 : open_fd(service);
+	pthread_mutex_unlock(&service->driving);
+	return r ? r : service->loop.alarm.epoll_fd;
+}

@@ -1,0 +1,185 @@
+/*
+ * The tick thread: when to turn next.
+ *
+ * It has two modes. While there is traffic it is **open**: it turns every tick, publishes a new sequence number each time (drain.c says what
+ * for), and nobody ever wakes it. When traffic falls it **parks**: it sleeps until the next live timer, and producers that bring an earlier
+ * one ring (gate.h).
+ *
+ * Where timers are due in one tick after the other it stays open too: parked, it would wake as often, interrupt each processor that runs this
+ * process for its barrier, and be rung for by each series that is armed again. Once it has slept a single tick and found something to
+ * do, it takes the next tick to bring more; where that is wrong, it has woken once in vain.
+ */
+#include <sys/prctl.h>
+
+#include "wheel/driver/poll.h"
+#include "wheel/run/watchdog.h"
+#include "wheel/run/run.h"
+#include "wheel/service/thread.h"
+#include "wheel/driver/purge.h"
+#include "wheel/run/work.h"
+
+enum {
+	QUIET_TURNS = 8,   /* so many quiet turns in a row, and it parks */
+	PLAN_BUDGET = 8192 /* entries looked at for a plan before it gives up until the next tick */
+};
+
+static uint64_t next_tick_ns(const tw_service *service)
+{
+	return tw__tick_ns(service, service->wheel.next);
+}
+
+/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, P3). */
+static bool requested(tw_service *service)
+{
+	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
+	       tw_load_seq_cst(&service->stopping) ||
+	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
+	       tw__groups_ready(service) || tw__works_waiting(service);
+}
+
+/*
+ * Gets ready to sleep until the next live timer. The deadline; 0: something has come up, turn again.
+ */
+static uint64_t park(tw_service *service)
+{
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
+	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
+	tw__gate_arm_bell(&service->gate);
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
+	tw__driver_publish(service, TW__GATE_PARKED);
+	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
+	bool groups =
+	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
+	if (tw__driver_any_unread(service) || tw__driver_take_home(service) || requested(service) || groups)
+		return 0;
+	/*
+	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that
+	 * the barrier orders (gate.h, P2). Without membarrier the count may come late; then the next that rings will do.
+	 */
+	if (tw__sweep_wanted(service)) {
+		service->woken = true;
+		return 0;
+	}
+	service->unfinished = !sure;
+	if (!sure && next_tick_ns(service) < plan_ns)
+		return next_tick_ns(service);
+	return plan_ns;
+}
+
+/* When to turn next, and the gate is set accordingly. 0: at once. */
+static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
+{
+	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
+	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
+	if (turn->elapsed)
+		service->fires_each_tick = turn->done && service->slept_a_tick;
+	if (turn->behind || (turn->again && turn->drained))
+		return 0;
+	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
+	bool unfinished = turn->again || (due && !tw__dropping(service)) || service->trimming || service->works_kept ||
+			  tw__sweep_under_way(service);
+	service->unfinished = unfinished;
+	bool quiet = service->quiet_turns > QUIET_TURNS && !service->fires_each_tick;
+	if (!unfinished && (quiet || !service->published))
+		return park(service);
+	tw__gate_arm_bell(&service->gate);
+	return requested(service) ? 0 : next_tick_ns(service);
+}
+
+/* A turn that was asked for is over: tells those who wait (clock listener, close). */
+static void tell_turned(tw_service *service, uint32_t wanted)
+{
+	if (tw_load_relaxed(&service->turn_done) == wanted)
+		return;
+	tw_store_seq_cst(&service->turn_done, wanted);
+	tw__futex_wake(&service->turn_done, INT32_MAX);
+}
+
+static void sleep_until(tw_service *service, uint64_t deadline_ns)
+{
+	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
+		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
+		deadline_ns = !service->unfinished ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
+	}
+	service->clock->ops->sleep(&service->gate, &service->loop.alarm, deadline_ns);
+	tw_bump(&service->wakeups, 1);
+	service->woken = true;
+}
+
+static void *tick_thread(void *arg)
+{
+	tw_service *service = arg;
+	prctl(PR_SET_TIMERSLACK, 1UL);
+	struct tw__local *local = tw__local_of(service);
+	if (local && !tw__local_ready_to_run(local)) /* now, so that inline runs need no memory */
+		local = NULL;
+	if (local)
+		tw_store_relaxed(&local->of_service, 1); /* it publishes the close itself */
+	tw_store_seq_cst(&service->started, local ? 1 : 2);
+	tw__futex_wake(&service->started, 1);
+	while (local) {
+		pthread_mutex_lock(&service->driving);
+		if (tw_load_acquire(&service->stopping))
+			break;
+		uint32_t wanted = tw_load_seq_cst(&service->turn_wanted);
+		uint32_t closing = tw_load_acquire(&service->closing);
+		if (closing != tw_load_relaxed(&service->closed))
+			tw__driver_publish_closed(service, closing);
+		tw__driver_publish(service, service->published ? TW__GATE_OPEN : 0);
+		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
+		if (tw__forked(service))
+			return NULL;
+		if (!(turn.again && turn.drained))
+			tell_turned(service, wanted);
+		uint64_t deadline_ns = choose_sleep(service, &turn);
+		service->slept_a_tick = deadline_ns == next_tick_ns(service);
+		pthread_mutex_unlock(&service->driving);
+		if (deadline_ns)
+			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));
+	}
+	if (local)
+		pthread_mutex_unlock(&service->driving);
+	tw_store_seq_cst(&service->stopped, 1);
+	tw_add_seq_cst(&service->turn_done, 1); /* whoever waits for a turn looks at `stopped` then */
+	tw__futex_wake(&service->turn_done, INT32_MAX);
+	tw__futex_wake(&service->stopped, INT32_MAX);
+	return NULL;
+}
+
+int tw__driver_start(tw_service *service)
+{
+	service->quiet_turns = QUIET_TURNS;
+	int r = tw__spawn(&service->thread, &service->config, "-tick", true, tick_thread, service);
+	if (r)
+		return r;
+	while (tw_load_acquire(&service->started) == 0)
+		tw__futex_wait(&service->started, 0, UINT64_MAX);
+	if (tw_load_acquire(&service->started) == 1)
+		return 0;
+	pthread_join(service->thread, NULL);
+	return -ENOMEM;
+}
+
+bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns)
+{
+	uint32_t ticket = tw_add_seq_cst(&service->turn_wanted, 1) + 1;
+	tw__gate_ring(&service->gate);
+	for (;;) {
+		uint32_t done = tw_load_acquire(&service->turn_done);
+		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->stopped))
+			return true;
+		if (!tw__futex_wait(&service->turn_done, done, deadline_ns))
+			return false;
+	}
+}
+
+bool tw__driver_stop(tw_service *service, uint64_t deadline_ns)
+{
+	tw_store_seq_cst(&service->stopping, 1);
+	tw__gate_ring(&service->gate);
+	while (!tw_load_acquire(&service->stopped))
+		if (!tw__futex_wait(&service->stopped, 0, deadline_ns))
+			return false;
+	pthread_join(service->thread, NULL);
+	return true;
+}

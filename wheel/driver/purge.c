@@ -1,0 +1,166 @@
+/*
+ * After a storm, memory goes back to the system (G11): records and notes of free slots, side records, chunks of the wheel, segments of
+ * lanes.
+ *
+ * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a second, and ends at what is needed and
+ * half of that; so storms that come again within a second or two find their memory where they left it.
+ *
+ * The driver does it, a small step in each turn, and ticks on until it is done; in a turn with traffic it stops. madvise and
+ * munmap are allowed here: neither allocates, a failure changes nothing, and both wait for no user of the service, only, like any page
+ * fault, for the system's own locks. The depot's lock is only tried.
+ */
+#include "wheel/driver/purge.h"
+
+#include <sys/mman.h>
+
+enum {
+	CHAINS_A_STEP = 4,
+	CHUNKS_A_STEP = 256,
+	BLOCKS_A_STEP = 4,
+	LOOKS_A_STEP = 256, /* blocks looked at */
+	SEGMENTS_A_STEP = 16,
+	SLOTS_KEPT = 16384,
+	OPTIONS_KEPT = 4096,
+	CHUNKS_KEPT = 1024,
+	SEGMENTS_KEPT = 64
+};
+
+/* How long so much must have been held without need. */
+#define PATIENCE_NS UINT64_C(1000000000)
+
+/* What is held, and what is enough: where giving ends. Twice of that is where it begins. */
+struct balance {
+	uint64_t held, enough;
+};
+
+static bool has_surplus(struct balance balance, unsigned times)
+{
+	return balance.held > times * balance.enough;
+}
+
+static struct balance of_slots(tw_service *service)
+{
+	const struct tw__slots *slots = &service->slots;
+	uint64_t given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK, live = tw__live_timers(service, NULL);
+	return (struct balance){tw_load_relaxed(&slots->fresh) - given, live + live / 2 + SLOTS_KEPT};
+}
+
+static struct balance of_options(tw_service *service)
+{
+	uint64_t live = tw_load_relaxed(&service->slots.options_live);
+	uint64_t held = (uint64_t)tw_load_relaxed(&service->slots.option_held) * TW__BLOCK;
+	return (struct balance){held, live + live / 2 + OPTIONS_KEPT};
+}
+
+static struct balance of_chunks(tw_service *service)
+{
+	const struct tw__wheel *wheel = &service->wheel;
+	uint64_t used = wheel->arena_used - wheel->free_chunks;
+	return (struct balance){tw__wheel_chunks_held(wheel), used + used / 2 + CHUNKS_KEPT};
+}
+
+static bool much_is_held(tw_service *service)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (tw__lane_segments(lane) > 2 * tw__lane_needs(lane) + SEGMENTS_KEPT)
+			return true;
+	return has_surplus(of_slots(service), 2) || has_surplus(of_options(service), 2) ||
+	       has_surplus(of_chunks(service), 2);
+}
+
+/* ------------------------------------------------------------------ one step */
+
+/* Free slots and chunks leave their lists. False: none is left there. */
+static bool cool(tw_service *service)
+{
+	bool any = tw__wheel_cool(&service->wheel, CHUNKS_A_STEP) > 0;
+	for (int i = 0; i < CHAINS_A_STEP && tw__slots_cool(&service->slots); i++)
+		any = true;
+	return any;
+}
+
+static bool give_chunks(tw_service *service)
+{
+	struct tw__chunk *chunks = NULL;
+	for (int i = 0; i < BLOCKS_A_STEP && has_surplus(of_chunks(service), 1); i++)
+		if ((chunks = tw__wheel_give(&service->wheel)))
+			madvise(chunks, TW__COLD_CHUNKS * sizeof *chunks, MADV_DONTNEED);
+	return chunks != NULL;
+}
+
+/* Both go from the top down to 0. */
+static bool give_slots(tw_service *service)
+{
+	int given = 0;
+	uint32_t *top = &service->trim_slots;
+	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
+		if (!has_surplus(of_slots(service), 1))
+			return false;
+		given += tw__slots_give(&service->slots, --*top);
+	}
+	return *top > 0;
+}
+
+static bool give_options(tw_service *service)
+{
+	int given = 0;
+	uint32_t *top = &service->trim_options;
+	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
+		if (!has_surplus(of_options(service), 1))
+			return false;
+		given += tw__options_give(&service->slots, --*top);
+	}
+	return *top > 0;
+}
+
+static bool free_segments(tw_service *service)
+{
+	unsigned left = SEGMENTS_A_STEP;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane && left; lane = lane->next)
+		left -= tw__lane_trim(lane, left);
+	return left == 0;
+}
+
+static void start(tw_service *service)
+{
+	service->trimming = true;
+	service->trim_at_ns = 0;
+	tw__wheel_give_start(&service->wheel);
+	service->trim_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
+	service->trim_options = tw_load_relaxed(&service->slots.option_end);
+}
+
+/* Blocks are looked at when all that can be cold is. False: done. */
+static bool step(tw_service *service)
+{
+	bool more = free_segments(service);
+	if (cool(service)) {
+		start(service); /* from the top again */
+		return true;
+	}
+	more |= give_chunks(service);
+	more |= give_slots(service);
+	more |= give_options(service);
+	return more;
+}
+
+/* Broken off, to begin anew after a while: the tick thread may go to sleep without a further look. */
+static void break_off(tw_service *service)
+{
+	service->trimming = false;
+	service->trim_at_ns = service->last_now_ns + PATIENCE_NS;
+}
+
+void tw__trim(tw_service *service, bool look, bool busy)
+{
+	if (tw_unlikely(service->trimming) && busy)
+		break_off(service);
+	else if (tw_unlikely(service->trimming))
+		service->trimming = step(service);
+	else if (look && !much_is_held(service))
+		service->trim_at_ns = 0;
+	else if (look && !service->trim_at_ns)
+		service->trim_at_ns = service->last_now_ns + PATIENCE_NS;
+	else if (look && service->last_now_ns >= service->trim_at_ns)
+		start(service);
+}

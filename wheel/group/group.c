@@ -1,0 +1,383 @@
+/*
+ * Groups: birth and end, cancelling. Membership: members.h. Settling: reap.c. What it rests on: group.h.
+ *
+ * Progress: cancel, close: lock-free; enter and leave take the group's lock for a few stores, and so do those who look on.
+ */
+#include "wheel/group/group.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "wheel/group/members.h"
+#include "wheel/group/reap.h"
+
+enum { LEAST_GROUPS = 65536 };
+
+void tw__groups_init(struct tw__groups *groups, uint32_t max_timers)
+{
+	uint32_t end = max_timers < LEAST_GROUPS ? LEAST_GROUPS : max_timers;
+	*groups = (struct tw__groups){.end = end < TW__GROUP_INDEX_MASK ? end + 1 : TW__GROUP_INDEX_MASK};
+	tw_store_relaxed(&groups->fresh, 1);
+	pthread_mutex_init(&groups->lock, NULL); /* cannot fail with default attributes */
+}
+
+void tw__groups_fini(struct tw__groups *groups)
+{
+	struct tw__group *table = tw_load_relaxed(&groups->table);
+	if (table)
+		munmap(table, groups->table_bytes);
+	pthread_mutex_destroy(&groups->lock);
+}
+
+/* --------------------------------------------------------------- birth and end */
+
+/* Address space for all groups. False: there is none to be had. */
+static bool make_table(struct tw__groups *groups)
+{
+	if (tw_load_relaxed(&groups->table))
+		return true;
+	size_t bytes = groups->end * sizeof(struct tw__group);
+	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (table == MAP_FAILED)
+		return false;
+	groups->table_bytes = bytes;
+	tw_store_release(&groups->table, table);
+	return true;
+}
+
+/* An index that is nobody's. 0: none is left. */
+static uint32_t take_index(struct tw__groups *groups, uint32_t base_generation)
+{
+	uint32_t index = groups->free, fresh = tw_load_relaxed(&groups->fresh);
+	if (index) {
+		groups->free = tw__group_at(groups, index)->next_free;
+		return index;
+	}
+	if (fresh == groups->end)
+		return 0;
+	struct tw__group *group = tw__group_at(groups, fresh);
+	tw_store_relaxed(&group->word, (uint64_t)base_generation << 32 | TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	group->vacant = true;
+	tw_store_release(&groups->fresh, fresh + 1);
+	return fresh;
+}
+
+static uint64_t give_birth(struct tw__group *group, uint32_t index)
+{
+	uint64_t word = tw_load_relaxed(&group->word), born, handle; /* the CAS checks it */
+	tw__group_lock(group);
+	do {
+		born = (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
+		handle = (born & ~(uint64_t)TW__GROUP_INDEX_MASK) | index;
+		tw_store_relaxed(&group->handle, handle); /* K7: published by the CAS */
+	} while (!tw_cas_acq_rel(&group->word, &word, born));
+	group->vacant = false;
+	tw__group_unlock(group);
+	return handle;
+}
+
+int tw_group_create(tw_service *service, tw_group *out)
+{
+	if (!service || !out)
+		return -EINVAL;
+	if (tw__gate_refuses(tw__gate_look(&service->gate)))
+		return tw__forked(service) ? -EPERM : -ESHUTDOWN;
+	struct tw__groups *groups = &service->groups;
+	pthread_mutex_lock(&groups->lock);
+	bool room = make_table(groups);
+	uint32_t index = room ? take_index(groups, service->slots.base_generation) : 0;
+	pthread_mutex_unlock(&groups->lock);
+	if (!index)
+		return room ? -EAGAIN : -ENOMEM;
+	out->id = give_birth(tw__group_at(groups, index), index);
+	return 0;
+}
+
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
+{
+	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
+	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD;
+	group->vacant |= vacated;
+	if (vacated)
+		tw_store_relaxed(&group->keeper, NULL);
+	tw__group_unlock(group);
+	if (!vacated)
+		return;
+	pthread_mutex_lock(&groups->lock);
+	group->next_free = groups->free;
+	groups->free = index;
+	pthread_mutex_unlock(&groups->lock);
+}
+
+/* ------------------------------------------------------- entering and leaving */
+
+static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
+{
+	struct tw__option *member = &slots->options[option];
+	member->next_member = 0;
+	member->previous_member = group->last;
+	if (group->last)
+		slots->options[group->last].next_member = option;
+	else
+		group->first = option;
+	group->last = option;
+	group->members++;
+	tw_store_relaxed(&member->linked, 1);
+}
+
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
+{
+	struct tw__option *member = &slots->options[option];
+	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
+	if (!handle)
+		return TW__NO_MEMBER;
+	struct tw__group *group = tw__group_of(groups, handle);
+	if (!group)
+		return -ENOENT;
+	tw__group_lock(group); /* K2 */
+	uint64_t word = tw_load_acquire(&group->word);
+	bool is_it = tw__group_is(group, word, handle);
+	if (tw_unlikely(!is_it || word & TW__GROUP_CLOSED)) {
+		tw__group_unlock(group);
+		return is_it ? -ESHUTDOWN : -ENOENT;
+	}
+	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) |
+					   (handle & TW__GROUP_INDEX_MASK)); /* published by W1 */
+	tw_store_release(&member->member, entry);                            /* K8: after the tag */
+	tw__member_link(group, slots, option);
+	return TW__ENTERED_LOCKED;
+}
+
+/* Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them from now on. The lock is held. */
+static bool becomes_keeper(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
+{
+	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) || tw_load_relaxed(&group->waiters))
+		return false;
+	if ((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS)
+		return false;
+	tw_store_relaxed(&group->keeper, local);
+	return true;
+}
+
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+{
+	struct tw__option *member = &service->slots.options[option];
+	uint64_t tag = tw_load_relaxed(&member->tag);
+	uint32_t index = tag & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw__group_lock(group);
+	if (cancelled && becomes_keeper(service, group, local, tag)) {
+		tw__group_unlock(group);
+		tw__keep(service, local, option, index);
+		return true;
+	}
+	tw__member_unlink(group, &service->slots, member);
+	/* Whoever waits for old members waits until the last of one serial number has left. */
+	bool tells = tw_unlikely(tw_load_relaxed(&group->waiters)) &&
+		     !tw__group_has_before(group, &service->slots, tag + TW__GROUP_SERIAL_ONE);
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+	if (tells)
+		tw__ring_finish(service); /* K6 */
+	return false;
+}
+
+void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
+{
+	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
+	tw__group_leave_slowly(service, NULL, option, false); /* before it is none of the kept (count_kept) */
+	tw__kept_remove(&local->kept, n);
+	tw__option_put(&service->slots, &local->options, option);
+}
+
+void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group)
+{
+	for (uint32_t n = tw_load_relaxed(&local->kept.count); n-- > 0;)
+		if (!group || tw__kept_group(tw_load_relaxed(tw__kept_at(&local->kept, n))) == group)
+			tw__kept_let_go(service, local, n);
+}
+
+/* How many of the group's list are kept. By any thread, a hint. The group's lock is held. */
+static uint32_t count_kept(tw_service *service, uint32_t index)
+{
+	uint32_t kept = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__kept *by = &((struct tw__local *)lane)->kept;
+		uint32_t count = tw_load_relaxed(&by->count);
+		for (uint32_t i = 0; i < count; i++) {
+			uint64_t item = tw_load_relaxed(&by->items[i]);
+			kept += tw__kept_group(item) == index &&
+				tw_load_relaxed(&service->slots.options[(uint32_t)item].linked);
+		}
+	}
+	return kept;
+}
+
+/* ---------------------------------------------------------------- cancelling */
+
+/* Whether what the keeper does has to be made certain (K8). No keeper: there may come to be one that has not seen the cancel. */
+static bool is_foreign(const tw_service *service, const struct tw__group *group)
+{
+	const struct tw__local *local = tw__local_at_hand(service);
+	return !local || tw_load_relaxed(&group->keeper) != local;
+}
+
+/* Moves the serial number on, and sets flags. The new word; 0: there is no such group. */
+static uint64_t shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags)
+{
+	uint64_t word = tw_load_acquire(&group->word), shifted; /* K7 */
+	do {
+		if (!tw__group_is(group, word, handle))
+			return 0;
+		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
+	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* K2, K3, K4, K8 */
+	if (is_foreign(service, group))
+		tw_store_release(&group->foreign, true); /* K8: after the serial number */
+	return shifted;
+}
+
+/*
+ * A group without members need not wake anyone. If its lock is taken just now, nobody waits for it: settling finds out. What is kept is none,
+ * but only the keeper itself knows that it stays so.
+ */
+static bool seen_empty(const tw_service *service, struct tw__group *group, uint64_t word)
+{
+	if (!tw__tiny_try_lock(&group->lock))
+		return false;
+	bool empty =
+	    !group->first || (!is_foreign(service, group) && !tw__group_has_before(group, &service->slots, word));
+	tw__group_unlock(group);
+	return empty;
+}
+
+static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
+{
+	if (!service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	uint64_t word = group ? shift(service, group, handle.id, flags) : 0;
+	if (!word)
+		return -ENOENT;
+	if (!seen_empty(service, group, word))
+		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+	return 0;
+}
+
+int tw_group_cancel(tw_service *service, tw_group group)
+{
+	return cancel_with(service, group, 0);
+}
+
+int tw_group_close(tw_service *service, tw_group group)
+{
+	return cancel_with(service, group, TW__GROUP_CLOSED);
+}
+
+int tw_group_destroy(tw_service *service, tw_group handle)
+{
+	int r = cancel_with(service, handle, TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	if (r)
+		return r;
+	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	struct tw__local *local = tw__local_at_hand(service);
+	if (local)
+		tw__kept_flush(service, local, index);
+	tw__group_lock(group);
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+	return 0;
+}
+
+/* In a callback or release of a member, however deep. */
+static bool inside_member(const tw_service *service, tw_group group)
+{
+	for (const struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->tag && !((run->tag ^ group.id) & TW__GROUP_INDEX_MASK))
+			return true;
+	return false;
+}
+
+/* Whether no member from before the serial number of `word` is left; if not, *bell has not rung for it (K6). */
+static bool none_older(tw_service *service, struct tw__group *group, uint64_t word, uint32_t *bell)
+{
+	tw__group_lock(group);
+	bool none = !tw__group_has_before(group, &service->slots, word); /* K9 */
+	*bell = tw_load_acquire(&service->finish_bell);                  /* K6 */
+	tw__group_unlock(group);
+	return none;
+}
+
+static int await_older(tw_service *service, struct tw__group *group, uint64_t word, uint64_t deadline_ns)
+{
+	uint32_t bell;
+	tw__group_make_certain(service, group); /* K8 */
+	while (!none_older(service, group, word, &bell)) {
+		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
+			return TW_RUNNING;
+		bool more = tw__group_settle(service, tw__local_of(service), group);
+		if (tw__forked(service))
+			return -EPERM;
+		if (!more)
+			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
+	}
+	return TW_CANCELLED;
+}
+
+/* Under the lock, for whoever leaves; sequentially consistent, for the keeper (K9). */
+static void count_waiter(struct tw__group *group, uint32_t by)
+{
+	tw__group_lock(group);
+	tw_add_seq_cst(&group->waiters, by);
+	tw__group_unlock(group);
+}
+
+int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_ns)
+{
+	if (!service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	uint64_t word = group ? shift(service, group, handle.id, 0) : 0;
+	if (!word)
+		return -ENOENT;
+	int outcome = TW_SELF;
+	if (!inside_member(service, handle)) {
+		uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+		count_waiter(group, 1);
+		outcome = await_older(service, group, word,
+				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX);
+		if (outcome != -EPERM) /* a release has forked, and this is the child */
+			count_waiter(group, (uint32_t)-1);
+	}
+	if (outcome != TW_CANCELLED && outcome != -EPERM)
+		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+	return outcome;
+}
+
+int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_stats *out)
+{
+	if (!service || !out || out->size < offsetof(struct tw_group_stats, running))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	if (!group)
+		return -ENOENT;
+	struct tw_group_stats stats = {.size = out->size};
+	tw__group_lock(group);
+	uint64_t word = tw_load_acquire(&group->word);
+	bool is_it = tw__group_is(group, word, handle.id);
+	uint32_t kept = count_kept(service, handle.id & TW__GROUP_INDEX_MASK);
+	stats.members = group->members > kept ? group->members - kept : 0;
+	tw__group_unlock(group);
+	if (!is_it)
+		return -ENOENT;
+	stats.running = word & TW__GROUP_RUNNING_MASK;
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}

@@ -1,0 +1,198 @@
+/*
+ * Groups of timers: cancelled together by one compare-and-swap, settled afterwards in pieces.
+ *
+ * A group is one word, a handle, and a list. Each member's side record carries a **tag**: the group's index and its serial
+ * number when the member was armed. Cancelling moves the serial number on, and so makes all members' tags stale at once: whoever comes
+ * upon a stale member that is armed (claim, cancel, reset, drop) treats it as cancelled. The list, in order of tags, is for finding
+ * those whom nobody comes upon.
+ *
+ * Kept members. Entering and leaving the list takes the group's lock, twice for each member. So the first thread that cancels a member by
+ * itself becomes the group's **keeper**: from then on the side records of members that it ends stay on the list, in its own small stack
+ * (tw__kept), and the next member that it schedules with the same group takes such a record where it is, without the lock, if no
+ * serial number has passed since: tags never fall. Who walks the list passes over a kept record, since its timer's word has moved on. A keeper
+ * stays one until the group's index is given back; other threads enter and leave under the lock. At most TW__KEPT records a thread are kept, so
+ * that is what a list has too many; a destroyed group's are taken off by the keeper if it destroys it, else by settling.
+ * Only where membarrier works. Rejected: pushing members without a lock and sweeping the dead (an atomic operation for each all the same, and
+ * lists that must be swept while they are walked); lists by thread (each cancel has to look at all threads).
+ *
+ *     word:  63 ........ 24 |   23   |  22  | 21 ..... 0
+ *            serial         | CLOSED | DEAD | running
+ *     handle, tag:
+ *            63 ........ 24 | 23 ............. 0
+ *            serial         | index
+ *
+ * The handle carries the serial number of the group's birth. Serial numbers are never set back, not by the next life of the
+ * index either, and begin at a random value for each service; they come round after 2^40 cancels of one group, which would have to pass
+ * between a tag's arming and its settling, or under one compare-and-swap.
+ *
+ * Transition table of the word
+ *   from          to                       by                      with
+ *   DEAD, s       s+1                      create                  CAS, the list's lock held, after the handle was stored
+ *   s             s+1                      cancel                  CAS; only under the group's own handle
+ *   s             s+1 CLOSED               close                   likewise
+ *   s             s+1 CLOSED DEAD          destroy                 likewise
+ *   running n     n+1, n-1                 run begins, is over     add, whatever the rest is
+ * The index goes to the next group when it is DEAD and its list is empty: found out under the lock, by destroy or by
+ * the last member to leave.
+ *
+ * The hand-over to settling: cancel raises `queued` and, if it was down, pushes the group onto the service's stack, which cannot fail:
+ * the link is the group's own. The driver takes the stack and passes each group on as an **entry** in a batch, in the
+ * place of a timer's (slot 0, the group's index above it: slot 0 is no timer's). So settling takes the way of every run to any executor,
+ * needs no memory beyond the wheel's chunks, no slot and no ledger of its own, and pays where a claim fails anyway: timers
+ * know nothing of it. Whoever runs the entry lowers `queued`, settles a piece, and pushes the group again if there is more.
+ * A refused or given-back entry is offered again like a run. Rejected: a hidden timer for each group (a slot each, and exceptions
+ * in ledger and listings), or for the service (a slow release would hold up all groups).
+ *
+ * Pairing table
+ *   K1  claim, cancel, reset of a member: word acquire, tag against it, then CAS of the timer's word. Fresh tag: the call comes before the
+ *       group's cancel, whatever the clock on the wall says: the CAS decides, and an answer "gone" is given only by whoever made
+ *       a later claim impossible (DOOMED). Nothing hangs on how soon the new serial number is seen.
+ *   K2  arm: the tag is read, the list and the timer's word are written under the lock, against settling, which walks under the lock after
+ *       the serial number has moved: a member with a stale tag is on the list, armed or beyond, for every walk that follows on
+ *       the cancel. (If the arm came after that walk, it acquires the lock from it, and so reads the new serial number.)
+ *       A batch enters in its first pass, while the words are free: walks pass over them. Its second pass takes the lock again, looks at the
+ *       tag, and stores ARMED or SETTLING: a walk before it is acquired by it, so that the tag is seen stale; one after it sees the word.
+ *   K3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the serial number: if it has moved, it settles the
+ *       timer itself. Else the cancel's CAS (acq_rel) comes later in the word's modification order, acquires from it, and the walk
+ *       sees the timer armed. Without it a walk that met it running, and a re-arm that met a fresh tag, would both leave it.
+ *   K4  queued: cancel's CAS of the word, then exchange 1 (acq_rel) -> exchange 0 (acq_rel), then walk. A cancel that found it raised
+ *       is seen by the walk that follows.
+ *   K5  stack: CAS seq_cst, then gate word seq_cst, against gate word exchange seq_cst, then stack seq_cst (park): a group pushed
+ *       while the driver falls asleep is seen by one of the two. The link is published by the CAS (release) -> exchange (acquire).
+ *   K6  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that showed it what to wait for. Callback's
+ *       and release's writes are visible by the lock, or by the timer's word (W2).
+ *   K7  handle: stored, then the word leaves DEAD by CAS (release) -> word acquire, handle: with a word that is alive, the handle read is
+ *       the one of that life, or a later one; a CAS from that word can succeed in that life only.
+ *   K8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
+ *       word, heavy barrier, walk: the gate's P2 with the serial number in PARKED's place. A walk that does not see the timer armed
+ *       is followed by a look that sees the serial number moved, and then the keeper settles the timer itself. The barrier is passed by cancel_wait, and
+ *       by settling if `foreign` says that another than the keeper has cancelled: store-release after the CAS, before `queued` is raised;
+ *       exchange acquire after it was lowered (K4): whoever takes it down has that cancel's serial number behind it as it passes the barrier.
+ *       The keeper's own cancels need none. And once more by who throws out what is kept of a destroyed group, between a look that sees it dead
+ *       and the walk: else a record is unlinked, its index perhaps another group's, while its keeper arms it for good. A group without a
+ *       keeper may get one that has not seen the cancel only until the barrier's side has had the lock. Without it a member armed in that moment
+ *       stays until its time comes.
+ *       A kept record's `member` must be of a generation that is over: a batch that is taken back keeps none (schedule_bulk.c).
+ *       `member` is read (acquire) before the tag, which was written before it: an old tag is never taken for a new member's.
+ *   K9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
+ *       consistent: a keeper that does not see the waiter has ended the timer before the waiter's look. Without it cancel_wait sleeps
+ *       though the last member is gone.
+ */
+#ifndef TW_WHEEL_GROUP_H
+#define TW_WHEEL_GROUP_H
+
+#include <pthread.h>
+#include <stdalign.h>
+
+#include "mpsc/base/spinlock.h"
+#include "tickwheel/group.h"
+#include "wheel/timer/slots.h"
+
+struct tw__local;
+
+enum { TW__GROUP_INDEX_BITS = 24, TW__GROUP_CLOSED = 1 << 23, TW__GROUP_DEAD = 1 << 22 };
+#define TW__GROUP_INDEX_MASK ((UINT32_C(1) << TW__GROUP_INDEX_BITS) - 1)
+#define TW__GROUP_RUNNING_MASK ((UINT64_C(1) << 22) - 1)
+#define TW__GROUP_SERIAL_ONE (UINT64_C(1) << TW__GROUP_INDEX_BITS)
+
+struct tw__group {
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
+	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (K7) */
+	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (K4) */
+	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
+	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' side records */
+
+	_Atomic uint32_t lock;    /* of the rest; 0: free. Held for some stores */
+	uint32_t first, last;     /* members by index of their side records: tags never fall; 0: none */
+	uint32_t members;         /* in that list, kept ones too */
+	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (K9) */
+	uint32_t next_free;
+	_Atomic bool foreign; /* cancelled by another thread than its keeper since it was last settled (K8) */
+	bool vacant;          /* dead and empty: on the free list, or about to be put there */
+};
+
+/*
+ * Side records that a thread keeps, of members that it has ended: a stack; if it is full, the lowest leaves its list. Written by the thread
+ * alone, and read by statistics.
+ */
+enum { TW__KEPT = 8 };
+
+struct tw__kept {
+	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the side record */
+	_Atomic uint32_t count;
+};
+
+static inline uint32_t tw__kept_group(uint64_t item)
+{
+	return item >> 32;
+}
+
+/* The groups of a service. */
+struct tw__groups {
+	_Atomic(struct tw__group *) table; /* address space, made with the first group; touched on demand */
+	_Atomic uint32_t fresh;            /* the first index never used; 0 is none */
+	_Atomic uint32_t stack;            /* groups to be settled, or 0 (K5) */
+	uint32_t waiting;                  /* the driver's: taken from the stack */
+
+	pthread_mutex_t lock; /* of what follows, and of the birth of groups */
+	uint32_t free;
+	uint32_t end;
+	size_t table_bytes;
+};
+
+void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
+void tw__groups_fini(struct tw__groups *groups);
+
+/* ----------------------------------------------------------- staleness (K1) */
+
+static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t tag)
+{
+	if (tw_likely(!tag))
+		return false;
+	/* Acquire, and a look at it: a side record read before its timer is known to be meant may be another's. */
+	const struct tw__group *table = tw_load_acquire(&groups->table);
+	return table && (tw_load_acquire(&table[tag & TW__GROUP_INDEX_MASK].word) ^ tag) >> TW__GROUP_INDEX_BITS;
+}
+
+static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
+{
+	/* Acquire, for who has the index from a side record that was published by a timer's word, not by create. */
+	return &tw_load_acquire(&groups->table)[index];
+}
+
+/* ------------------------------------------------------------------- the lock */
+
+/* Held for a few stores, and taken twice for each member that is not kept. */
+static inline void tw__group_lock(struct tw__group *group)
+{
+	tw__tiny_lock(&group->lock);
+}
+
+static inline void tw__group_unlock(struct tw__group *group)
+{
+	tw__tiny_unlock(&group->lock);
+}
+
+/* ------------------------------------------------------------------- members: members.h */
+
+/* Gives the index of a dead and empty group back. The lock is held, and given up. */
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index);
+
+/* ------------------------------------------------------------------ settling */
+
+/* Runs a batch's entry of slot 0: a piece of settling. */
+void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index);
+
+/* That entry was given back. */
+void tw__group_offer_again(tw_service *service, uint32_t index);
+
+/* The driver's: puts groups that wait into what is ready for the executor, as many as a chunk holds at most. */
+void tw__groups_collect(tw_service *service);
+
+/* The driver's: whether some are left, or have come since. Seq_cst (K5). */
+static inline bool tw__groups_waiting(const struct tw__groups *groups)
+{
+	return groups->waiting || tw_load_seq_cst(&groups->stack);
+}
+
+#endif

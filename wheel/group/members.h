@@ -1,0 +1,223 @@
+/*
+ * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while it runs. Inlined, since it is paid
+ * for each member that is scheduled and cancelled. What it rests on: group.h.
+ */
+#ifndef TW_WHEEL_MEMBER_H
+#define TW_WHEEL_MEMBER_H
+
+#include <errno.h>
+
+#include "wheel/run/run.h"
+
+/* The group that a handle may mean: whether it does is for the caller to check (K7). NULL: none. */
+static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
+{
+	uint32_t index = handle & TW__GROUP_INDEX_MASK;
+	if (!index || index >= tw_load_acquire(&groups->fresh))
+		return NULL;
+	return tw__group_at(groups, index);
+}
+
+static inline bool tw__group_is(const struct tw__group *group, uint64_t word, uint64_t handle)
+{
+	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* K7: after the word */
+}
+
+/* group.c. The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
+void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n);
+void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group);
+
+/* ----------------------------------------------------------------- the list */
+
+static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
+{
+	if (!tw_load_relaxed(&member->linked))
+		return; /* thrown out (reap.c) */
+	if (member->previous_member)
+		slots->options[member->previous_member].next_member = member->next_member;
+	else
+		group->first = member->next_member;
+	if (member->next_member)
+		slots->options[member->next_member].previous_member = member->previous_member;
+	else
+		group->last = member->previous_member;
+	group->members--;
+	tw_store_relaxed(&member->linked, 0);
+}
+
+/* Whether a tag is of a time before the serial number of `word`. */
+static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
+{
+	return (int64_t)((tag | TW__GROUP_INDEX_MASK) - (word | TW__GROUP_INDEX_MASK)) < 0;
+}
+
+/* The timer has come to its end, release and all: the record is kept, or about to leave. The group's lock is held. */
+static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__option *member)
+{
+	uint64_t entry = tw_load_acquire(&member->member);
+	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* K9 */
+}
+
+/*
+ * Whether a member is left from before the serial number of `word`. Looks at kept ones, at those that are about to leave, and at one more.
+ * The group's lock is held.
+ */
+static inline bool tw__group_has_before(const struct tw__group *group, const struct tw__slots *slots, uint64_t word)
+{
+	for (uint32_t i = group->first; i; i = slots->options[i].next_member) {
+		if (!tw__tag_is_before(tw_load_relaxed(&slots->options[i].tag), word))
+			return false;
+		if (!tw__member_is_over(slots, &slots->options[i]))
+			return true;
+	}
+	return false;
+}
+
+/* How a timer became a member; negative: an errno, it did not. */
+enum tw__entered {
+	TW__NO_MEMBER,
+	TW__ENTERED_LOCKED, /* the group's lock is held */
+	TW__ENTERED_KEPT    /* its record was on the list already */
+};
+
+/* group.c. tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
+
+/* A kept side record becomes the slot's timer's. */
+static inline int tw__group_enter_kept(struct tw__option *member, uint64_t entry)
+{
+	tw_store_release(&member->member, entry); /* K8 */
+	return TW__ENTERED_KEPT;
+}
+
+/*
+ * Makes the timer in the slot a member of the group whose handle stands in its side record's tag, or, if that was kept, of the one whose list
+ * it is on. Followed by tw__group_entered; between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
+ */
+static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
+{
+	struct tw__option *member = &slots->options[option];
+	if (tw_unlikely(!tw_load_relaxed(&member->linked)))
+		return tw__group_enter_slowly(groups, slots, option, entry);
+	return tw__group_enter_kept(member, entry);
+}
+
+/* The timer's word has been stored: `entry` is its. */
+static inline void tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option, uint64_t entry,
+				     int entered)
+{
+	if (entered == TW__NO_MEMBER)
+		return;
+	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	if (entered == TW__ENTERED_LOCKED) {
+		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
+		return;
+	}
+	tw_compiler_barrier(); /* K8 */
+	if (tw_unlikely(tw__tag_is_stale(&service->groups, tag)))
+		tw__end_unsettled(service, local, tw__entry_slot(entry), (uint32_t)(entry >> TW__GENERATION_SHIFT));
+}
+
+/* group.c. The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled);
+
+static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
+{
+	return &kept->items[tw_load_relaxed(&kept->count) - 1 - n];
+}
+
+/* Puts a side record among those that are kept; group: the index. */
+static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option, uint32_t group)
+{
+	struct tw__kept *kept = &local->kept;
+	if (tw_unlikely(tw_load_relaxed(&kept->count) == TW__KEPT))
+		tw__kept_let_go(service, local, TW__KEPT - 1);
+	uint32_t count = tw_load_relaxed(&kept->count);
+	tw_store_relaxed(&kept->items[count], (uint64_t)group << 32 | option);
+	tw_store_relaxed(&kept->count, count + 1);
+}
+
+/* Takes out the n-th from the top: the side record. The top comes in its place. */
+static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
+{
+	_Atomic uint64_t *at = tw__kept_at(kept, n);
+	uint64_t item = tw_load_relaxed(at);
+	if (n)
+		tw_store_relaxed(at, tw_load_relaxed(tw__kept_at(kept, 0)));
+	tw_store_relaxed(&kept->count, tw_load_relaxed(&kept->count) - 1);
+	return (uint32_t)item;
+}
+
+/*
+ * Whether the thread keeps the side record of a member that it has just ended: as the group's keeper, unless somebody has to be told that the
+ * member is gone, or the group was cancelled.
+ */
+static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
+{
+	const struct tw__group *group = &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
+	return local && tw_load_relaxed(&group->keeper) == local &&
+	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
+	       tw_load_seq_cst(&group->waiters) == 0; /* K9 */
+}
+
+/*
+ * A timer with a side record has come to its end; its slot is free. The group's keeper keeps the record where it is. cancelled: it was
+ * cancelled. local may be NULL.
+ */
+static inline void tw__option_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+{
+	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
+	if (tag) {
+		if (tw_likely(tw__keeps(service, local, tag))) {
+			tw__keep(service, local, option, tag & TW__GROUP_INDEX_MASK);
+			return;
+		}
+		if (tw__group_leave_slowly(service, local, option, cancelled))
+			return;
+	}
+	tw__option_put(&service->slots, local ? &local->options : NULL, option);
+}
+
+/*
+ * A kept side record that can be a member of the group again without leaving its list: since it was one, no serial number has passed. 0: there
+ * is none.
+ */
+static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
+{
+	struct tw__kept *kept = &local->kept;
+	uint32_t index = handle & TW__GROUP_INDEX_MASK, n = 0, count = tw_load_relaxed(&kept->count);
+	while (n < count && tw__kept_group(tw_load_relaxed(tw__kept_at(kept, n))) != index)
+		n++;
+	if (n == count)
+		return 0;
+	const struct tw__option *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
+	const struct tw__group *group = tw__group_at(&service->groups, index);
+	uint64_t word = tw_load_acquire(&group->word); /* K7 */
+	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
+	bool same = !((word ^ tw_load_relaxed(&member->tag)) >> TW__GROUP_INDEX_BITS);
+	if (tw_unlikely(!open || !same || !tw_load_relaxed(&member->linked))) {
+		tw__kept_let_go(service, local, n);
+		return 0;
+	}
+	return tw__kept_remove(kept, n);
+}
+
+/* -------------------------------------------------------------------- the run */
+
+/* Relaxed: a gauge. The timer is the caller's already, and holds the group. */
+static inline void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
+{
+	tw_add_relaxed(&tw__group_at(groups, tag & TW__GROUP_INDEX_MASK)->word, 1);
+}
+
+/*
+ * True: the group has been cancelled since; the caller settles the timer, if it has armed it (K3). The index may be another group's by
+ * now, which for a moment counted one running more than it had.
+ */
+static inline bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)
+{
+	struct tw__group *group = tw__group_at(groups, tag & TW__GROUP_INDEX_MASK);
+	return (tw_add_acq_rel(&group->word, (uint64_t)-1) ^ tag) >> TW__GROUP_INDEX_BITS;
+}
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * Settling: ends the members of a cancelled group whom nobody has come upon, in pieces, on the executor. See group.h.
+ *
+ * Each member is ended by whoever wins the compare-and-swap of its word: settling, a claim that finds it stale, a cancel_wait,
+ * close. All do the same, and it counts once.
+ */
+#include "wheel/group/reap.h"
+
+#include "wheel/group/members.h"
+
+enum {
+	PIECE = 256,         /* members settled in one run */
+	AT_ONCE = 16,        /* of these under one hold of the lock */
+	GROUPS_IN_A_TURN = 4 /* where the driver itself settles: so many pieces make no long tick */
+};
+
+/* ------------------------------------------------------------- to the driver */
+
+static void push(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	uint32_t first = tw_load_relaxed(&service->groups.stack);
+	do {
+		group->next = first;
+	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* K5 */
+}
+
+/* Whether the caller has to push it: it is not under way already. */
+static bool raise_queued(struct tw__group *group)
+{
+	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* K4 */
+}
+
+void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	if (!raise_queued(group))
+		return;
+	push(service, group, index);
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* K5 */
+		tw__gate_ring(&service->gate);
+}
+
+void tw__group_offer_again(tw_service *service, uint32_t index)
+{
+	push(service, tw__group_at(&service->groups, index), index); /* `queued` is still raised, in our name */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* K5 */
+		tw__gate_ring(&service->gate);
+}
+
+/* A chunk of what is ready with room for one more entry. NULL: batches that nobody finishes hold the chunks. */
+static struct tw__chunk *room_in_ready(tw_service *service)
+{
+	struct tw__chunk *last = service->ready.last;
+	if (last && last->count < TW__CHUNK_ENTRIES)
+		return last;
+	if (tw__short_of_chunks(service))
+		return NULL;
+	last = tw__chunk_get(&service->wheel);
+	last->tick = service->wheel.next - 1;
+	last->holder_count = 0;
+	tw__chunk_append(&service->ready, last);
+	return last;
+}
+
+void tw__groups_collect(tw_service *service)
+{
+	struct tw__groups *groups = &service->groups;
+	struct tw__chunk *chunk;
+	int most = service->executor == tw_executor_inline() ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
+	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
+		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* K5 */
+	for (int n = 0; groups->waiting && n < most && (chunk = room_in_ready(service)); n++) {
+		uint32_t index = groups->waiting;
+		groups->waiting =
+		    tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */
+		chunk->entries[chunk->count++] = tw__entry_make(0, index);
+	}
+}
+
+/* ------------------------------------------------------------------- a piece */
+
+/* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
+static bool take(tw_service *service, const struct tw__option *member)
+{
+	uint64_t entry = tw_load_acquire(&member->member); /* K8: its tag is no older */
+	uint32_t slot = tw__entry_slot(entry);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
+	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED))
+		if (tw__end_word(service, slot, &word))
+			return true;
+	return false;
+}
+
+/*
+ * Takes the first members that are to be settled. Those before them are being ended by others, or run: as many as there are
+ * threads at it.
+ */
+static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
+{
+	const struct tw__option *options = service->slots.options;
+	unsigned n = 0;
+	tw__group_lock(group); /* K2, K8 */
+	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {
+		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
+			break;
+		if (take(service, &options[i]))
+			taken[n++] = tw_load_relaxed(&options[i].member); /* armed until just now: no other's */
+	}
+	tw__group_unlock(group);
+	return n;
+}
+
+bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__group *group)
+{
+	uint64_t taken[AT_ONCE];
+	for (unsigned done = 0; done < PIECE; done += AT_ONCE) {
+		unsigned n = take_some(service, group, taken);
+		for (unsigned i = 0; i < n && !tw__forked(service); i++)
+			tw__end_rest(service, local, tw__entry_slot(taken[i]),
+				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+		if (n < AT_ONCE || tw__forked(service))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Should it be refused, though it was not at creation, a member may be missed that its keeper arms in this moment. It does not run: its claim
+ * comes later by far, and finds it stale.
+ */
+void tw__group_make_certain(tw_service *service, struct tw__group *group)
+{
+	/* The lock: who becomes the keeper after this has seen the cancel. */
+	tw__group_lock(group);
+	struct tw__local *keeper = tw_load_relaxed(&group->keeper);
+	tw__group_unlock(group);
+	if (keeper && keeper != tw__local_at_hand(service))
+		tw__gate_barrier(&service->gate); /* K8 */
+}
+
+/*
+ * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One who is arming a record in this moment is seen
+ * doing so, or sees that the group is dead (K8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
+ * another group, whose list is not ours.
+ */
+static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	struct tw__slots *slots = &service->slots;
+	uint64_t word = tw_load_acquire(&group->word);
+	if (!(word & TW__GROUP_DEAD))
+		return;
+	tw__group_make_certain(service, group); /* after that look, whatever was passed before */
+	tw__group_lock(group);
+	if ((tw_load_relaxed(&group->word) ^ word) >> TW__GROUP_INDEX_BITS) { /* births hold the lock */
+		tw__group_unlock(group);
+		return;
+	}
+	for (uint32_t i = group->first, next; i; i = next) {
+		next = slots->options[i].next_member;
+		if (tw__member_is_over(slots, &slots->options[i]))
+			tw__member_unlink(group, slots, &slots->options[i]);
+	}
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+}
+
+void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw_exchange_acq_rel(&group->queued, 0); /* K4 */
+	if (tw_exchange_acq_rel(&group->foreign, false))
+		tw__group_make_certain(service, group);
+	bool more = tw__group_settle(service, local, group);
+	if (tw__forked(service))
+		return;
+	if (!more)
+		throw_out_if_dead(service, group, index);
+	if (!more || !raise_queued(group))
+		return;
+	push(service, group, index);
+	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */
+}

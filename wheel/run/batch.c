@@ -1,0 +1,105 @@
+/*
+ * Batches on loan: lent by the driver, claimed from by whoever runs them, one entry at a time, and sent home by the last to finish. The cursor
+ * and the pairs: run.h. What a claimed entry comes to: run.c.
+ */
+#include <limits.h>
+
+#include "wheel/run/run.h"
+
+enum { ENTRIES_BITS = 8, SEQUENCE_SHIFT = 16 };
+
+static unsigned cursor_next(uint64_t cursor)
+{
+	return cursor >> ENTRIES_BITS & 0xff;
+}
+
+static unsigned cursor_entries(uint64_t cursor)
+{
+	return cursor & 0xff;
+}
+
+tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns)
+{
+	tw_batch *batch = (tw_batch *)(void *)chunk;
+	service->batch_sequence = (service->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
+	chunk->holder_count = forced ? TW__BATCH_FORCED : 0;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
+	chunk->holder[HOLDER_LENT_NS] = now_ns;
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
+	tw_add_relaxed(&service->batches_out, 1);
+	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
+			 service->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* R1 */
+	return batch;
+}
+
+/* After the subtraction the service may be destroyed: only the word's address is used. */
+static void one_batch_less(_Atomic uint32_t *out)
+{
+	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSER_WAITS | 1))) /* R4 */
+		tw__futex_wake(out, INT_MAX);
+}
+
+void tw__batch_unlend(tw_service *service, tw_batch *batch)
+{
+	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
+	one_batch_less(&service->batches_out);
+}
+
+int tw__batch_claim(tw_batch *batch, uint64_t sequence)
+{
+	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
+	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	do {
+		if (cursor >> SEQUENCE_SHIFT != sequence || cursor_next(cursor) == cursor_entries(cursor))
+			return -1;
+	} while (!tw_cas_seq_cst(at, &cursor, cursor + (1 << ENTRIES_BITS)));
+	return (int)cursor_next(cursor);
+}
+
+int tw__batch_claim_alone(tw_batch *batch)
+{
+	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
+	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	if (cursor_next(cursor) == cursor_entries(cursor))
+		return -1;
+	tw_store_relaxed(at, cursor + (1 << ENTRIES_BITS));
+	return (int)cursor_next(cursor);
+}
+
+bool tw__batch_left(tw_batch *batch, uint64_t sequence)
+{
+	uint64_t cursor = tw_load_seq_cst(tw__batch_word(batch, HOLDER_CURSOR));
+	return cursor >> SEQUENCE_SHIFT == sequence && cursor_next(cursor) < cursor_entries(cursor);
+}
+
+void tw__batch_end_all(tw_batch *batch)
+{
+	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
+	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
+	tw_store_release(cursor, tw_load_relaxed(cursor));       /* R1: nobody has it yet; claims see the mark */
+}
+
+static void send_home(tw_service *service, struct tw__chunk *chunk)
+{
+	struct tw__chunk *first = tw_load_relaxed(&service->returned);
+	do {
+		chunk->next = first;
+	} while (!tw_cas_weak_release(&service->returned, &first, chunk)); /* R3 */
+}
+
+void tw__batch_finish(tw_batch *batch, unsigned n)
+{
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	uint64_t count = chunk->count; /* now: after the addition another finisher may send the chunk home */
+	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* R2 */
+	if (finished != count)
+		return;
+	tw_service *service = tw__batch_service(batch);
+	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
+	send_home(service, chunk);
+	if (tw_unlikely(given_back))
+		tw__gate_ring(
+		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, P3) */
+	one_batch_less(&service->batches_out);
+}

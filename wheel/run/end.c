@@ -1,0 +1,135 @@
+/*
+ * The ends of timers that do not come from their own run: cancelled, dropped, settled with their group. Whoever wins the
+ * compare-and-swap of the word does all that follows, and nobody else does.
+ *
+ * A timer with a release passes through SETTLING: the generation moves only after the release has returned, so that nobody is told
+ * "gone" while it runs. Without one the word is free at once, like that of a timer without side record.
+ */
+#include "wheel/group/members.h"
+
+static void count_drop(tw_service *service, struct tw__local *local)
+{
+	if (tw_likely(local))
+		tw_bump(&local->dropped, 1);
+	else
+		tw_add_relaxed(&service->dropped_without_lane, 1);
+}
+
+static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	uint32_t traits = tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits);
+	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__SETTLING, 0)
+						    : tw__word_next_free(*word);
+	return tw_cas_seq_cst(&service->slots.words[slot], word, ended); /* W2, W3; group.h, K9 */
+}
+
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	return end_word(service, slot, word);
+}
+
+static inline void end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation,
+			    enum tw_fate fate)
+{
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
+	uint32_t traits = tw_load_relaxed(&service->slots.options[index].traits);
+	if (fate == TW_FATE_CANCELLED)
+		tw__count_cancel(service, local);
+	else
+		count_drop(service, local);
+	if (traits & TW__TRAIT_RELEASE) {
+		tw__release(service, local, slot, generation, fate);
+		return;
+	}
+	if (traits & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+}
+
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+{
+	end_rest(service, local, slot, generation, fate);
+}
+
+static inline bool end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+{
+	uint32_t generation = tw__word_generation(*word);
+	if (!end_word(service, slot, word))
+		return false;
+	end_rest(service, local, slot, generation, fate);
+	return true;
+}
+
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+{
+	return end(service, local, slot, word, fate);
+}
+
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
+	       !end(service, local, slot, &word, TW_FATE_CANCELLED)) {
+	}
+}
+
+int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
+{
+	bool unsettled = tw__is_unsettled(service, slot, *word);
+	if (!unsettled || settle) {
+		if (!end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
+			return -1;
+		return unsettled ? TW_GONE : TW_CANCELLED;
+	}
+	if (tw__word_state(*word) == TW__DOOMED)
+		return TW_GONE;
+	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__DOOMED, 0);
+	return tw_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1; /* group.h, K1 */
+}
+
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)
+{
+	return tw__drop_telling(service, local, slot, word, NULL, NULL);
+}
+
+/* As if inside the release. False: this is a forked child by now. */
+static bool tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
+{
+	struct tw__run run = {.outer = tw__current_run,
+			      .service = service,
+			      .slot = slot,
+			      .generation = tw__word_generation(word),
+			      .releasing = true};
+	tw__current_run = &run;
+	tell(context, slot, word);
+	tw__current_run = run.outer;
+	return !tw__forked(service);
+}
+
+static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+			void *context)
+{
+	uint64_t armed = *word;
+	bool cancelled = tw__is_unsettled(service, slot, armed);
+	if (!end_word(service, slot, word))
+		return false;
+	if (!tell || cancelled || tell_inside(service, slot, armed, tell, context))
+		end_rest(service, local, slot, tw__word_generation(armed),
+			 cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+	return true;
+}
+
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+		      void *context)
+{
+	uint64_t armed = *word;
+	if (armed & TW__OPTION || !tw__word_armed(armed))
+		return drop_option(service, local, slot, word, tell, context);
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
+		return false;
+	count_drop(service, local);
+	if (!tell || tell_inside(service, slot, armed, tell, context))
+		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
+	return true;
+}

@@ -1,0 +1,472 @@
+#include "wheel/run/run.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "wheel/timer/context.h"
+#include "wheel/run/watchdog.h"
+#include "wheel/group/members.h"
+#include "wheel/service/probes.h"
+#include "wheel/timer/timing.h"
+#include "wheel/run/work.h"
+
+/* Entries whose word and record are fetched ahead of their run. */
+enum { PREFETCH_AHEAD = 6 };
+
+_Thread_local struct tw__run *tw__current_run;
+
+bool tw__inside(const tw_service *service)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service)
+			return true;
+	return false;
+}
+
+tw_timer tw_self(void)
+{
+	struct tw__run *run = tw__current_run;
+	bool known = run && run->slot && !tw__forked(run->service);
+	return known ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+}
+
+uint64_t tw_overruns(void)
+{
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) ? run->overruns : 0;
+}
+
+bool tw_late(void)
+{
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) && run->late;
+}
+
+bool tw_closing(void)
+{
+	struct tw__run *run = tw__current_run;
+	return run && !tw__forked(run->service) && run->closing;
+}
+
+void tw__ring_finish(tw_service *service)
+{
+	tw_add_seq_cst(&service->finish_bell, 1); /* R5 */
+	tw__futex_wake(&service->finish_bell, INT_MAX);
+}
+
+/* --------------------------------------------------------------------- end */
+
+/* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
+static void set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+{
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	uint64_t word = tw_exchange_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
+	if (tw_unlikely(word & TW__WAITED))
+		tw__ring_finish(service);
+}
+
+/* The timer's release under its context, then the context's own. */
+static void call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
+{
+	struct tw__context_saved saved;
+	if (option->release) {
+		tw__context_enter(option->context, &saved);
+		option->release(arg, fate);
+		tw__context_leave(&saved);
+	}
+	if (!tw__forked(service))
+		tw__context_release(option->context);
+}
+
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+{
+	struct tw__record *record = &service->slots.records[slot];
+	uint32_t index = tw_load_relaxed(&record->option);
+	struct tw__option *option = &service->slots.options[index];
+	if (option->release || option->context) {
+		struct tw__run run = {.outer = tw__current_run,
+				      .service = service,
+				      .slot = slot,
+				      .generation = generation,
+				      .tag = tw_load_relaxed(&option->tag),
+				      .releasing = true};
+		tw__current_run = &run;
+		call_release(service, option, tw_load_relaxed(&record->arg), fate);
+		tw__current_run = run.outer;
+		if (tw__forked(service))
+			return; /* it has forked: the locks are not ours to take */
+	}
+	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
+	set_free(service, local, slot, generation);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+}
+
+static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
+{
+	switch (fate) {
+	case TW_FATE_CANCELLED:
+		return &local->cancelled;
+	case TW_FATE_DROPPED:
+		return &local->dropped;
+	case TW_FATE_LATE:
+		return &local->late_dropped;
+	default:
+		return &local->fired;
+	}
+}
+
+/* The running word; marked as if it had been cancelled itself if its group was. */
+static uint64_t read_ended(tw_service *service, const struct tw__run *run)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	bool stale = tw__tag_is_stale(&service->groups, run->tag);
+	while (stale && !(word & TW__ENDED))
+		if (tw_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
+			word |= TW__ENDED;
+	return word;
+}
+
+/* The end of a claimed timer with a side record. */
+static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate)
+{
+	uint64_t word = read_ended(service, run), settling;
+	if (tw__ended_as_cancelled(service, run, word))
+		fate = TW_FATE_CANCELLED;
+	tw_bump(counter_of(local, fate), 1);
+	do {
+		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
+	tw__release(service, local, run->slot, run->generation, fate);
+	if (run->tag)
+		tw__group_run_is_over(&service->groups, run->tag);
+}
+
+/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (K3). */
+static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
+{
+	if (!tw__group_run_is_over(&service->groups, run->tag))
+		return;
+	tw__end_unsettled(service, local, run->slot, run->generation);
+}
+
+/* Whether the timer is armed again, and so no longer this thread's. */
+static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t now_ns)
+{
+	if (!tw__continues(service, local, run, read_ended(service, run), now_ns))
+		return false;
+	if (run->tag)
+		leave_armed(service, local, run);
+	return true;
+}
+
+static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
+{
+	tw_bump(&local->runs, 1);
+	if (tw_likely(!run->rearm && !(claimed & TW__HAS_OPTION))) {
+		tw_bump(&local->fired, 1);
+		set_free(service, local, run->slot, run->generation);
+		return;
+	}
+	if (goes_on(service, local, run, now_ns))
+		return;
+	if (claimed & TW__HAS_OPTION) {
+		end_option(service, local, run, TW_FATE_FIRED);
+		return;
+	}
+	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
+	tw_bump(tw__ended_as_cancelled(service, run, word) ? &local->cancelled : &local->fired, 1);
+	set_free(service, local, run->slot, run->generation);
+}
+
+/* Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate. */
+static void finish_without_run(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate,
+			       uint64_t now_ns)
+{
+	run->passed_over = true;
+	if (fate != TW_FATE_LATE || !goes_on(service, local, run, now_ns))
+		end_option(service, local, run, fate);
+}
+
+/* --------------------------------------------------------------------- run */
+
+/* An entry that is alive but not due: back to the driver, who alone files. */
+static void push_back(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
+{
+	tw__lane_grow_reserved(&local->lane, 1);
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_BACK, entry), tick);
+	tw__publish(service, local);
+	tw__wake_for(service, tw__tick_ns(service, tick));
+}
+
+/* What a run needs to know of the batch it comes from. */
+struct batch_of {
+	uint64_t tick, due_ns;
+	bool forced;
+};
+
+/* No timer's entry: a group wants to be settled (group.h). */
+static bool settle_group(tw_service *service, struct tw__local *local, uint32_t index)
+{
+	tw__group_settle_entry(service, local, index);
+	return false;
+}
+
+/* The claim. *marks: what the running word carries. False: gone, or not due. */
+static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
+		  uint64_t *marks)
+{
+	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
+	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	uint64_t word = tw_load_acquire(at); /* W1, W4 */
+	for (;;) {
+		if (tw__word_generation(word) != generation || !tw__word_armed(word))
+			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
+		if (tw_unlikely(word & TW__OPTION) &&
+		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
+			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
+				return false;
+			continue;
+		}
+		uint64_t cursor =
+		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
+		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
+		if (tw_unlikely(!of->forced && (word & TW__FAR || tick > cursor))) {
+			push_back(service, local, entry, tick);
+			return false;
+		}
+		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
+		if (tw_likely(tw_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
+			return true;
+	}
+}
+
+/*
+ * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
+ * The lock: a reset that came first may still be writing its instant.
+ */
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__option *option,
+				     struct tw__run_clock *clock)
+{
+	enum tw_fate fate = TW_FATE_FIRED;
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
+	/* Since the last reading releases may have been called, and taken any time. */
+	uint64_t now_ns = option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
+	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
+	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
+	if (option->condemned) {
+		fate = TW_FATE_DROPPED;
+	} else if (run->late && option->late_drop) {
+		fate = TW_FATE_LATE;
+	} else {
+		run->overruns = option->overruns;
+		option->overruns = 0;
+	}
+	pthread_mutex_unlock(lock);
+	return fate;
+}
+
+/* The same for any side record; a member of a group is counted. */
+static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
+{
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	run->tag = tw_load_relaxed(&option->tag);
+	run->context = option->context;
+	if (run->tag)
+		tw__group_run_begins(&service->groups, run->tag);
+	if (!(tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES))
+		return TW_FATE_FIRED;
+	return look_at_instants(service, run, option, clock);
+}
+
+/* When a run has ended. What a side record stands for is decided by it. */
+static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock, const struct tw__run *run, uint64_t marks)
+{
+	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_OPTION));
+	return plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
+}
+
+static bool run_entry(tw_service *service, struct tw__local *local, uint64_t entry, const struct batch_of *of,
+		      struct tw__run_clock *clock)
+{
+	uint64_t marks;
+	if (!claim(service, local, entry, of, &marks))
+		return false;
+	struct tw__run run = {.outer = tw__current_run,
+			      .service = service,
+			      .slot = tw__entry_slot(entry),
+			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
+			      .closing = of->forced};
+	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
+	if (tw_unlikely(marks & TW__HAS_OPTION)) {
+		if (clock->estimated)
+			tw__run_clock_exact(clock, service);
+		enum tw_fate fate = begin_option(service, &run, clock);
+		begun_ns = clock->now_ns;
+		if (tw_unlikely(fate != TW_FATE_FIRED)) {
+			finish_without_run(service, local, &run, fate, begun_ns);
+			return false;
+		}
+	}
+	struct tw__record *record = &service->slots.records[run.slot];
+	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
+	void *arg = tw_load_relaxed(&record->arg);
+	tw__debug_check(fn != TW__POISON);
+
+	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
+	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);
+	struct tw__running before = tw__running_begin(local, entry, begun_ns);
+	struct tw__context_saved saved;
+	TW_PROBE5(run, service, run.slot, run.generation, fn, begun_ns - of->due_ns);
+	tw__current_run = &run;
+	tw__context_enter(run.context, &saved);
+	fn(arg);
+	tw__context_leave(&saved);
+	tw__current_run = run.outer;
+	if (tw__forked(service))
+		return true;
+	uint64_t now_ns = ended_ns(service, clock, &run, marks);
+	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
+	TW_PROBE4(done, service, run.slot, run.generation, now_ns > begun_ns ? now_ns - begun_ns : 0);
+	finish(service, local, &run, marks, now_ns);
+	if (tw_unlikely(run.outer))
+		tw__running_restore(local, before);
+	return true;
+}
+
+bool tw__local_ready_to_run(struct tw__local *local)
+{
+	if (tw_unlikely(!tw_load_relaxed(&local->latencies))) {
+		struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
+		if (!latencies)
+			return false;
+		tw_store_release(&local->latencies, latencies); /* pairs with tw_stats_get */
+	}
+	return tw__lane_refill_reserve(&local->lane);
+}
+
+/* ----------------------------------------------------------------- batches */
+
+static void prefetch_entry(tw_service *service, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	__builtin_prefetch((const void *)&service->slots.words[slot], 1);
+	__builtin_prefetch(&service->slots.records[slot]);
+}
+
+/* No run: the timer ends here. A group to be settled is no timer. */
+static void end_entry(tw_service *service, struct tw__local *local, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), high = (uint32_t)(entry >> TW__GENERATION_SHIFT);
+	if (slot)
+		tw_cancel(service, tw__handle_make(&service->slots, slot, high));
+	else if (local)
+		tw__group_settle_entry(service, local, high);
+	else
+		tw__group_offer_again(service, high);
+}
+
+bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock)
+{
+	struct tw__chunk *chunk = tw__batch_chunk(batch);
+	tw_service *service = tw__batch_service(batch);
+	if (index + PREFETCH_AHEAD < chunk->count)
+		prefetch_entry(service, chunk->entries[index + PREFETCH_AHEAD]);
+	if (tw_unlikely(chunk->holder_count & TW__BATCH_ENDED)) {
+		end_entry(service, local, chunk->entries[index]);
+		return false;
+	}
+	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
+	return run_entry(service, local, chunk->entries[index], &of, clock);
+}
+
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget)
+{
+	size_t ran = 0;
+	struct tw__run_clock clock = {.now_ns = tw__driver_now(service)};
+	struct batch_of of = {chunk->tick, clock.now_ns, forced};
+	unsigned i = chunk->holder_count;
+	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
+		if (i + PREFETCH_AHEAD < chunk->count)
+			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
+		chunk->holder_count = i + 1; /* a callback may look at what is pending */
+		ran += run_entry(service, local, chunk->entries[i], &of, &clock);
+	}
+	tw__running_none(local);
+	return ran;
+}
+
+/* ------------------------------------------------- for executors of others */
+
+static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
+{
+	if (!tw__entry_slot(entry)) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));
+}
+
+int tw_run_one(tw_batch *batch)
+{
+	if (!batch)
+		return -EINVAL;
+	if (tw_unlikely(tw__batch_is_work(batch)))
+		return tw__work_run((struct tw__work *)(void *)batch);
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__local *local = tw__local_of(service);
+	if (!local || !tw__local_ready_to_run(local))
+		return -ENOMEM;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	struct tw__run_clock clock = {0};
+	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
+	if (tw__forked(service))
+		return -EPERM;
+	tw__running_none(local);
+	tw__batch_finish(batch, 1);
+	return ran;
+}
+
+void tw__batch_end_one(tw_batch *batch)
+{
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0)
+		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
+	if (!tw__forked(service))
+		tw__batch_finish(batch, 1);
+}
+
+/*
+ * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in the batch, which the driver
+ * looks at when the batch is home.
+ */
+void tw_run_drop(tw_batch *batch)
+{
+	if (!batch)
+		return;
+	if (tw_unlikely(tw__batch_is_work(batch))) {
+		tw__work_drop((struct tw__work *)(void *)batch);
+		return;
+	}
+	tw_service *service = tw__batch_service(batch);
+	if (tw__forked(service))
+		return;
+	struct tw__local *local = tw__local_of(service);
+	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
+	if (index >= 0) {
+		if (local && tw__local_ready_to_run(local))
+			give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
+		else
+			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
+	}
+	tw__batch_finish(batch, 1);
+}

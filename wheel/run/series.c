@@ -1,0 +1,114 @@
+/*
+ * What follows on a run that was more than a plain one-shot's: the next run of a series, or a re-arm that the callback asked for.
+ *
+ * The nominal instants of a fixed-rate series are first + n * period whatever happens. Each has one of three ends: a run, a run that
+ * was dropped as too late, or to be missed; the latter two are overruns. The missed policy says which instants that are past
+ * already, as a run returns, still get a run. Runs of one series never overlap, since the next is armed when one has returned.
+ */
+#include "wheel/run/run.h"
+#include "wheel/timer/timing.h"
+
+static void count_missed(struct tw__local *local, struct tw__option *option, uint64_t missed)
+{
+	option->overruns += missed;
+	tw_bump(&local->overruns, missed);
+}
+
+/* How many of the instants from the next one on, which is past, get no run. */
+static uint64_t passed_over(const struct tw__option *option, uint64_t now_ns)
+{
+	uint64_t behind_ns = now_ns - option->nominal_ns, past = behind_ns / option->period_ns + 1;
+	if (option->missed == TW_MISSED_SKIP)
+		return past;
+	if (option->missed == TW_MISSED_COALESCE)
+		return past - 1;
+	uint64_t allowed_ns = option->max_lateness_ns + option->slack_ns;
+	if (!option->late_drop || allowed_ns < option->slack_ns || behind_ns <= allowed_ns)
+		return 0;
+	return (behind_ns - allowed_ns - 1) / option->period_ns + 1; /* burst: they would be dropped one by one */
+}
+
+/* When a series runs next. False: it is at its end. */
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run, struct tw__option *option,
+			   uint64_t now_ns)
+{
+	if (run->passed_over)
+		count_missed(local, option, 1);
+	else if (option->runs_left && --option->runs_left == 0)
+		return false;
+	if (option->fixed_delay) {
+		option->nominal_ns = now_ns + option->period_ns;
+	} else {
+		option->nominal_ns += option->period_ns;
+		if (option->nominal_ns <= now_ns) {
+			uint64_t missed = passed_over(option, now_ns);
+			option->nominal_ns += missed * option->period_ns;
+			count_missed(local, option, missed);
+		}
+	}
+	uint64_t latest_ns = service->start_ns + TW_MAX_DELAY_NS;
+	return option->nominal_ns <= latest_ns && option->slack_ns <= latest_ns - option->nominal_ns;
+}
+
+/*
+ * Arms the timer again, with an entry from this thread's lane, in which room cannot fail (its reserve was there before
+ * the run was claimed). False: it was cancelled meanwhile.
+ */
+static bool arm_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+		      uint64_t deadline_ns)
+{
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
+	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
+			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	do {
+		if (word & (TW__ENDED | TW__BARRED))
+			return false;
+	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
+				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
+	tw__lane_grow_reserved(&local->lane, 1);
+	uint64_t entry = tw__entry_make(run->slot, run->generation);
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);
+	tw__publish(service, local);
+	tw__wake_for(service, deadline_ns);
+	return true;
+}
+
+/* The same for a timer with a side record. What is due already, to catch up, is not to wait for the next tick. */
+static bool arm_option_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
+			     struct tw__option *option, uint64_t now_ns)
+{
+	uint64_t deadline_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
+	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns; /* read while it is still ours */
+	if (!arm_again(service, local, run, word, deadline_ns))
+		return false;
+	if (catches_up) {
+		tw_store_relaxed(&service->loop.catching_up, 1); /* read by the driver after the lane */
+		tw__gate_ring(&service->gate);
+	}
+	return true;
+}
+
+bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
+{
+	if (tw__gate_refuses(tw__gate_look(&service->gate)))
+		return false;
+	if (!(word & TW__HAS_OPTION))
+		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
+	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	bool more = option->period_ns && next_of_series(service, local, run, option, now_ns);
+	if (!more && !run->rearm)
+		return false;
+	if (!more && option->period_ns)
+		option->runs_left = 1; /* reset in its last run: one more */
+	if (run->rearm)
+		option->nominal_ns = run->rearm_ns;
+	return arm_option_again(service, local, run, word, option, now_ns);
+}
+
+bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t word)
+{
+	if (!(word & TW__ENDED))
+		return false;
+	return run->rearm || (word & TW__HAS_OPTION && tw__option_of(&service->slots, run->slot)->period_ns != 0);
+}

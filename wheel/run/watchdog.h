@@ -1,0 +1,49 @@
+/*
+ * What runs where, for whoever asks. Each thread shows the entry of the callback it is in, and since when, in its own line: two stores
+ * a run, with the clock's reading that is there for the histograms, and one more when it has nothing left to run.
+ *
+ * Pairing table
+ *   V1  running_since_ns: store-relaxed, then running: store-release (begin) -> running: load-acquire, then the other (look):
+ *       whoever sees a run sees an instant no earlier than its begin. It may be that of the next run: a run looks younger for a moment,
+ *       never older. Without it a run that has just begun could be told as stuck since the one before.
+ *   fn and whether it still runs are then read from the timer's own word and record, as tw_foreach does.
+ */
+#ifndef TW_WHEEL_LIVENESS_H
+#define TW_WHEEL_LIVENESS_H
+
+#include <unistd.h>
+
+#include "wheel/service/core.h"
+
+struct tw__running {
+	uint64_t entry, since_ns;
+};
+
+/* What was shown before is for runs within runs. */
+static inline struct tw__running tw__running_begin(struct tw__local *local, uint64_t entry, uint64_t begun_ns)
+{
+	struct tw__running before = {tw_load_relaxed(&local->running), tw_load_relaxed(&local->running_since_ns)};
+	if (tw_unlikely(!tw_load_relaxed(&local->thread_id)))
+		tw_store_relaxed(&local->thread_id, (uint32_t)gettid());
+	tw_store_relaxed(&local->running_since_ns, begun_ns);
+	tw_store_release(&local->running, entry); /* V1 */
+	return before;
+}
+
+static inline void tw__running_restore(struct tw__local *local, struct tw__running before)
+{
+	tw_store_relaxed(&local->running, 0); /* for a moment none: never the outer one with the inner one's instant */
+	tw_store_release(&local->running_since_ns, before.since_ns);
+	tw_store_release(&local->running, before.entry);
+}
+
+/* Nothing more to run for now. A run that this is within is still shown. */
+void tw__running_none(struct tw__local *local);
+
+/* The driver's: tells on_stuck of runs that have lasted too long. `driving` held. */
+void tw__tell_stuck(tw_service *service);
+
+/* The tick thread's: the deadline, or the instant at which a run that may be under way would have lasted too long. */
+uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns);
+
+#endif

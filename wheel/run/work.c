@@ -1,0 +1,190 @@
+#include "wheel/run/work.h"
+
+#include <errno.h>
+
+#include "mpsc/base/spinlock.h"
+#include "wheel/driver/poll.h"
+
+void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run)
+{
+	*work = (struct tw__work){.tickets = 1, .run = run, .executor = executor};
+	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
+}
+
+static void push(tw_service *service, struct tw__work *work)
+{
+	work->next = tw_load_relaxed(&service->works);
+	while (!tw_cas_seq_cst(&service->works, &work->next, work)) { /* X1, X2 */
+	}
+}
+
+void tw__work_submit_later(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
+	tw_add_relaxed(&service->works_pushers, 1);   /* X4: comes before, by X1 and X3 */
+	push(service, work);
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
+		tw__gate_ring(&service->gate);
+	tw_add_release(&service->works_pushers, (uint32_t)-1); /* X4; the last look at the service */
+}
+
+void tw__work_submit(struct tw__work *work)
+{
+	tw_executor *executor = work->executor;
+	if (executor == tw_executor_inline() || executor->ops->submit(executor, (tw_batch *)(void *)work, 1) < 0)
+		tw__work_submit_later(work);
+}
+
+/* Work that is being run on this thread, innermost first. */
+struct running {
+	const tw_service *service;
+	struct running *outer;
+};
+
+static _Thread_local struct running *innermost;
+
+bool tw__inside_work(const tw_service *service)
+{
+	for (const struct running *running = innermost; running; running = running->outer)
+		if (running->service == service)
+			return true;
+	return false;
+}
+
+static void run(tw_service *service, struct tw__work *work)
+{
+	struct running running = {service, innermost};
+	innermost = &running;
+	work->run(work);
+	innermost = running.outer;
+}
+
+int tw__work_run(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work);
+	if (tw__forked(service))
+		return -EPERM;
+	run(service, work);
+	return 1; /* the service may be gone with the last hold: no look at it */
+}
+
+void tw__work_drop(struct tw__work *work)
+{
+	if (!tw__forked(tw__work_service(work)))
+		tw__work_submit_later(work);
+}
+
+/* ---------------------------------------------------------------- the driver */
+
+/* In the order they were pushed. */
+static struct tw__work *take_all(tw_service *service)
+{
+	struct tw__work *work = tw_exchange_acquire(&service->works, NULL); /* X1 */
+	struct tw__work *first = NULL;
+	while (work) {
+		struct tw__work *next = work->next;
+		work->next = first;
+		first = work;
+		work = next;
+	}
+	return first;
+}
+
+bool tw__work_recall(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work);
+	tw__tiny_lock(&service->works_recall); /* lest another who recalls has it in hand */
+	struct tw__work *next, *others = take_all(service);
+	bool found = false, pushed = false;
+	for (; others; others = next) {
+		next = others->next;
+		if (others == work) {
+			found = true;
+			continue;
+		}
+		push(service, others);
+		pushed = true;
+	}
+	tw__tiny_unlock(&service->works_recall);
+	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
+		tw__gate_ring(&service->gate);
+	return found;
+}
+
+/* True: it was run here. Else it has been taken over, or is the end of what is kept, whose last link is *end. */
+static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
+{
+	tw_executor *executor = work->executor;
+	bool here = executor == tw_executor_inline();
+	if (!here && executor->ops->submit(executor, (tw_batch *)(void *)work, 1) < 0) {
+		tw_bump(&service->refused, 1);
+		here = service->on_refused == TW_REFUSED_INLINE;
+		if (!here) {
+			**end = work;
+			*end = &work->next;
+		}
+	}
+	if (here)
+		run(service, work);
+	return here;
+}
+
+static size_t offer_all(tw_service *service, struct tw__work *work, struct tw__work ***end)
+{
+	size_t ran = 0;
+	for (struct tw__work *next; work && !tw__forked(service); work = next) { /* a run here may fork */
+		next = work->next;
+		ran += offer(service, work, end);
+	}
+	return ran;
+}
+
+size_t tw__works_offer(tw_service *service)
+{
+	struct tw__work *kept = service->works_kept, *first = NULL, **end = &first;
+	if (tw_likely(!kept && !tw_load_relaxed(&service->works))) /* one that is missed here is seen before sleeping */
+		return 0;
+	service->works_kept = NULL;
+	size_t ran = offer_all(service, kept, &end);
+	ran += offer_all(service, take_all(service), &end);
+	*end = NULL;
+	service->works_kept = first;
+	return ran;
+}
+
+/* --------------------------------------------------------------------- holds */
+
+int tw__service_hold(tw_service *service)
+{
+	if (tw__forked(service))
+		return -EPERM;
+	uint64_t holders = tw_load_relaxed(&service->holders);
+	do {
+		if (holders & TW__HOLDERS_CLOSED)
+			return -ESHUTDOWN;
+	} while (!tw_cas_acq_rel(&service->holders, &holders, holders + 1)); /* X3 */
+	return 0;
+}
+
+void tw__service_let_go(tw_service *service)
+{
+	tw_sub_seq_cst(&service->holders, 1); /* X3; the last look at the service */
+}
+
+void tw__service_leave(tw_service *service)
+{
+	tw_add_seq_cst(&service->holders, TW__HOLDERS_LEAVING - 1); /* X3 */
+}
+
+void tw__service_let_go_left(tw_service *service)
+{
+	tw_sub_seq_cst(&service->holders, TW__HOLDERS_LEAVING); /* X3; the last look at the service */
+}
+
+int tw__service_forbid_holds(tw_service *service)
+{
+	uint64_t holders = 0;
+	if (tw_cas_acq_rel(&service->holders, &holders, TW__HOLDERS_CLOSED) || holders & TW__HOLDERS_CLOSED) /* X3 */
+		return 0;
+	return (uint32_t)holders ? -EBUSY : -EAGAIN;
+}

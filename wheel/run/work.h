@@ -1,0 +1,119 @@
+/*
+ * Work: what the layers above (strands, schedulers, limiters) want run on an executor, by the same face as batches of timers.
+ *
+ * A piece of work is its owner's memory and looks to an executor like a batch with one ticket: it calls tw_run_one on it, or
+ * tw_run_drop, once. So whatever runs timers runs work, and no executor need know of it. Handing over takes no memory and cannot fail:
+ * what the executor refuses or gives back goes onto a stack of the service, whose driver offers it again in its next tick; what is for the
+ * inline executor goes there at once, and the driver runs it.
+ *
+ * Life: IDLE -> submitted -> run(work) -> IDLE. The owner submits it again only from inside run or after it. From the moment run is called
+ * nobody else touches the work: run may submit it anew, or free it.
+ *
+ * An executor that serves as anybody's base gets submits from any thread, not from the driver alone.
+ *
+ * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is always a driver. The work must be
+ * at home when the hold is given up. Who is destroyed while his work is out leaves (tw__service_leave), and lets go when it has come home: for
+ * him close waits, with the driver still at work, instead of refusing.
+ *
+ * Pairing table
+ *   X1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the stack, CAS release (push) -> exchange
+ *       acquire (the driver).
+ *   X2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
+ *       (all seq_cst): one of the two sees the other, as for groups (group.h, K5).
+ *   X3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close): all that holders did came before.
+ *   X4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
+ *       may be run and the last hold be given up; without it the service is freed while the pusher looks whether to ring.
+ */
+#ifndef TW_WHEEL_WORK_H
+#define TW_WHEEL_WORK_H
+
+#include "wheel/service/core.h"
+#include "wheel/run/run.h"
+
+typedef void tw__work_fn(struct tw__work *work);
+
+struct tw__work {
+	struct tw__work *next; /* on the stack; whoever holds the work writes it */
+	uint32_t tickets;      /* 1, where a batch has its count */
+	uint32_t spare;        /* its owner's, for whatever */
+	tw__work_fn *run;
+	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
+	tw_executor *executor;
+};
+
+_Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count), "seen as a batch");
+_Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw__chunk, holder), "seen as a batch");
+
+/* The service must be held, and the executor alive, for as long as the work is used. executor: tw__shared_executor's answer. */
+void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run);
+
+/* Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never blocks, runs nothing here. */
+void tw__work_submit(struct tw__work *work);
+
+/* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
+void tw__work_submit_later(struct tw__work *work);
+
+/*
+ * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
+ * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
+ */
+bool tw__work_recall(struct tw__work *work);
+
+static inline bool tw__batch_is_work(tw_batch *batch)
+{
+	return (uintptr_t)tw__batch_service(batch) & 1;
+}
+
+static inline tw_service *tw__work_service(struct tw__work *work)
+{
+	return (tw_service *)(uintptr_t)(tw_load_relaxed(&work->service_and_mark) - 1);
+}
+
+/* tw_run_one of it: 1, or -EPERM in a forked child. */
+int tw__work_run(struct tw__work *work);
+
+/* The calling thread is running work of the service. */
+bool tw__inside_work(const tw_service *service);
+
+/* tw_run_drop of it. */
+void tw__work_drop(struct tw__work *work);
+
+/* ---------------------------------------------------------------- the driver */
+
+/* Offers what was refused in the last tick, and what is on the stack; runs what is for the inline executor. The number of those that ran. */
+size_t tw__works_offer(tw_service *service);
+
+static inline bool tw__works_waiting(tw_service *service)
+{
+	return tw_load_seq_cst(&service->works) != NULL; /* X2 */
+}
+
+/* --------------------------------------------------------------------- holds */
+
+/*
+ * A layer begins to use the service, which answers -EBUSY to close and destroy until all have let go. 0, or -ESHUTDOWN: closed, or
+ * closing. Any thread; -EPERM in a forked child.
+ */
+int tw__service_hold(tw_service *service);
+void tw__service_let_go(tw_service *service);
+
+/* The holder has been destroyed, and only waits for his work, or a timer's callback, to come home; then he lets go as one who has left. */
+void tw__service_leave(tw_service *service);
+void tw__service_let_go_left(tw_service *service);
+
+/* A hint: layers may come and go. Those who leave do not count. */
+static inline bool tw__service_is_held(tw_service *service)
+{
+	return (uint32_t)tw_load_relaxed(&service->holders) != 0;
+}
+
+/* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
+static inline bool tw__works_are_pushed(tw_service *service)
+{
+	return tw_load_acquire(&service->works_pushers) == 0; /* X4 */
+}
+
+/* Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has changed then. */
+int tw__service_forbid_holds(tw_service *service);
+
+#endif

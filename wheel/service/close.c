@@ -1,0 +1,477 @@
+/*
+ * Closing: refuse new work, settle the old, stop.
+ *
+ *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
+ *      that and takes its timer back (schedule.c). A batch call that saw it open is waited for (schedule_bulk.c).
+ *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the driver hands over all it
+ *      meets, deadline or not. DRAIN: time goes on until none is left, or the timeout comes. Both end as DROP.
+ *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread, then the pool.
+ *
+ * The control words are the truth throughout: "nothing pending" is counted from them. With a manual drive the closer is the driver.
+ *
+ * Of several closers one at a time works (close_turns.h). All steps may be begun again by anybody.
+ *
+ * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after the answer (it had looked at the
+ * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
+ *
+ * Without membarrier. If the kernel refuses it only now, 1. concludes nothing: a producer may have looked at the gate before, and its
+ * word and push still be on their way. So each producer must have passed: seen the gate closed, which it acknowledges (M1), or
+ * ended, under the registry's lock. Threads of the service's own push from callbacks only, and their batches say when these
+ * are over (R4). Meanwhile lanes are drained as ever, and afterwards all is looked at once more. tw_service_destroy need not wait: whoever
+ * calls it has seen to it that all calls of others happened before.
+ *
+ * Pairing table
+ *   M1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
+ */
+#include <time.h>
+
+#include "wheel/service/close_turns.h"
+#include "wheel/driver/poll.h"
+#include "wheel/run/run.h"
+#include "wheel/timer/schedule.h"
+#include "wheel/run/work.h"
+
+enum {
+	PUSH_NS = 20000,
+	LEAVE_NS = 100000,
+	POLL_NS = 1000000,
+	SLICE_NS = 5000000,
+	DRAIN_GRACE_NS = 1000000000,
+	OWN_GRACE_NS = 100000000
+};
+
+/* What a step of a close comes to, beside 0 (done) and an error. AGAIN: done for now, to be done once more. */
+enum { STEP_ASIDE = 1, STEP_AGAIN };
+
+static uint64_t now(void)
+{
+	return tw_clock_now(tw_clock_monotonic());
+}
+
+static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
+{
+	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* ----------------------------------------------------------------- all words */
+
+typedef bool word_fn(const struct tw__closer *c, uint32_t slot, uint64_t word);
+
+/* Calls what(word) for each slot in use; true as soon as it says so. */
+static bool any_word(const struct tw__closer *c, word_fn *what)
+{
+	struct tw__slots *slots = &c->service->slots;
+	uint32_t end = tw_load_acquire(&slots->fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&slots->words[slot]);
+		if (tw__word_state(word) != TW__FREE && what(c, slot, word))
+			return true;
+	}
+	return false;
+}
+
+/* DOOMED ones too: they are settled by turns like the rest of their group. */
+static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	(void)c;
+	(void)slot;
+	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
+}
+
+/* Will run, if nothing happens. */
+static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word);
+}
+
+static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	(void)c;
+	(void)slot;
+	return tw__word_state(word) == TW__SETTLING;
+}
+
+static void tell_dropped(void *context, uint32_t slot, uint64_t word)
+{
+	const struct tw__closer *c = context;
+	struct tw__slots *slots = &c->service->slots;
+	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
+	struct tw__record *record = &slots->records[slot]; /* W1: ours since the word was ended */
+	c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn), tw_load_relaxed(&record->arg),
+			    tw__remaining_of(c->service, slot, word));
+}
+
+static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
+{
+	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
+	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
+}
+
+/* True: this is a forked child by now. */
+static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
+	}
+	return tw__forked(c->service);
+}
+
+/* The same, and what runs is not to arm its timer again. */
+static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	_Atomic uint64_t *at = &c->service->slots.words[slot];
+	for (;;) {
+		if (drop_if_armed(c, slot, word))
+			return true;
+		word = tw_load_acquire(at);
+		if (tw__word_state(word) != TW__RUNNING || tw_cas_acq_rel(at, &word, word | TW__BARRED))
+			return false;
+	}
+}
+
+/* Whether a refused executor's policy left only the timer's release; *word is brought up to date. */
+static bool is_condemned(tw_service *service, uint32_t slot, uint64_t *word)
+{
+	if (!(tw__traits_of(&service->slots, slot) & TW__TRAIT_RELEASE))
+		return false;
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
+	uint32_t traits = tw__traits_of(&service->slots, slot);
+	*word = tw_load_acquire(&service->slots.words[slot]);
+	bool locked = (*word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && traits & TW__TRAIT_MOVES;
+	bool condemned = locked && tw__option_of(&service->slots, slot)->condemned;
+	pthread_mutex_unlock(lock);
+	return condemned;
+}
+
+/* What a refusing executor leaves to the closer: such timers, and the members of cancelled groups. */
+static bool drop_if_left(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
+	if (tw__is_unsettled(c->service, slot, word) || (option && is_condemned(c->service, slot, &word)))
+		drop(c, slot, &word); /* unless it was moved or claimed meanwhile */
+	return tw__forked(c->service);
+}
+
+/* --------------------------------------------------------------------- turns */
+
+/*
+ * The driver's lock of a manual drive, in which another thread may be. Tried again and again where there is a deadline: that is rare, and
+ * ThreadSanitizer (of gcc 12 and clang 14) does not see the timed lock on the monotonic clock.
+ */
+static bool lock_driving(tw_service *service, uint64_t deadline_ns)
+{
+	if (deadline_ns == UINT64_MAX)
+		return pthread_mutex_lock(&service->driving) == 0;
+	while (pthread_mutex_trylock(&service->driving)) {
+		if (now() >= deadline_ns)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = POLL_NS}, NULL);
+	}
+	return true;
+}
+
+/* A manual drive's turn by the closer. False: another thread drives, and did not stop by the deadline. */
+static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
+{
+	if (!lock_driving(service, deadline_ns))
+		return false;
+	uint32_t mode = tw_load_acquire(&service->closing);
+	if (tw_load_relaxed(&service->closed) != mode)
+		tw__driver_publish_closed(service, mode);
+	struct tw__local *local = tw__local_of(service);
+	if (local)
+		tw__turn(service, local, SIZE_MAX);
+	pthread_mutex_unlock(&service->driving);
+	return true;
+}
+
+/* A whole turn in the mode that is asked for now, or a stricter one. */
+static int turn(const struct tw__closer *c)
+{
+	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->own_until_ns)
+					 : drive_by_hand(c->service, c->deadline_ns);
+	if (tw__forked(c->service))
+		return -EPERM;
+	return done ? 0 : -ETIMEDOUT;
+}
+
+/* -------------------------------------------------------------------- waits */
+
+/*
+ * Waits a moment: for a run that someone waits for, a newcomer, or time to pass. Looking at all words costs; the more it costs,
+ * the less often it is done.
+ */
+static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64_t deadline_ns)
+{
+	tw_service *service = c->service;
+	uint64_t now_ns = now();
+	if (now_ns >= deadline_ns)
+		return -ETIMEDOUT;
+	uint32_t bell = tw_load_acquire(&service->finish_bell); /* R5, M2 */
+	if (tw__closer_is_called(c))
+		return STEP_ASIDE;
+	tw__futex_wait(&service->finish_bell, bell, earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
+	return 0;
+}
+
+/*
+ * RUN and DRAIN: turns until nothing is armed. Who asked for a stricter mode may have come and gone, its time being up: that mode holds, and
+ * the driver hands nothing over any more, so the closer begins again.
+ */
+static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_ns)
+{
+	for (;;) {
+		if (tw__close_mode(c) != mode)
+			return STEP_ASIDE;
+		uint64_t before_ns = now();
+		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
+			return -EPERM;
+		if (!any_word(c, is_armed))
+			return 0;
+		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
+		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;
+		if (!r && !by_itself)
+			r = turn(c);
+		if (r)
+			return r;
+	}
+}
+
+static int await_batches(const struct tw__closer *c)
+{
+	_Atomic uint32_t *at = &c->service->batches_out;
+	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
+	while (out != TW__CLOSER_WAITS) {
+		uint64_t now_ns = now();
+		if (now_ns >= c->deadline_ns)
+			return -ETIMEDOUT;
+		if (tw__closer_is_called(c))
+			return STEP_ASIDE;
+		tw__futex_wait(at, out, earlier(now_ns + SLICE_NS, c->deadline_ns));
+		out = tw_load_acquire(at); /* R4 */
+	}
+	return 0;
+}
+
+/* Releases that run on threads which cancelled. Rare and short: looked at now and then. */
+static int await_releases(const struct tw__closer *c)
+{
+	int r = 0;
+	while (!r && any_word(c, is_releasing))
+		r = wait_a_moment(c, 0, c->deadline_ns);
+	return r;
+}
+
+/* -------------------------------------------------------- without membarrier */
+
+static bool has_passed(struct tw__lane *lane)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	return tw_load_relaxed(&local->of_service) || tw_load_acquire(&local->has_seen_close); /* M1 */
+}
+
+/* Whether each schedule that did not see the gate closed is visible by now; then all must be looked at once more. */
+static bool becomes_sure(const struct tw__closer *c)
+{
+	tw_service *service = c->service;
+	bool sure = c->alone || tw__gate_barrier(&service->gate) || tw__queue_all(&service->queue, has_passed);
+	if (sure)
+		tw_store_relaxed(&service->unsure, 0);
+	return sure;
+}
+
+static bool is_unsure(const struct tw__closer *c)
+{
+	return tw_load_relaxed(&c->service->unsure); /* set in a turn that this closer, or one before, has waited for */
+}
+
+/* ------------------------------------------------------------------ settling */
+
+/*
+ * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the driver hands nothing over: a schedule that
+ * looked at the gate long ago may still push, and take its timer back only later; if that were handed over between close's last looks,
+ * at the words and at the batches, its run would begin after the answer. While unsure (below) such a schedule may have been accepted,
+ * so the driver goes on, and this comes again.
+ */
+static int run_the_last(const struct tw__closer *c, uint32_t mode)
+{
+	int r = run_out(c, mode, mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns);
+	if (mode == TW__CLOSING_DRAIN && r == -ETIMEDOUT)
+		r = 0;
+	else if (!r && is_unsure(c))
+		r = STEP_AGAIN;
+	if (r)
+		return r;
+	tw__close_demand(c->service, TW__CLOSING_DROP);
+	return turn(c);
+}
+
+/* Nothing is armed any more; what was, has started or is dropped. */
+static int empty(const struct tw__closer *c)
+{
+	int r = 0;
+	uint32_t mode = tw__close_mode(c);
+	if (tw__closer_is_called(c))
+		return STEP_ASIDE; /* the mode may be theirs: it is for them to carry out */
+	if (mode != TW__CLOSING_DROP)
+		r = run_the_last(c, mode);
+	if (!r)
+		any_word(c, drop_if_armed);
+	if (r == STEP_AGAIN)
+		r = 0;
+	return tw__forked(c->service) ? -EPERM : r;
+}
+
+/* The end of a close that does not wait. */
+static int leave(const struct tw__closer *c)
+{
+	tw__close_demand(c->service, TW__CLOSING_DROP);
+	int r = turn(c);
+	if (!r)
+		any_word(c, drop_or_bar);
+	return tw__forked(c->service) ? -EPERM : r;
+}
+
+/* Callbacks and releases have returned, and left nothing behind. */
+static int come_to_rest(const struct tw__closer *c)
+{
+	int r = await_batches(c);
+	if (!r)
+		r = await_releases(c);
+	return r ? r : turn(c);
+}
+
+/* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
+static bool is_at_rest(const struct tw__closer *c)
+{
+	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS;
+}
+
+/* Batch calls that saw the gate open have published all (gate.h, P6), and the driver has taken it. */
+static int await_turn_of_all(const struct tw__closer *c)
+{
+	return tw__await_batch_calls(c->service, c->deadline_ns) ? turn(c) : -ETIMEDOUT;
+}
+
+static int settle(const struct tw__closer *c)
+{
+	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
+	int r = turn(c);
+	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
+		r = -ETIMEDOUT;
+	if (!r)
+		tw__acknowledge_close(tw__local_of(c->service)); /* M1: the gate is closed by now */
+	while (!r && !done) {
+		r = empty(c);
+		if (!r && waits)
+			r = come_to_rest(c);
+		if (r)
+			break;
+		if (is_unsure(c))
+			r = becomes_sure(c) ? await_turn_of_all(c) : wait_a_moment(c, 0, c->deadline_ns);
+		else
+			done = !waits || is_at_rest(c);
+	}
+	return r || waits ? r : leave(c);
+}
+
+/* Work has run whose pusher is still looking whether to ring (work.h, X4): a moment. */
+static bool await_pushers(const struct tw__closer *c)
+{
+	while (!tw__works_are_pushed(c->service)) {
+		if (now() >= c->own_until_ns)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = PUSH_NS}, NULL);
+	}
+	return true;
+}
+
+static int stop(const struct tw__closer *c, void (*quiet)(tw_service *))
+{
+	tw_service *service = c->service;
+	if (!await_pushers(c))
+		return -ETIMEDOUT;
+	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
+		return -ETIMEDOUT;
+	quiet(service);
+	service->settled = true;
+	return 0;
+}
+
+/* With the lock. */
+static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
+{
+	if (c->service->settled)
+		return 0;
+	int r = settle(c);
+	if (!r && !(c->options->flags & TW_CLOSE_NO_WAIT))
+		r = stop(c, quiet);
+	return r;
+}
+
+/*
+ * Strands and the like that have been destroyed while their work is out (work.h). They need the driver as before, so nothing is closed yet; with
+ * a manual drive their work may wait for it. 0, -EBUSY, -ETIMEDOUT; -EDEADLK: this thread is in the work of one of them.
+ */
+static int await_layers(const struct tw__closer *c)
+{
+	tw_service *service = c->service;
+	uint64_t until_ns = c->options->flags & TW_CLOSE_NO_WAIT ? 0 : c->deadline_ns;
+	int r;
+	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
+		if (tw__inside_work(service))
+			return -EDEADLK;
+		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
+			tw__works_offer(service);
+			if (tw__forked(service))
+				return -EPERM;
+			pthread_mutex_unlock(&service->driving);
+		}
+		if (tw__service_forbid_holds(service) == -EAGAIN && now() >= until_ns)
+			return -ETIMEDOUT;
+		nanosleep(&(struct timespec){.tv_nsec = LEAVE_NS}, NULL);
+	}
+	return r;
+}
+
+/* Whom would a drain wait for, on a clock that only the caller could advance? */
+static bool would_wait_for_itself(const struct tw__closer *c)
+{
+	uint32_t asked = tw__close_mode(c);
+	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
+	       !c->service->clock->ops->runs && any_word(c, is_pending);
+}
+
+static void set_deadlines(struct tw__closer *c)
+{
+	c->drain_until_ns = c->deadline_ns = after(now(), c->options->timeout_ns);
+	if (c->options->mode == TW_CLOSE_DRAIN)
+		c->deadline_ns = after(c->deadline_ns, DRAIN_GRACE_NS);
+	if (c->options->mode == TW_CLOSE_DRAIN && !c->service->clock->ops->runs)
+		c->drain_until_ns = 0; /* nobody need advance the clock */
+	uint64_t own_ns = after(now(), OWN_GRACE_NS);
+	c->own_until_ns = own_ns > c->deadline_ns ? own_ns : c->deadline_ns;
+}
+
+int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)
+{
+	struct tw__closer c = {.service = service, .options = options, .alone = alone};
+	if (tw__inside(service) || would_wait_for_itself(&c))
+		return -EDEADLK;
+	set_deadlines(&c);
+	int r = await_layers(&c);
+	if (r)
+		return r;
+	r = STEP_ASIDE;
+	for (bool first = true; r == STEP_ASIDE; first = false) {
+		if (tw__closer_enter(&c, first))
+			return -ETIMEDOUT;
+		r = work(&c, quiet);
+		tw__closer_leave(&c);
+	}
+	return r;
+}

@@ -1,0 +1,411 @@
+#include "wheel/service/core.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "mpsc/base/fork.h"
+#include "wheel/driver/poll.h"
+#include "wheel/group/members.h"
+#include "wheel/service/misuse.h"
+#include "wheel/run/run.h"
+#include "wheel/service/thread.h"
+#include "wheel/timer/timing.h"
+
+/* -------------------------------------------------------------------- config */
+
+int tw__struct_read(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size < least)
+		return -EINVAL;
+	memset(out, 0, known);
+	memcpy(out, in, size < known ? size : known);
+	for (size_t i = known; i < size; i++)
+		if (((const unsigned char *)in)[i])
+			return -E2BIG;
+	return 0;
+}
+
+static bool power_of_two(uint32_t n)
+{
+	return n && !(n & (n - 1));
+}
+
+bool tw__executor_is_sound(const tw_executor *executor)
+{
+	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
+}
+
+static int workers_check(const struct tw_service_config *c)
+{
+	if (c->executor && (c->workers || c->max_workers))
+		return tw__misuse(-EINVAL, "tw_service_create: workers %u, max_workers %u: must be 0 with an executor",
+				  c->workers, c->max_workers);
+	if (c->workers > TW__WORKERS_MAX)
+		return tw__misuse(-EINVAL, "tw_service_create: workers %u: must be 1 to %u", c->workers,
+				  TW__WORKERS_MAX);
+	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
+		return tw__misuse(-EINVAL, "tw_service_create: max_workers %u: must be %u (workers) to %u",
+				  c->max_workers, c->workers ? c->workers : 1, TW__WORKERS_MAX);
+	if (c->reserved)
+		return tw__misuse(-EINVAL, "tw_service_create: reserved %u: must be 0", c->reserved);
+	return 0;
+}
+
+static int config_check(const struct tw_service_config *c)
+{
+	int r = workers_check(c);
+	if (r)
+		return r;
+	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
+		return -EINVAL;
+	if (!power_of_two(c->buckets) || c->buckets < 64 || c->buckets > 65536)
+		return -EINVAL;
+	if (c->max_timers > 1u << TW__SLOT_BITS || c->lane_entries < 1024 || c->lane_entries > 1u << 30)
+		return -EINVAL;
+	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
+		return -EINVAL;
+	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
+		return -EINVAL;
+	if ((c->executor && !tw__executor_is_sound(c->executor)) || !c->clock->ops)
+		return -EINVAL;
+	if (tw__clock_inherited(c->clock))
+		return -EPERM;
+	if ((c->affinity == NULL) != (c->affinity_size == 0))
+		return -EINVAL;
+	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
+		return -EINVAL;
+	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
+		return -EINVAL;
+	return 0;
+}
+
+static bool all_zero(const void *at, size_t n)
+{
+	const unsigned char *byte = at;
+	while (n && *byte == 0) {
+		byte++;
+		n--;
+	}
+	return n == 0;
+}
+
+int tw__config_copy(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size)
+		return tw__struct_read(out, known, least, in);
+	memset(out, 0, known);
+	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
+}
+
+static uint64_t random_seed(void)
+{
+	uint64_t seed;
+	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
+		return seed;
+	return tw__random_mix(tw_clock_now(tw_clock_monotonic()));
+}
+
+int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
+{
+	memset(out, 0, sizeof *out);
+	int r = cfg ? tw__config_copy(out, sizeof *out, offsetof(struct tw_service_config, buckets), cfg) : 0;
+	if (r)
+		return r;
+	if (!out->tick_ns)
+		out->tick_ns = 1000000;
+	if (!out->buckets)
+		out->buckets = 4096;
+	if (!out->max_timers)
+		out->max_timers = 16u << 20;
+	if (!out->lane_entries)
+		out->lane_entries = 1u << 20;
+	if (!out->clock)
+		out->clock = tw__clock_default();
+	if (!out->thread_name)
+		out->thread_name = "tw";
+	while (!out->seed)
+		out->seed = random_seed();
+	return config_check(out);
+}
+
+/* ----------------------------------------------------------------- the lanes */
+
+static void local_init(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	memset((char *)local + sizeof local->lane, 0, sizeof *local - sizeof local->lane);
+	tw__magazine_init(&service->slots, &local->magazine);
+	local->random = tw__random_of_lane(service->config.seed, tw_load_relaxed(&service->queue.lane_count));
+}
+
+static void local_orphaned(struct tw__lane *lane, void *context)
+{
+	struct tw__local *local = (struct tw__local *)lane;
+	tw_service *service = context;
+	if (tw__forked(service))
+		return;
+	tw_store_relaxed(&local->has_seen_close, 0); /* under the registry's lock, as close's look */
+	tw_store_relaxed(&local->of_service, 0);
+	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
+	tw__magazine_flush(&service->slots, &local->magazine);
+	tw__kept_flush(service, local, 0);
+	tw__option_cache_flush(&service->slots, &local->options);
+}
+
+/* What a full lane may drop: entries of timers that are gone. */
+static enum tw__entry_use entry_use(void *context, const struct tw__entry *entry)
+{
+	tw_service *service = context;
+	enum tw__kind kind = tw__what_kind(entry->what);
+	if (kind == TW__KIND_STAMP || kind == TW__KIND_NOW)
+		return TW__ENTRY_BASE;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry->what)]);
+	return (word ^ entry->what) >> TW__GENERATION_SHIFT ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+}
+
+static const struct tw__queue_ops lane_ops = {
+    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .use = entry_use};
+
+/* ---------------------------------------------------------- manual clock, hand */
+
+static tw_service *listening(struct tw__clock_listener *listener)
+{
+	return (tw_service *)(void *)((char *)listener - offsetof(tw_service, listener));
+}
+
+/*
+ * What is due at the clock's new time. What callbacks bring that is due at once comes in the next tick, as on a real clock, which never
+ * stands on a tick: so one that does it again and again does not hold the advance up.
+ */
+static void drive_all(tw_service *service, struct tw__local *local)
+{
+	pthread_mutex_lock(&service->driving);
+	do {
+		if (tw_load_acquire(&service->closed)) /* the closer drives */
+			break;
+		tw__loop_advance(service, local, SIZE_MAX);
+	} while (!tw__forked(service) && service->loop.at_once);
+	pthread_mutex_unlock(&service->driving);
+}
+
+static void clock_moved(struct tw__clock_listener *listener)
+{
+	tw_service *service = listening(listener);
+	struct tw__local *local;
+	if (service->threaded)
+		tw__driver_await_turn(service,
+				      UINT64_MAX); /* also while it drains; returns when the thread has ended */
+	else if ((local = tw__local_of(service)))
+		drive_all(service, local);
+}
+
+static uint64_t clock_next(struct tw__clock_listener *listener)
+{
+	tw_service *service = listening(listener);
+	if (service->threaded || tw_load_acquire(&service->closed))
+		return UINT64_MAX;
+	pthread_mutex_lock(&service->driving);
+	uint64_t next_ns = tw__loop_next_tick_ns(service);
+	pthread_mutex_unlock(&service->driving);
+	return next_ns;
+}
+
+bool tw__clock_in_callback(const tw_clock *clock)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service->clock == clock)
+			return true;
+	return false;
+}
+
+/* ------------------------------------------------------------------- creation */
+
+static void *reserve(size_t bytes)
+{
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return at == MAP_FAILED ? NULL : at;
+}
+
+/* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
+static uint64_t entries_for(uint32_t max_timers)
+{
+	return 3 * (uint64_t)max_timers + (1u << 20);
+}
+
+/*
+ * The wheel must be able to turn whatever others make of the chunks that they have: the tick thread has no path that can fail. As it turns,
+ * its entries spread, and may come to need `slack` chunks more than they fill. So nothing is lent while no more than these, and some spare
+ * ones, are left (tw__short_of_chunks); what comes due meanwhile is packed, and needs no more room than it had in the wheel (poll.c,
+ * collect). A block is drained only while beside these there is a chunk for each of its entries (drain.c). The spare ones: for what one step of a turn brings
+ * before it is packed, and for chunks that were split for a budget.
+ */
+static int make_wheel(tw_service *service)
+{
+	uint32_t buckets = service->config.buckets;
+	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers)) +
+			tw__wheel_slack(buckets) + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
+	service->table_bytes = tw__wheel_table_bytes(buckets);
+	service->arena_bytes = chunks * sizeof(struct tw__chunk);
+	service->table = reserve(service->table_bytes);
+	service->arena = reserve(service->arena_bytes);
+	service->cold_bytes = tw__wheel_cold_bytes(chunks);
+	service->cold = reserve(service->cold_bytes);
+	if (!service->table || !service->arena || !service->cold)
+		return -ENOMEM;
+	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
+	tw__wheel_cold_init(&service->wheel, service->cold);
+	return 0;
+}
+
+static void free_wheel(tw_service *service)
+{
+	if (service->table)
+		munmap(service->table, service->table_bytes);
+	if (service->cold)
+		munmap(service->cold, service->cold_bytes);
+	if (service->arena)
+		munmap(service->arena, service->arena_bytes);
+}
+
+/* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
+static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
+{
+	return (uint64_t)((((unsigned __int128)1 << (64 + shift)) + tick_ns - 1) / tick_ns);
+}
+
+static void set_constants(tw_service *service, const struct tw_service_config *cfg)
+{
+	service->config = *cfg;
+	service->clock = cfg->clock;
+	service->executor = cfg->executor;
+	service->on_refused = cfg->on_refused;
+	service->tick_ns = cfg->tick_ns;
+	service->tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
+	service->tick_multiplier = multiplier_for(cfg->tick_ns, service->tick_shift);
+	service->threaded = cfg->drive == TW_DRIVE_THREAD;
+	service->steps = !cfg->clock->ops->runs;
+	tw__loop_init(&service->loop);
+	service->published = service->threaded && cfg->clock->ops->runs;
+	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
+	tw__counter_init(&service->counter);
+	service->counter.usable &= cfg->clock == tw_clock_monotonic();
+	service->listener =
+	    (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
+}
+
+enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(tw_service) - HEAD_BYTES };
+_Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES, "the gate is the head");
+
+int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
+{
+	tw_service *service = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
+	if (!service)
+		return -ENOMEM;
+	set_constants(service, cfg);
+	tw__gate_init(&service->gate);
+	int r = tw__slots_init(&service->slots, cfg->max_timers);
+	if (r) {
+		tw__wiped_free(service, HEAD_BYTES);
+		return r;
+	}
+	tw__groups_init(&service->groups, cfg->max_timers);
+	r = make_wheel(service);
+	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
+	pthread_mutex_init(&service->driving, NULL);
+	if (!r && service->threaded && cfg->clock->ops->by_alarm)
+		r = tw__alarm_open(&service->loop.alarm, cfg->clock->ops->id, &service->gate);
+	if (!r && service->threaded)
+		r = tw__driver_start(service);
+	if (r) {
+		tw__core_free(service);
+		return r;
+	}
+	service->clock->ops->listen(service->clock, &service->listener);
+	*out = service;
+	return 0;
+}
+
+void tw__core_free(tw_service *service)
+{
+	service->clock->ops->unlisten(service->clock, &service->listener);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		free(tw_load_relaxed(&((struct tw__local *)lane)->latencies));
+	tw__queue_fini(&service->queue);
+	free_wheel(service);
+	tw__groups_fini(&service->groups);
+	tw__alarm_close(&service->loop.alarm);
+	tw__slots_fini(&service->slots);
+	pthread_mutex_destroy(&service->driving);
+	tw__wiped_free(service, HEAD_BYTES);
+}
+
+/* Locks may be held and lists half written, so only mappings and descriptors are given back. */
+void tw__core_free_forked(tw_service *service)
+{
+	tw__queue_abandon(&service->queue);
+	free_wheel(service);
+	if (tw_load_relaxed(&service->groups.table))
+		munmap(tw_load_relaxed(&service->groups.table), service->groups.table_bytes);
+	tw__alarm_close(&service->loop.alarm);
+	munmap(service->slots.mapping, service->slots.mapping_bytes);
+	tw__wiped_free(service, HEAD_BYTES);
+}
+
+/* ------------------------------------------------------------------- the rest */
+
+uint64_t tw_now(const tw_service *service)
+{
+	return service && !tw__forked(service) ? tw__clock_read(service) : 0;
+}
+
+static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	while (n-- > 0)
+		if (tw_run_one(batch) < 0)
+			tw_run_drop(batch);
+	return 0;
+}
+
+/* The driver knows it and runs callbacks without lending; submit serves whoever else is handed this executor. */
+tw_executor *tw_executor_inline(void)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, inline_submit};
+	static tw_executor executor = {&ops};
+	return &executor;
+}
+
+int tw_advance(tw_service *service, size_t budget)
+{
+	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (service->threaded)
+		return -EINVAL;
+	if (tw_load_acquire(&service->closed))
+		return -ESHUTDOWN;
+	struct tw__local *local = tw__local_of(service);
+	if (!local || !tw__local_ready_to_run(local))
+		return -ENOMEM;
+	if (pthread_mutex_trylock(&service->driving))
+		return -EBUSY;
+	bool closed = tw_load_acquire(&service->closed);
+	size_t done = closed ? 0 : tw__loop_advance(service, local, budget);
+	if (tw__forked(service))
+		return -EPERM; /* in a callback */
+	pthread_mutex_unlock(&service->driving);
+	if (closed)
+		return -ESHUTDOWN;
+	return done > INT_MAX ? INT_MAX : (int)done;
+}

@@ -1,0 +1,195 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "wheel/service/core.h"
+#include "wheel/run/run.h"
+
+/* ---------------------------------------------------------- foreach and dump */
+
+/* fn and arg of a pending timer, as they belong together: the word is the same before and after. */
+static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_fn **fn, void **arg)
+{
+	*word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
+	if (tw__word_state(*word) == TW__FREE)
+		return false;
+	*fn = tw_load_acquire(&service->slots.records[slot].fn);
+	*arg = tw_load_acquire(&service->slots.records[slot].arg); /* acquire: not after the second look */
+	uint64_t again = tw_load_relaxed(&service->slots.words[slot]);
+	return tw__word_generation(again) == tw__word_generation(*word) && tw__word_state(again) != TW__FREE;
+}
+
+int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
+{
+	if (!service || !visit)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word, remaining_ns;
+		tw_fn *fn;
+		void *arg;
+		if (!read_record(service, slot, &word, &fn, &arg))
+			continue;
+		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
+		if (tw_remaining(service, timer, &remaining_ns))
+			continue;
+		int r = visit(visitor_arg, timer, fn, arg, remaining_ns);
+		if (r)
+			return r;
+		if (tw__forked(service))
+			return -EPERM;
+	}
+	return 0;
+}
+
+static int print_timer(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+{
+	fprintf(visitor_arg, "slot %" PRIu32 " generation %08" PRIx32 " pending, due in %.3f ms, fn %p, arg %p\n",
+		(uint32_t)timer.id, (uint32_t)(timer.id >> 32), (double)remaining_ns / 1e6, (void *)(uintptr_t)fn, arg);
+	return 0;
+}
+
+int tw_dump(tw_service *service, FILE *out)
+{
+	if (!service || !out)
+		return -EINVAL;
+	return tw_foreach(service, print_timer, out);
+}
+
+/* ------------------------------------------------------------------ validate */
+
+struct complaint {
+	char *why;
+	size_t size;
+	bool any;
+};
+
+__attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, const char *format, ...)
+{
+	va_list args;
+	if (!c->any && c->why) {
+		va_start(args, format);
+		vsnprintf(c->why, c->size, format, args);
+		va_end(args);
+	}
+	c->any = true;
+}
+
+/* Every filed, armed timer must be found in the wheel or among what is ready: here the entries are marked off. */
+struct census {
+	tw_service *service;
+	uint64_t covered;
+};
+
+static bool entry_counts(tw_service *service, uint64_t entry)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__MULTI);
+}
+
+static void count_chunks(struct census *census, const struct tw__chunk *chunk, bool ready)
+{
+	for (; chunk; chunk = chunk->next)
+		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++)
+			census->covered += entry_counts(census->service, chunk->entries[i]);
+}
+
+static uint64_t entries_in_wheel(tw_service *service)
+{
+	struct census census = {service, 0};
+	const struct tw__wheel *wheel = &service->wheel;
+	count_chunks(&census, wheel->late.list.first, false);
+	for (unsigned i = 0; i < wheel->level_count; i++)
+		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
+			count_chunks(&census, wheel->levels[i].buckets[b].list.first, false);
+	count_chunks(&census, service->ready.first, true);
+	count_chunks(&census, service->routes.list.first, true);
+	return census.covered;
+}
+
+/* A MULTI timer may be covered by the driver's note instead of by the count. */
+static void check_words(tw_service *service, struct complaint *c, uint64_t *pending, uint64_t *filed)
+{
+	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]), state = tw__word_state(word);
+		if (state == TW__FREE)
+			continue;
+		*pending += !tw__is_unsettled(service, slot, word);
+		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
+			complain(c, "slot %" PRIu32 " is in no known state", slot);
+		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
+	}
+}
+
+enum { MOMENT_NS = 50000, LONGEST_WAIT_NS = 100000000 };
+
+static bool lanes_empty(tw_service *service)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (tw__lane_unread(lane))
+			return false;
+	return true;
+}
+
+/*
+ * Whether nothing of the service is out. The driver is held: what comes home now is followed by nothing. Who called for nothing may still have a
+ * cancelled group settled behind them; a piece of it takes a moment.
+ */
+static bool comes_to_rest(tw_service *service)
+{
+	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
+	while (tw_load_acquire(&service->batches_out) & ~TW__CLOSER_WAITS) { /* R4 */
+		const struct timespec moment = {.tv_nsec = MOMENT_NS};
+		if (tw__inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
+			return false;
+		nanosleep(&moment, NULL);
+	}
+	return true;
+}
+
+static void check_totals(tw_service *service, struct complaint *c, uint64_t pending, uint64_t filed, uint64_t covered)
+{
+	if (lanes_empty(service) && covered != filed)
+		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed, covered);
+	struct tw_stats stats = {.size = sizeof stats};
+	if (tw_stats_get(service, &stats))
+		return;
+	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
+	if (stats.scheduled != ended + pending)
+		complain(c, "ledger: scheduled %" PRIu64 ", ended %" PRIu64 ", pending %" PRIu64, stats.scheduled,
+			 ended, pending);
+}
+
+static void check(tw_service *service, struct complaint *c)
+{
+	bool at_rest = comes_to_rest(service);
+	const char *wrong = tw__wheel_check(&service->wheel);
+	if (wrong)
+		complain(c, "%s", wrong);
+	uint64_t pending = 0, filed = 0, covered = entries_in_wheel(service);
+	check_words(service, c, &pending, &filed);
+	if (at_rest)
+		check_totals(service, c, pending, filed, covered);
+}
+
+int tw_validate(tw_service *service, char *why, size_t why_size)
+{
+	if (!service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	struct complaint c = {why, why_size, false};
+	bool driven_here = tw__inside(service) && pthread_mutex_trylock(&service->driving);
+	if (driven_here)
+		return -EBUSY;
+	if (!tw__inside(service))
+		pthread_mutex_lock(&service->driving);
+	check(service, &c);
+	pthread_mutex_unlock(&service->driving);
+	return c.any ? -EFAULT : 0;
+}

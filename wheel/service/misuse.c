@@ -1,0 +1,29 @@
+#include "wheel/service/misuse.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "mpsc/base/atomics.h"
+
+/* Relaxed: a function is constant, so a thread that sees the pointer may call it. */
+static _Atomic(tw_misuse_fn *) misuse_hook;
+
+void tw_set_misuse_hook(tw_misuse_fn *hook)
+{
+	tw_store_relaxed(&misuse_hook, hook);
+}
+
+int tw__misuse(int error, const char *format, ...)
+{
+	tw_misuse_fn *hook = tw_load_relaxed(&misuse_hook);
+	if (!hook)
+		return error;
+	char text[256];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	hook(text);
+	return error;
+}

@@ -1,0 +1,168 @@
+#include "tickwheel/stats.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wheel/service/core.h"
+
+/*
+ * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
+ * counting comes with their settling.
+ */
+static void count_words(tw_service *service, struct tw_stats *stats)
+{
+	uint32_t end = tw_load_acquire(&service->slots.fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+		if (tw__word_state(word) == TW__FREE)
+			continue;
+		if (tw_unlikely(tw__is_unsettled(service, slot, word)))
+			stats->cancelled++;
+		else
+			stats->pending++;
+	}
+}
+
+uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
+{
+	uint64_t count = 0, live = -tw_load_relaxed(&service->cancelled_without_lane) -
+				   tw_load_relaxed(&service->dropped_without_lane);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__local *local = (struct tw__local *)lane;
+		count += !tw_load_relaxed(&local->of_service);
+		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
+			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped) -
+			tw_load_relaxed(&local->late_dropped);
+	}
+	if (producers)
+		*producers = count;
+	return (int64_t)live > 0 ? live : 0;
+}
+
+static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__histogram *latencies)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__local *local = (struct tw__local *)lane;
+		stats->scheduled += tw_load_relaxed(&local->scheduled);
+		stats->fired += tw_load_relaxed(&local->fired);
+		stats->cancelled += tw_load_relaxed(&local->cancelled);
+		stats->dropped += tw_load_relaxed(&local->dropped);
+		stats->late_dropped += tw_load_relaxed(&local->late_dropped);
+		stats->rejected += tw_load_relaxed(&local->rejected);
+		stats->runs += tw_load_relaxed(&local->runs);
+		stats->overruns += tw_load_relaxed(&local->overruns);
+		stats->resets += tw_load_relaxed(&local->resets);
+		stats->resets_eager += tw_load_relaxed(&local->resets_eager);
+		struct tw__histogram *of_lane = tw_load_acquire(&local->latencies); /* pairs with ready_to_run */
+		for (int i = 0; of_lane && i < TW__LATENCIES; i++)
+			tw__histogram_merge(&latencies[i], &of_lane[i]);
+	}
+	stats->cancelled += tw_load_relaxed(&service->cancelled_without_lane);
+	stats->dropped += tw_load_relaxed(&service->dropped_without_lane);
+}
+
+static uint64_t bytes_of_lanes(tw_service *service)
+{
+	uint64_t bytes = 0;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		const struct tw__local *local = (const struct tw__local *)lane;
+		bool runs = tw_load_relaxed(&local->latencies) != NULL;
+		bytes += sizeof *local + (runs ? TW__LATENCIES * sizeof(struct tw__histogram) : 0);
+		bytes += (tw__lane_segments(lane) + UINT64_C(1)) * sizeof(struct tw__segment); /* and its reserve */
+	}
+	return bytes;
+}
+
+static uint64_t memory_of(tw_service *service)
+{
+	return tw__slots_bytes(&service->slots) + tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) +
+	       service->table_bytes + bytes_of_lanes(service) + sizeof *service +
+	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) * sizeof(struct tw__group);
+}
+
+static void read_driver(tw_service *service, struct tw_stats *stats)
+{
+	stats->refused = tw_load_relaxed(&service->refused);
+	stats->wakeups = tw_load_relaxed(&service->wakeups);
+	stats->ticks = tw_load_relaxed(&service->ticks);
+	stats->tick_cpu_ns = tw_load_relaxed(&service->tick_cpu_ns);
+	stats->tick_cpu_max_ns = tw_load_relaxed(&service->tick_cpu_max_ns);
+	stats->entries = tw_load_relaxed(&service->entries);
+	stats->dead_entries = stats->entries > stats->pending ? stats->entries - stats->pending : 0;
+	stats->retired_slots = tw_load_relaxed(&service->slots.retired);
+	stats->clock_steps = tw_load_relaxed(&service->clock_steps);
+	stats->threads = tw_load_relaxed(&service->queue.owner_count);
+	stats->memory_bytes = memory_of(service);
+	stats->lateness = tw__histogram_read(&service->lateness);
+}
+
+int tw_stats_get(tw_service *service, struct tw_stats *out)
+{
+	if (!service || !out || out->size < offsetof(struct tw_stats, fired))
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
+	if (!latencies)
+		return -ENOMEM;
+	struct tw_stats stats = {.size = out->size};
+	sum_lanes(service, &stats, latencies);
+	count_words(service, &stats);
+	read_driver(service, &stats);
+	stats.wait = tw__histogram_read(&latencies[TW__LATENCY_WAIT]);
+	stats.run = tw__histogram_read(&latencies[TW__LATENCY_RUN]);
+	free(latencies);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}
+
+static void print_latency(FILE *out, const char *name, const struct tw_latency *l)
+{
+	fprintf(out, "%-18s %12" PRIu64 " %12.1f %12.1f %12.1f %12.1f\n", name, l->count, (double)l->p50_ns / 1e3,
+		(double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3, (double)l->max_ns / 1e3);
+}
+
+int tw_stats_print(const struct tw_stats *s, FILE *out)
+{
+	if (!s || !out)
+		return -EINVAL;
+	const struct {
+		const char *name;
+		uint64_t value;
+	} rows[] = {
+	    {"scheduled", s->scheduled},
+	    {"fired", s->fired},
+	    {"cancelled", s->cancelled},
+	    {"dropped", s->dropped},
+	    {"dropped, late", s->late_dropped},
+	    {"pending", s->pending},
+	    {"rejected", s->rejected},
+	    {"runs", s->runs},
+	    {"overruns", s->overruns},
+	    {"resets", s->resets},
+	    {"resets, lazy", s->resets - s->resets_eager},
+	    {"resets, eager", s->resets_eager},
+	    {"refused", s->refused},
+	    {"wake-ups", s->wakeups},
+	    {"busy ticks", s->ticks},
+	    {"tick CPU, us", s->tick_cpu_ns / 1000},
+	    {"longest tick, us", s->tick_cpu_max_ns / 1000},
+	    {"entries", s->entries},
+	    {"dead entries", s->dead_entries},
+	    {"retired slots", s->retired_slots},
+	    {"clock steps", s->clock_steps},
+	    {"threads", s->threads},
+	    {"memory, KiB", s->memory_bytes / 1024},
+	};
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+		fprintf(out, "%-18s %12" PRIu64 "\n", rows[i].name, rows[i].value);
+	fprintf(out, "%-18s %12s %12s %12s %12s %12s\n", "microseconds", "count", "p50", "p99", "p99.9", "max");
+	print_latency(out, "lateness", &s->lateness);
+	print_latency(out, "wait", &s->wait);
+	print_latency(out, "run", &s->run);
+	return 0;
+}

@@ -1,0 +1,86 @@
+#include "wheel/service/thread.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void faults_only(sigset_t *mask)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
+	sigfillset(mask);
+	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+		sigdelset(mask, faults[i]);
+}
+
+static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config, bool is_tick_thread)
+{
+	int r = 0;
+	if (config->stack_size)
+		r = pthread_attr_setstacksize(attr, config->stack_size);
+#ifdef __GLIBC__
+	if (!r && config->affinity)
+		r = pthread_attr_setaffinity_np(attr, config->affinity_size, config->affinity);
+#endif
+	if (!r && is_tick_thread && config->sched_policy != SCHED_OTHER) {
+		struct sched_param param = {.sched_priority = config->sched_priority};
+		r = pthread_attr_setinheritsched(attr, PTHREAD_EXPLICIT_SCHED);
+		r = r ? r : pthread_attr_setschedpolicy(attr, config->sched_policy);
+		r = r ? r : pthread_attr_setschedparam(attr, &param);
+	}
+	return r;
+}
+
+/*
+ * A C library without that attribute (musl): the new thread inherits the processors of its maker, who takes them on for so long.
+ * Positive errno, as the pthread calls.
+ */
+static int create(pthread_t *thread, const pthread_attr_t *attr, const struct tw_service_config *config,
+		  void *(*main)(void *), void *arg)
+{
+#ifndef __GLIBC__
+	cpu_set_t own;
+	if (config->affinity) {
+		if (sched_getaffinity(0, sizeof own, &own) ||
+		    sched_setaffinity(0, config->affinity_size, config->affinity))
+			return errno;
+		int r = pthread_create(thread, attr, main, arg);
+		sched_setaffinity(0, sizeof own, &own);
+		return r;
+	}
+#else
+	(void)config; /* the attribute says it */
+#endif
+	return pthread_create(thread, attr, main, arg);
+}
+
+int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const char *suffix, bool is_tick_thread,
+	      void *(*main)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	sigset_t mask, before;
+	if (pthread_attr_init(&attr))
+		return -ENOMEM;
+	int r = set_attributes(&attr, config, is_tick_thread);
+	if (!r) {
+		faults_only(&mask);
+		pthread_sigmask(SIG_SETMASK, &mask, &before); /* inherited by the new thread */
+		r = create(thread, &attr, config, main, arg);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_attr_destroy(&attr);
+	if (!r) {
+		char name[16];
+		snprintf(name, sizeof name, "%.9s%s", config->thread_name, suffix);
+		pthread_setname_np(*thread, name);
+	}
+	return -r;
+}
+
+unsigned tw__usable_cpus(void)
+{
+	cpu_set_t set;
+	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+	return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+}

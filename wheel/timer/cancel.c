@@ -1,0 +1,233 @@
+/*
+ * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The winner owns the slot at once;
+ * entries left behind carry a generation that no longer matches. Nothing is unlinked.
+ *
+ * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the thread's magazine; of every 128th
+ * or so, the depot's lock is taken for a moment. Timers with a side record: end.c.
+ */
+#include <errno.h>
+#include <time.h>
+
+#include "wheel/group/members.h"
+#include "wheel/service/probes.h"
+#include "wheel/timer/schedule.h"
+
+/* What follows on the end of an armed timer whose word was this, however rare. local may be NULL. */
+static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
+						      uint64_t word)
+{
+	tw__count_cancel(service, local);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
+	return TW_CANCELLED;
+}
+
+/*
+ * The same, in few steps where there is nothing to it: the next compare-and-swap of this thread waits for each. A call to what is rare stands
+ * at the end, so that no register needs to be kept over it.
+ */
+static inline __attribute__((always_inline)) int cancelled(tw_service *service, struct tw__local *local, uint32_t slot,
+							   uint64_t word)
+{
+	struct tw__magazine *magazine = &local->magazine;
+	uint64_t count = tw_load_relaxed(&local->cancelled) + 1;
+	bool rare = count % TW__CANCELS_PER_WAKE == 0 || tw__magazine_is_full(magazine) ||
+		    tw__word_generation(word) + 1 == TW__LAST_GENERATION;
+	if (tw_unlikely(rare))
+		return cancelled_slowly(service, local, slot, word);
+	tw_store_relaxed(&local->cancelled, count);
+	tw__debug_poison(&service->slots, slot);
+	tw__magazine_append(magazine, slot);
+	return TW_CANCELLED;
+}
+
+/* Sets marks on a running or settling word. False: it has moved on; *word is what it is now. */
+static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t marks)
+{
+	if ((*word & marks) == marks)
+		return true;
+	uint64_t marked = *word | marks;
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, marked))
+		return false;
+	*word = marked;
+	return true;
+}
+
+/* The probe stands at each end, where its arguments are at hand: at one place for all it would keep them alive past the end. */
+static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
+{
+	TW_PROBE4(cancel, service, slot, generation, outcome);
+	return outcome;
+}
+
+/* By what the word says by now. */
+static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service, uint32_t slot, uint32_t generation,
+							     uint64_t marks)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	for (;;) {
+		if (tw__word_generation(word) != generation)
+			return told(service, slot, generation, TW_GONE);
+		if (tw__word_state(word) == TW__FREE)
+			return told(service, slot, generation, TW_GONE);
+		if ((word & (TW__ARMED | TW__OPTION)) == TW__ARMED) {
+			uint64_t armed = word;
+			if (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word))) /* W2, W3 */
+				continue;
+			cancelled_slowly(service, tw__local_of(service), slot, armed);
+			return told(service, slot, generation, TW_CANCELLED);
+		}
+		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
+			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
+			if (outcome >= 0)
+				return told(service, slot, generation, outcome);
+			continue;
+		}
+		if (mark(service, slot, &word, marks))
+			return told(service, slot, generation, TW_RUNNING);
+	}
+}
+
+/*
+ * Ends an armed timer whose side record says nothing but that it is a member, of a group that was not cancelled: what tw__cancel_option comes
+ * to, made short for who cancels members again and again. False: it is not such a one, or has just changed.
+ */
+static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
+{
+	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
+	const struct tw__option *option = &service->slots.options[index];
+	uint64_t tag = tw_load_relaxed(&option->tag);
+	struct tw__local *local = tw__local_at_hand(service); /* now, while few values are alive: it may be a call */
+	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
+		return false;
+	if (tw_unlikely(!tw_cas_seq_cst(&service->slots.words[slot], &word,
+					tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
+		return false;
+	if (tw_likely(local)) {
+		cancelled(service, local, slot, word);
+	} else {
+		local = tw__local_of(service);
+		cancelled_slowly(service, local, slot, word);
+	}
+	if (tw_likely(tw__keeps(service, local, tag)))
+		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
+	else
+		tw__option_give_back(service, local, index, true);
+	return true;
+}
+
+/* A timer that has a side record, or is not armed; or not any more. */
+static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
+							   uint64_t marks)
+{
+	const uint64_t member = TW__ARMED | TW__OPTION;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw_likely((word & member) == member && tw__word_generation(word) == generation) &&
+	    cancel_member(service, slot, word))
+		return told(service, slot, generation, TW_CANCELLED);
+	return cancel_or_mark_by_state(service, slot, generation, marks);
+}
+
+/*
+ * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
+ * already.
+ */
+static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation,
+								uint64_t marks)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	struct tw__local *local = tw__local_at_hand(service); /* now: loads after the compare-and-swap wait for it */
+	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
+	if (tw_likely(local && plain) &&
+	    tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
+		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
+		return cancelled(service, local, slot, word);
+	}
+	return cancel_or_mark_slowly(service, slot, generation, marks);
+}
+
+int tw_cancel(tw_service *service, tw_timer timer)
+{
+	uint32_t slot, generation;
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(tw__forked(service)))
+		return -EPERM;
+	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+		return TW_GONE;
+	return cancel_or_mark(service, slot, generation, TW__ENDED);
+}
+
+/* In its own callback or release, however deep. */
+static bool is_own(const tw_service *service, uint32_t slot, uint32_t generation)
+{
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->slot == slot && run->generation == generation)
+			return true;
+	return false;
+}
+
+static uint64_t deadline_after(uint64_t timeout_ns)
+{
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
+}
+
+/* Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings. */
+static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	for (;;) {
+		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* R5 */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W2, R5 */
+		if (tw__word_generation(word) != generation)
+			return TW_FINISHED;
+		if (!tw__futex_wait(&service->finish_bell, bell, deadline_ns))
+			return TW_RUNNING;
+	}
+}
+
+int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
+{
+	uint32_t slot, generation;
+	if (!service)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+		return TW_GONE;
+	bool own = is_own(service, slot, generation);
+	int outcome = cancel_or_mark(service, slot, generation, own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	if (outcome != TW_RUNNING)
+		return outcome;
+	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
+}
+
+bool tw_is_pending(tw_service *service, tw_timer timer)
+{
+	uint64_t unused;
+	return tw_remaining(service, timer, &unused) == 0;
+}
+
+uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
+{
+	uint64_t tick = word & TW__UNFILED ? (word & TW__DEADLINE_MASK) << tw__hint_shift(service)
+			: word & TW__FAR   ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
+					   : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
+	return due_ns > now_ns ? due_ns - now_ns : 0;
+}
+
+int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
+{
+	uint32_t slot, generation;
+	if (!service || !out_ns)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+		return -ENOENT;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
+		return -ENOENT;
+	*out_ns = tw__remaining_of(service, slot, word);
+	return 0;
+}

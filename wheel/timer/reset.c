@@ -1,0 +1,190 @@
+/*
+ * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when its bucket comes; to earlier,
+ * or far, by a second entry as well. Room for that entry is made before the word is touched, so that a refused reset has changed
+ * nothing. Which of several entries counts is the driver's affair (resolve.c).
+ *
+ * Linearisation: the compare-and-swap. Lock-free.
+ */
+#include <errno.h>
+
+#include "wheel/service/probes.h"
+#include "wheel/run/run.h"
+#include "wheel/timer/schedule.h"
+#include "wheel/timer/timing.h"
+
+static int count_reset(tw_service *service, bool eager)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (local) {
+		tw_bump(&local->resets, 1);
+		if (eager)
+			tw_bump(&local->resets_eager, 1);
+	}
+	return 0;
+}
+
+/* From inside its own callback: noted, and done when the callback has returned. */
+static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns)
+{
+	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
+		return -ECANCELED;
+	run->rearm = true;
+	run->rearm_ns = deadline_ns;
+	return count_reset(run->service, false);
+}
+
+static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+{
+	if (tw__word_state(word) != TW__RUNNING)
+		return -ENOENT;
+	for (struct tw__run *run = tw__current_run; run; run = run->outer)
+		if (run->service == service && run->slot == slot && !run->releasing)
+			return rearm(run, word, deadline_ns);
+	return -EBUSY;
+}
+
+/* Writes a deadline that needs no entry of its own. */
+static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
+{
+	uint64_t moved = tw__word_move(*word, 0, 0, tick);
+	return tw_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
+}
+
+/*
+ * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative: refused.
+ */
+static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, bool far)
+{
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return -ENOMEM;
+	bool grew = false;
+	if (!tw__lane_has_room(&local->lane, 1)) {
+		int r = tw__lane_grow(&local->lane, 1, &grew);
+		if (r)
+			return r;
+	}
+	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
+				       far ? tw__far_bits(tick) : tick);
+	if (!tw_cas_acq_rel(&service->slots.words[slot], word, moved)) /* W4 */
+		return 0;
+	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);
+	tw__publish(service, local);
+	if (grew)
+		tw__wake(service);
+	return 1;
+}
+
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns);
+
+/* looked: a side record has been looked at, and is locked if it must be. */
+static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot, uint32_t generation,
+							    uint64_t deadline_ns, bool looked)
+{
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	for (;;) {
+		if (tw_unlikely(tw__word_generation(word) != generation))
+			return -ENOENT;
+		if (tw_unlikely(!tw__word_armed(word)))
+			return not_armed(service, slot, word, deadline_ns);
+		if (tw_unlikely(!looked && word & TW__OPTION))
+			return reset_with_option(service, slot, word, deadline_ns);
+		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
+		bool far = tick >= cursor + TW__WHEEL_REACH;
+		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
+			uint64_t filed_for = tw__word_deadline(word, cursor);
+			if (tick == filed_for)
+				return count_reset(service, false);
+			if (tw_likely(tick > filed_for)) {
+				if (tw_likely(move(service, slot, &word, tick)))
+					return count_reset(service, false);
+				continue;
+			}
+		}
+		int r = move_with_entry(service, slot, &word, tick, far);
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		tw__wake_for(service, deadline_ns);
+		return count_reset(service, true);
+	}
+}
+
+/* The same deadline, moved within the timer's slack if the timer is the one that is meant. Option lock. */
+static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	if (tw__word_generation(word) != generation || !tw__word_armed(word))
+		return deadline_ns;
+	return tw__within_slack(service, deadline_ns, tw__option_of(&service->slots, slot)->slack_ns);
+}
+
+static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot, uint32_t generation,
+						  uint64_t deadline_ns)
+{
+	return reset_word(service, slot, generation, deadline_ns, true);
+}
+
+/* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
+static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+{
+	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
+	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
+	int r = reset_looked(service, slot, generation, armed_ns);
+	if (r == 0) {
+		struct tw__option *option = tw__option_of(&service->slots, slot);
+		option->nominal_ns = deadline_ns;
+		option->condemned = false;
+	}
+	pthread_mutex_unlock(lock);
+	return r;
+}
+
+/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, K1). */
+static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
+						       uint64_t deadline_ns)
+{
+	uint32_t generation = tw__word_generation(word);
+	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
+		if (tw__cancel_option(service, slot, &word, false) == TW_GONE)
+			return -ENOENT;
+	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)
+		return reset_instants(service, slot, generation, deadline_ns);
+	return reset_looked(service, slot, generation, deadline_ns);
+}
+
+static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	uint32_t slot, generation;
+	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
+		return tw__refused_by_gate(service);
+	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+		return -ENOENT;
+	int r = reset_word(service, slot, generation, deadline_ns, false);
+	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
+	return r;
+}
+
+int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS))
+		return tw__forked(service) ? -EPERM : -ERANGE;
+	return reset_at(service, timer, deadline_ns);
+}
+
+int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return tw__forked(service) ? -EPERM : -ERANGE;
+	uint32_t slot, generation;
+	if (tw_likely(tw__handle_split(&service->slots, timer, &slot, &generation)))
+		__builtin_prefetch((const void *)&service->slots.words[slot], 1); /* comes in while the clock is read */
+	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
+}

@@ -1,0 +1,341 @@
+/*
+ * Scheduling, the long way, which knows all cases (schedule_short.c is for the usual one): a slot, a record, a word, an entry in this thread's lane, a look at the gate. Wait-free but for growing.
+ *
+ * Linearisation: the store of the control word. From then on a cancel through *out works, though the entry that makes it fire
+ * is published a moment later, by the same thread.
+ *
+ * Against close: the push is published, then the gate is looked at (gate.h, P2). If that says closed, the call cancels its
+ * own timer: if it wins, nothing has happened (-ESHUTDOWN); if it loses, close has dealt with the timer, and it was accepted.
+ */
+#include "wheel/timer/schedule.h"
+
+#include <errno.h>
+
+#include "wheel/group/members.h"
+#include "wheel/service/probes.h"
+
+/* Longest push of a schedule: a base and the entry. */
+enum { SCHEDULE_ENTRIES = 2 };
+
+static int refused(struct tw__local *local, tw_timer *out, int error)
+{
+	if (local)
+		tw_bump(&local->rejected, 1);
+	if (out)
+		*out = (tw_timer){0};
+	return error;
+}
+
+int tw__refused_by_gate(tw_service *service)
+{
+	if (tw__forked(service))
+		return -EPERM;
+	tw__acknowledge_close(tw__local_of(service));
+	return -ESHUTDOWN;
+}
+
+static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
+{
+	int error = tw__refused_by_gate(service);
+	return refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
+}
+
+static int out_of_range(tw_service *service, tw_timer *out)
+{
+	return tw__forked(service) ? refused(NULL, out, -EPERM) : refused(tw__local_of(service), out, -ERANGE);
+}
+
+/*
+ * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
+ * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
+ * for this tick, which it will correct if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
+ */
+static inline uint64_t put_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t now_ns)
+{
+	if (tw_likely(tw__gate_is_open(word))) {
+		uint64_t sequence = tw__gate_sequence(word);
+		if (tw_unlikely(local->stamped != word)) {
+			local->stamped = word;
+			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
+			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
+			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
+		}
+		return local->counted_ns;
+	}
+	if (!now_ns)
+		now_ns = tw__clock_read(service);
+	if (now_ns < local->counted_ns)
+		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
+	local->stamped = 0;
+	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
+	return now_ns;
+}
+
+/*
+ * The instant to count from where nobody publishes one: a manual drive, or a clock that moves by hand. Such a lane's entries all bring
+ * deadlines, and need no base; as with a base, the instant never falls within a lane (G6).
+ */
+static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
+{
+	uint64_t now_ns = tw__clock_read_fast(service);
+	if (tw_unlikely(now_ns < local->counted_ns))
+		now_ns = local->counted_ns;
+	return local->counted_ns = now_ns;
+}
+
+/* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */
+static int retract(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, tw_timer *out)
+{
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
+		if (!tw_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* group.h, K9 */
+			continue;
+		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
+		tw_bump(&local->scheduled, (uint64_t)-1);
+		return refused_by_gate(service, out);
+	}
+	tw__acknowledge_close(local);
+	return 0;
+}
+
+uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns)
+{
+	if (!tw__gate_is_open(word) && !*now_ns)
+		*now_ns = tw__clock_read(service);
+	uint64_t base_ns = put_base(service, local, word, *now_ns);
+	if (!service->published)
+		local->counted_ns = base_ns;
+	return base_ns;
+}
+
+/* Whether a driver that sleeps must hear of a push. */
+static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
+{
+	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* P1 */
+}
+
+void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew)
+{
+	if (word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))
+		tw__gate_ring(&service->gate);
+}
+
+/* The rare ends of a push: the driver sleeps, and is wanted, or has closed. */
+static int after_push(tw_service *service, struct tw__local *local, uint64_t word, uint32_t slot, uint32_t generation,
+		      tw_timer *out)
+{
+	if (tw__gate_refuses(word)) {
+		int r = retract(service, local, slot, generation, out);
+		tw__wake(service); /* the lane holds an entry: if the timer is close's, it must be met */
+		return r;
+	}
+	tw__gate_ring(&service->gate);
+	return 0;
+}
+
+/* A tick that has not been turned through. Of interest to a driver that is called, perhaps many times a tick. */
+static inline bool comes_later(const tw_service *service, uint64_t tick)
+{
+	return tick > tw_load_relaxed(&service->gate.cursor);
+}
+
+/* Negative: refused. Else whether a new segment was begun. */
+static __attribute__((noinline)) int make_room(struct tw__lane *lane)
+{
+	bool grew = false;
+	int r = tw__lane_grow(lane, SCHEDULE_ENTRIES, &grew);
+	return r ? r : grew;
+}
+
+/*
+ * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the side record
+ * stands on its group's list.
+ */
+static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, enum tw__kind kind,
+						     uint64_t value, tw_fn *fn, void *arg, uint32_t option, bool kept,
+						     tw_timer *out)
+{
+	uint64_t word = tw__gate_look(&service->gate);
+	if (tw_unlikely(tw__gate_refuses(word)))
+		return refused_by_gate(service, out);
+	if (tw_unlikely(!local) && !(local = tw__local_of(service)))
+		return refused(NULL, out, -ENOMEM);
+	int grew = 0;
+	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
+		grew = make_room(&local->lane);
+		if (grew < 0)
+			return refused(local, out, grew);
+	}
+	uint64_t entry = tw__slot_get(&service->slots, &local->magazine);
+	if (tw_unlikely(!entry))
+		return refused(local, out, -EAGAIN);
+
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	if (out)
+		*out = tw__handle_make(&service->slots, slot, generation);
+	struct tw__record *record = &service->slots.records[slot];
+	tw_store_relaxed(&record->fn, fn); /* published by W1 */
+	tw_store_relaxed(&record->arg, arg);
+	if (option)
+		tw_store_release(&record->option, option); /* W5 */
+
+	uint64_t deadline_ns = value;
+	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
+		deadline_ns += put_base(service, local, word, 0);
+	} else if (kind == TW__KIND_DELAY) {
+		kind = TW__KIND_DEADLINE;
+		value = deadline_ns += own_instant(service, local);
+	}
+	uint64_t tick = tw__tick_to_write(service, deadline_ns);
+	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
+	int entered = TW__NO_MEMBER;
+	if (kept) {
+		entered = tw__group_enter_kept(&service->slots.options[option], entry);
+	} else if (option) {
+		entered = tw__group_enter(&service->groups, &service->slots, option, entry);
+		if (tw_unlikely(entered < 0)) {
+			tw__slot_put(&service->slots, &local->magazine, slot, generation);
+			return refused(local, out, entered);
+		}
+	}
+	tw_bump(&local->scheduled, 1);
+	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+	if (option)
+		tw__group_entered(service, local, option, entry, entered);
+	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
+	if (tw_likely(service->published || comes_later(service, tick)))
+		tw__publish_calm(service, local);
+	else
+		tw__publish(service, local);
+	TW_PROBE4(arm, service, slot, generation, deadline_ns);
+
+	uint64_t before = word;
+	word = tw__gate_look_after_push(&service->gate);
+	if (tw_likely(tw__gate_is_open(word)))
+		return 0;
+	if (tw__gate_is_open(before))
+		deadline_ns = 0; /* the driver fell asleep meanwhile, and knows nothing of this */
+	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED && wanted_now(service, deadline_ns, grew))))
+		return 0;
+	return after_push(service, local, word, slot, generation, out);
+}
+
+/*
+ * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept: a side record that was kept for its group,
+ * or 0.
+ */
+static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
+		    const struct tw_period *period, uint32_t kept, tw_timer *out)
+{
+	struct tw__arming arming = {.option = kept};
+	uint64_t random = local->random, now_ns = 0;
+	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
+	if (r)
+		return refused(local, out, r);
+	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option, false, out);
+	if (tw_likely(r == 0))
+		local->random = random;
+	else if (arming.option)
+		tw__task_discard(service, local, arming.option);
+	return r;
+}
+
+/* The short calls where contexts are in use: the thread may have one. */
+static __attribute__((noinline)) int arm_with_context(tw_service *service, uint32_t flags, uint64_t when_ns, tw_fn *fn,
+						      void *arg, tw_timer *out)
+{
+	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	struct tw__local *local = tw__local_of(service);
+	return local ? arm_task(service, local, &task, NULL, 0, out) : refused(NULL, out, -ENOMEM);
+}
+
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
+{
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw__gate_is_open(word))
+		return 0;
+	if (tw_likely(!tw__gate_refuses(word) && !(word & TW__GATE_PARKED)))
+		return 0;
+	return after_push(service, local, word, tw__entry_slot(entry), tw__entry_generation(entry), out);
+}
+
+int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, 0, delay_ns, fn, arg, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
+}
+
+int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (tw_unlikely(!service || !fn))
+		return -EINVAL;
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
+		return out_of_range(service, out);
+	if (tw__context_is_on())
+		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
+	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
+}
+
+/* A side record that says nothing but whose member its timer is, as it did before. */
+static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task, uint32_t option,
+			   tw_timer *out)
+{
+	int r = task->flags & TW_TASK_AT
+		    ? arm(service, local, TW__KIND_DEADLINE, task->when_ns, task->fn, task->arg, option, true, out)
+		    : arm(service, local, TW__KIND_DELAY, task->when_ns, task->fn, task->arg, option, true, out);
+	if (tw_unlikely(r))
+		tw__task_discard(service, local, option);
+	return r;
+}
+
+static bool is_in_range(const tw_service *service, const struct tw_task *task)
+{
+	return task->flags & TW_TASK_AT ? !tw__beyond_range(service, task->when_ns) : task->when_ns <= TW_MAX_DELAY_NS;
+}
+
+static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task, uint32_t kept,
+						   tw_timer *out)
+{
+	struct tw_task other;
+	struct tw_period period;
+	int r = tw__task_read(service, &task, &other, &period);
+	if (r)
+		return r == -ERANGE ? out_of_range(service, out) : r;
+	struct tw__local *local = tw__local_of(service);
+	if (!local)
+		return refused(NULL, out, -ENOMEM);
+	return arm_task(service, local, task, task->period ? &period : NULL, kept, out);
+}
+
+int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
+{
+	if (tw_unlikely(!service || !task))
+		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
+		return schedule_task(service, task, 0, out);
+	if (!task->group.id)
+		return task->flags ? tw_schedule_at(service, task->when_ns, task->fn, task->arg, out)
+				   : tw_schedule(service, task->when_ns, task->fn, task->arg, out);
+	struct tw__local *local = tw__local_at_hand(service);
+	uint32_t kept = local ? tw__kept_take(service, local, task->group.id) : 0;
+	if (tw_unlikely(!kept || !service->slots.options[kept].bare))
+		return schedule_task(service, task, kept, out);
+	return arm_bare(service, local, task, kept, out);
+}
+
+int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)
+{
+	if (!period)
+		return -EINVAL;
+	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
+	return tw_schedule_task(service, &task, out);
+}

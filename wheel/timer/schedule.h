@@ -1,0 +1,106 @@
+/* What scheduling and looking at timers share. */
+#ifndef TW_WHEEL_SCHEDULE_H
+#define TW_WHEEL_SCHEDULE_H
+
+#include "wheel/timer/context.h"
+#include "wheel/service/core.h"
+
+/*
+ * An UNFILED word's deadline bits, for tw_remaining: the upper bits of its deadline's tick. How many ticks one step of them is, is chosen
+ * so that the longest delay fits: half a minute at ticks of 1 ms, for timers that are hours away.
+ */
+static inline unsigned tw__hint_shift(const tw_service *service)
+{
+	uint64_t longest = TW_MAX_DELAY_NS / service->tick_ns;
+	return 65 - (unsigned)__builtin_clzll(longest) - TW__DEADLINE_BITS;
+}
+
+/* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
+static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
+{
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
+	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
+		return tick & TW__DEADLINE_MASK;
+	return TW__UNFILED | tick >> tw__hint_shift(service);
+}
+
+static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
+{
+	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
+}
+
+/* ------------------------------------------------------------ schedule.c */
+
+/* tw_schedule and tw_schedule_at, whatever there is to them. */
+int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
+int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
+
+/* A timer was pushed under a gate's word that said that nobody sleeps, and that has changed meanwhile. What the call is to return. */
+int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out);
+
+/* ---------------------------------------- what a task and a batch of them share */
+
+/* A task made ready to be armed. */
+struct tw__arming {
+	enum tw__kind kind;
+	uint64_t value;
+	uint32_t option; /* side record; 0: a plain timer. Before: one that was kept for its group, or 0 */
+};
+
+/* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
+static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
+{
+	return task->release || task->period || task->group.id || task->slack_ns || task->max_lateness_ns ||
+	       (task->executor && task->executor != service->executor);
+}
+
+/*
+ * A task in the struct that we know, with fn, arg, one instant, and perhaps a group: what a check would look at beside these and the range is
+ * zero.
+ */
+static inline bool tw__task_is_short(const struct tw_task *task)
+{
+	if (tw_unlikely(task->size != sizeof *task)) /* first: an older caller's may end before the fields below */
+		return false;
+	uint64_t numbers = (task->flags & ~(uint32_t)TW_TASK_AT) | task->reserved | task->max_lateness_ns |
+			   task->slack_ns | task->jitter_ns | (unsigned)task->late | task->reserved_late;
+	uintptr_t pointers =
+	    (uintptr_t)task->period | (uintptr_t)task->release | (uintptr_t)task->executor | (uintptr_t)task->context;
+	return task->fn && !(numbers | pointers);
+}
+
+/* A deadline that the service cannot express. */
+static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
+{
+	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
+}
+
+/*
+ * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
+ */
+int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
+		  struct tw_period *period);
+
+/*
+ * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading
+ * of the clock taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
+ */
+int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
+		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming);
+
+/* The side record of a task that is not scheduled after all, perhaps after others could see its timer (retract). */
+void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t option);
+
+/* Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for one entry. */
+uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns);
+
+/* After a push and its look at the gate: wakes a driver that sleeps too long for it. */
+void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew);
+
+/* Close's: no batch call that saw the gate open is under way any more. False: not by the deadline. */
+bool tw__await_batch_calls(tw_service *service, uint64_t deadline_ns);
+
+/* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed, and this thread has noticed. */
+int tw__refused_by_gate(tw_service *service);
+
+#endif

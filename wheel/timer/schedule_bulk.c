@@ -1,0 +1,356 @@
+/*
+ * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many timers as there are.
+ *
+ * All or nothing, in two passes. The first takes slots and side records and writes the lane's entries, unpublished; whatever fails there
+ * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
+ * So no timer of a batch can run before all of `out` is written.
+ *
+ * Against close the call pins its lane before it looks (gate.h, P6): either it sees that it is closed, or close waits until all of the batch is
+ * published, and settles it whole. A single schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be
+ * taken back and some not.
+ *
+ * Linearisation: the publication, or the look that refuses. Wait-free but for growing, as a single schedule. The lane's compaction
+ * is done first: later it would publish what is not ready.
+ *
+ * Rejected: an array of the slots taken (memory of the batch's size from somewhere): the unpublished entries are that array.
+ */
+#include <errno.h>
+
+#include "wheel/group/members.h"
+#include "wheel/service/probes.h"
+#include "wheel/timer/schedule.h"
+
+enum { POLL_NS = 1000000 };
+
+struct batch_call {
+	tw_service *service;
+	struct tw__local *local;
+	const char *tasks;
+	size_t n, stride;
+	uint64_t word;   /* of the look at the gate */
+	uint64_t now_ns; /* the one reading of the clock, or 0 */
+	uint64_t base_ns;
+	uint64_t random;              /* the thread's numbers, once the batch is scheduled */
+	uint32_t orphan, last_orphan; /* side records of timers whose group ended meanwhile, in array order; 0: none */
+	uint64_t stamped_before;
+	struct tw__lane_mark begin; /* of the base */
+	bool grew;
+	bool plain; /* no timer gets a context but by its task: this thread has none */
+};
+
+static const struct tw_task *task_at(const struct batch_call *call, size_t i)
+{
+	return (const struct tw_task *)(const void *)(call->tasks + i * call->stride);
+}
+
+static int room_for_one(struct batch_call *call)
+{
+	struct tw__lane *lane = &call->local->lane;
+	return tw_likely(tw__lane_has_room(lane, 1)) ? 0 : tw__lane_extend(lane, &call->grew);
+}
+
+/* The record and the unpublished entry of one timer. */
+static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task,
+						     enum tw__kind kind, uint64_t value, uint32_t option)
+{
+	struct tw__slots *slots = &call->service->slots;
+	int r = room_for_one(call);
+	if (tw_unlikely(r))
+		return r;
+	uint64_t entry = tw__slot_get(slots, &call->local->magazine);
+	if (tw_unlikely(!entry))
+		return -EAGAIN;
+	uint32_t slot = tw__entry_slot(entry);
+	struct tw__record *record = &slots->records[slot];
+	tw_store_relaxed(&record->fn, task->fn); /* published by W1 */
+	tw_store_relaxed(&record->arg, task->arg);
+	tw_store_release(&record->option, option); /* W5; 0 tells the second pass that it is plain */
+	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
+	return 0;
+}
+
+static int put_with_option(struct batch_call *call, const struct tw_task *task, const struct tw_period *period)
+{
+	struct tw__arming arming;
+	arming.option = 0; /* what is kept stays so: a batch enters before its words are armed */
+	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
+	if (r)
+		return r;
+	r = put(call, task, arming.kind, arming.value, arming.option);
+	if (r && arming.option)
+		tw__task_discard(call->service, call->local, arming.option);
+	if (r || !arming.option)
+		return r;
+	struct tw__slots *slots = &call->service->slots;
+	uint64_t entry = tw__what_entry(call->local->lane.at[-1].what);
+	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
+	if (entered < 0)
+		return entered; /* what was put is taken back with the rest */
+	tw__group_entered(call->service, call->local, arming.option, entry, entered);
+	return 0;
+}
+
+/* Whatever it is. */
+static __attribute__((noinline)) int put_any(struct batch_call *call, const struct tw_task *task)
+{
+	struct tw_task other;
+	struct tw_period period;
+	if (task->size != call->stride)
+		return -EINVAL;
+	int r = tw__task_read(call->service, &task, &other, &period);
+	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
+}
+
+/* A plain task with a delay, in the struct that we know, that a check would find nothing wrong with: most are. */
+static inline bool is_simple(const struct batch_call *call, const struct tw_task *task)
+{
+	bool ours = task->size == sizeof *task && call->stride == sizeof *task;
+	return ours && !tw__task_needs_option(call->service, task) && task->fn && !task->flags && !task->reserved &&
+	       !task->executor && !task->jitter_ns && !task->late && !task->reserved_late && !task->context &&
+	       task->when_ns <= TW_MAX_DELAY_NS;
+}
+
+/*
+ * Simple tasks from i on, as long as there are slots in the magazine and room in the segment: no call, no field of lane or magazine
+ * written but at the end. How many.
+ */
+static size_t put_stretch(struct batch_call *call, size_t i)
+{
+	struct tw__lane *lane = &call->local->lane;
+	struct tw__magazine *magazine = &call->local->magazine;
+	const struct tw__slots *slots = &call->service->slots;
+	struct tw__record *records = slots->records;
+	size_t n = call->n - i, room = (size_t)(lane->end - lane->at);
+	n = n < room ? n : room;
+	n = n < tw__magazine_count(magazine) ? n : tw__magazine_count(magazine);
+	size_t done = 0;
+	for (; done < n; done++) {
+		const struct tw_task *task = task_at(call, i + done);
+		if (tw_unlikely(!is_simple(call, task)))
+			break;
+		uint32_t slot = tw__magazine_peek(magazine, (uint32_t)done);
+		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
+		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by W1 */
+		tw_store_relaxed(&records[slot].arg, task->arg);
+		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
+		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
+		lane->at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
+	}
+	magazine->head += (uint32_t)done;
+	magazine->next = 0;
+	lane->at += done;
+	lane->written += done;
+	return done;
+}
+
+static int put_all(struct batch_call *call)
+{
+	int r = room_for_one(call);
+	if (!r)
+		call->base_ns = tw__schedule_base(call->service, call->local, call->word, &call->now_ns);
+	for (size_t i = 0; !r && i < call->n;) {
+		size_t done = tw_likely(call->plain) ? put_stretch(call, i) : 0;
+		if (done == 0)
+			r = put_any(call, task_at(call, i)); /* makes room, and takes what is not simple */
+		i += done ? done : 1;
+	}
+	return r;
+}
+
+static bool is_timer(const struct tw__entry *entry)
+{
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return kind == TW__KIND_DELAY || kind == TW__KIND_DEADLINE; /* else the base, or padding */
+}
+
+static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
+{
+	struct tw__slots *slots = &call->service->slots;
+	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+	/* Not kept, and off the list before the slot is another's: of the same generation, it would be taken for the member. */
+	if (option && tw_load_relaxed(&slots->options[option].linked))
+		(void)tw__group_leave_slowly(call->service, NULL, option, false);
+	if (option)
+		tw__task_discard(call->service, call->local, option);
+	tw__slot_put(slots, &call->local->magazine, slot, generation); /* never handed out: the same generation */
+}
+
+static void take_back(struct batch_call *call)
+{
+	struct tw__lane_mark at = call->begin;
+	const struct tw__entry *entry, *end;
+	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
+		for (; entry != end; entry++)
+			if (is_timer(entry))
+				discard(call, tw__entry_slot(entry->what),
+					(uint32_t)(entry->what >> TW__GENERATION_SHIFT));
+	tw__lane_take_back(&call->local->lane, &call->begin);
+	call->local->stamped = call->stamped_before;
+}
+
+/* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
+struct last_tick {
+	uint64_t from_ns, to_ns; /* instants in (from, to] have these bits */
+	uint64_t bits;
+};
+
+static inline uint64_t bits_of(const tw_service *service, struct last_tick *last, uint64_t deadline_ns)
+{
+	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
+		return last->bits;
+	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
+	last->from_ns = last->to_ns - service->tick_ns;
+	last->bits = tw__deadline_bits(service, deadline_ns);
+	return last->bits;
+}
+
+/*
+ * A member has been on its group's list since the first pass. If the group was cancelled or closed since, the timer ends with it: it
+ * was scheduled, and is cancelled, and nobody finds it armed. Its release is called when the batch has been published.
+ */
+static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
+{
+	tw_service *service = call->service;
+	struct tw__option *option = &service->slots.options[index];
+	uint64_t tag = tw_load_relaxed(&option->tag);
+	struct tw__group *group = tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
+	if (group)
+		tw__group_lock(group); /* K2 */
+	if (group && tw__tag_is_stale(&service->groups, tag)) {
+		state = TW__SETTLING;
+		if (call->last_orphan)
+			service->slots.options[call->last_orphan].next_free = index;
+		else
+			call->orphan = index;
+		call->last_orphan = index;
+	}
+	tw_store_release(&service->slots.words[tw__entry_slot(entry)],
+			 (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
+	if (group)
+		tw__group_unlock(group);
+}
+
+/* The lane is not pinned any more, and may be anybody's: what is needed stands in the side records, which are this thread's. */
+static int end_orphans(struct batch_call *call)
+{
+	struct tw__option *options = call->service->slots.options;
+	for (uint32_t index = call->orphan, next; index; index = next) {
+		uint64_t entry = tw_load_relaxed(&options[index].member);
+		next = options[index].next_free;
+		tw__count_cancel(call->service, call->local);
+		tw__release(call->service, call->local, tw__entry_slot(entry),
+			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
+		if (tw__forked(call->service))
+			return -EPERM;
+	}
+	return 0;
+}
+
+/* Stores the words. The earliest deadline. */
+static uint64_t arm_all(struct batch_call *call, tw_timer *out)
+{
+	const struct tw__slots *slots = &call->service->slots;
+	struct tw__lane_mark at = call->begin;
+	const struct tw__entry *entry, *end;
+	struct last_tick last = {0, 0, 0};
+	uint64_t earliest_ns = UINT64_MAX;
+	tw_bump(&call->local->scheduled, call->n);
+	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
+		for (; entry != end; entry++) {
+			if (tw_unlikely(!is_timer(entry)))
+				continue;
+			uint32_t slot = tw__entry_slot(entry->what);
+			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
+			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
+			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
+			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
+			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
+			if (tw_likely(out))
+				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
+			if (tw_likely(!option))
+				tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
+			else
+				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
+			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
+		}
+	return earliest_ns;
+}
+
+/* Nothing between the pin and its end waits for anybody. */
+static int schedule_pinned(struct batch_call *call, tw_timer *out)
+{
+	tw_service *service = call->service;
+	call->word = tw__gate_pin_and_look(&service->gate, &call->local->lane.pinned);
+	if (tw__gate_refuses(call->word))
+		return tw__refused_by_gate(service);
+	int r = tw__lane_admit(&call->local->lane, call->n + 1);
+	if (r)
+		return r;
+	call->stamped_before = call->local->stamped;
+	call->random = call->local->random;
+	call->plain = !tw__context_is_on() || !tw__context_is_present();
+	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
+	r = put_all(call);
+	if (r) {
+		take_back(call);
+		return r;
+	}
+	call->local->random = call->random;
+	uint64_t earliest_ns = arm_all(call, out);
+	tw__publish(service, call->local);
+	TW_PROBE3(arm_batch, service, call->n, earliest_ns);
+	uint64_t word = tw__gate_look_after_push(&service->gate);
+	if (tw_unlikely(!tw__gate_is_open(word))) {
+		bool fell_asleep =
+		    tw__gate_is_open(call->word); /* as in schedule.c: the driver knows nothing of this */
+		tw__wake_after_push(service, word, fell_asleep ? 0 : earliest_ns, call->grew);
+	}
+	return 0;
+}
+
+static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
+{
+	if (error == -EINVAL || error == -E2BIG)
+		return error;
+	if (local)
+		tw_bump(&local->rejected, n);
+	for (size_t i = 0; out && i < n; i++)
+		out[i] = (tw_timer){0};
+	return error;
+}
+
+int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out)
+{
+	if (!service || (n && !tasks))
+		return -EINVAL;
+	if (tw__forked(service))
+		return refused(NULL, out, n, -EPERM);
+	if (n == 0)
+		return 0;
+	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
+	if (call.stride < offsetof(struct tw_task, when_ns) || call.stride % _Alignof(struct tw_task))
+		return -EINVAL;
+	call.local = tw__local_of(service);
+	if (!call.local)
+		return refused(NULL, out, n, -ENOMEM);
+	int r = schedule_pinned(&call, out);
+	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
+	if (tw_unlikely(call.orphan) && !r)
+		return end_orphans(&call); /* close waits for them as for any release */
+	return r ? refused(call.local, out, n, r) : 0;
+}
+
+/* Such calls are short, and a close is rare: looked at now and then. */
+bool tw__await_batch_calls(tw_service *service, uint64_t deadline_ns)
+{
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		while (tw__gate_is_pinned(&lane->pinned)) {
+			uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+			if (now_ns >= deadline_ns)
+				return false;
+			uint32_t bell = tw_load_relaxed(&service->finish_bell);
+			tw__futex_wait(&service->finish_bell, bell, now_ns + POLL_NS);
+		}
+	}
+	return true;
+}

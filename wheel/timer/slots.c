@@ -1,0 +1,320 @@
+#include "wheel/timer/slots.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+
+/* What each array may grow to in pages of the ordinary size. */
+enum { SMALL_BYTES = 1 << 20 };
+
+/* Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be pending. */
+enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
+
+static uint32_t random_generation(void)
+{
+	uint32_t value;
+	if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
+		return value;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint32_t)now.tv_nsec * 2654435761u;
+}
+
+static size_t page_up(size_t bytes)
+{
+	return (bytes + 4095) & ~(size_t)4095;
+}
+
+/*
+ * Words and records of many timers are met at random: with small pages most of that time is spent on translating addresses. A
+ * service with few timers keeps small pages, and a small footprint. Only a hint: it may fail.
+ */
+static void prefer_huge_pages(char *at, size_t bytes)
+{
+	if (bytes > SMALL_BYTES)
+		madvise(at + SMALL_BYTES, bytes - SMALL_BYTES, MADV_HUGEPAGE);
+}
+
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
+{
+	*slots = (struct tw__slots){.max_timers = max_timers, .base_generation = random_generation()};
+	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
+	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
+	size_t words = page_up(slots->end * sizeof *slots->words),
+	       records = page_up(slots->end * sizeof *slots->records);
+	size_t notes = page_up(slots->end * sizeof *slots->notes),
+	       options = page_up(slots->end * sizeof *slots->options);
+	size_t reached = page_up(slots->end * sizeof *slots->reached);
+	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
+	size_t blocks = page_up(block_count * sizeof *slots->blocks);
+	size_t option_blocks = page_up(block_count * sizeof *slots->option_blocks);
+	size_t option_room = page_up(block_count / 8 + 8);
+	slots->mapping_bytes =
+	    words + records + notes + options + reached + cold + blocks + option_blocks + option_room;
+	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (slots->mapping == MAP_FAILED)
+		return -ENOMEM;
+	char *at = slots->mapping;
+	slots->words = (void *)at;
+	slots->records = (void *)(at + words);
+	slots->notes = (void *)(at + words + records);
+	slots->options = (void *)(at + words + records + notes);
+	slots->reached = (void *)(at + words + records + notes + options);
+	at += words + records + notes + options + reached;
+	slots->cold = (void *)at;
+	slots->blocks = (void *)(at + cold);
+	slots->option_blocks = (void *)(at + cold + blocks);
+	slots->option_room = (void *)(at + cold + blocks + option_blocks);
+	at = slots->mapping;
+	prefer_huge_pages(at, words);
+	prefer_huge_pages(at + words, records);
+	prefer_huge_pages((char *)slots->reached, reached);
+	tw_store_relaxed(&slots->fresh, 1);
+	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_init(&slots->option_locks[i], NULL);
+	return 0;
+}
+
+void tw__slots_fini(struct tw__slots *slots)
+{
+	pthread_mutex_destroy(&slots->lock);
+	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+		pthread_mutex_destroy(&slots->option_locks[i]);
+	munmap(slots->mapping, slots->mapping_bytes);
+}
+
+/* ------------------------------------------------------------------- depot */
+
+/* A chain's head keeps the next chain and the count in its record's unused pointers. */
+static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
+{
+	struct tw__record *record = &slots->records[head];
+	pthread_mutex_lock(&slots->lock);
+	tw_store_release(&record->option, slots->chains); /* W5 */
+	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
+	slots->chains = head;
+	pthread_mutex_unlock(&slots->lock);
+}
+
+uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
+{
+	uint32_t head = slots->chains;
+	if (head) {
+		slots->chains = tw_load_relaxed(&slots->records[head].option);
+		*count = (uint32_t)(uintptr_t)tw_load_relaxed(&slots->records[head].arg);
+	}
+	return head;
+}
+
+void tw__depot_put(struct tw__slots *slots, uint32_t slot)
+{
+	push_chain(slots, slot, 1);
+}
+
+/* Slots never used: up to `want`, as far as max_timers, and what magazines hold back, allow. */
+static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
+{
+	uint64_t threads = tw_load_relaxed(&slots->threads);
+	uint64_t limit = 1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
+			 (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
+	if (limit > slots->end)
+		limit = slots->end;
+	uint32_t fresh = tw_load_relaxed(&slots->fresh);
+	uint32_t n = fresh + want <= limit ? want : (uint32_t)(limit > fresh ? limit - fresh : 0);
+	tw_store_relaxed(&slots->fresh, fresh + n);
+	*first = fresh;
+	return n;
+}
+
+/* ---------------------------------------------------------------- magazines */
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	*magazine = (struct tw__magazine){.limit = TW__MAGAZINE_MIN};
+	tw_add_relaxed(&slots->threads, 1);
+}
+
+/* False: there is none to be had. */
+static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	uint32_t n = 0, slot;
+	uint32_t cold[TW__MAGAZINE_MAX / 2], n_cold = 0;
+	pthread_mutex_lock(&slots->lock);
+	slot = tw__chain_pop(slots, &n);
+	bool fresh = !slot;
+	if (fresh)
+		n_cold = tw__cold_take(slots, magazine->limit / 2, cold);
+	if (fresh && n_cold == 0)
+		n = take_fresh(slots, magazine->limit / 2, &slot);
+	pthread_mutex_unlock(&slots->lock);
+	for (uint32_t i = 0; i < n; i++) {
+		tw__magazine_append(magazine, slot);
+		slot = fresh ? slot + 1 : slots->records[slot].link;
+	}
+	for (uint32_t i = 0; i < n_cold; i++)
+		tw__magazine_append(magazine, cold[i]);
+	n += n_cold;
+	do {
+		if (magazine->limit < TW__MAGAZINE_MAX)
+			magazine->limit *= 2;
+	} while (magazine->limit < n);
+	return n > 0;
+}
+
+uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (!tw__magazine_count(magazine) && !refill(slots, magazine))
+		return 0;
+	return magazine->next = tw__magazine_first(slots, magazine);
+}
+
+/* Takes the n oldest slots out as a chain. */
+static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
+{
+	uint32_t head = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t slot = tw__magazine_peek(magazine, i);
+		slots->records[slot].link = head;
+		head = slot;
+	}
+	magazine->head += n;
+	magazine->next = 0;
+	push_chain(slots, head, n);
+}
+
+void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (magazine->limit < TW__MAGAZINE_MAX)
+		magazine->limit *= 2;
+	else
+		unload(slots, magazine, magazine->limit / 2);
+}
+
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (tw__magazine_count(magazine))
+		unload(slots, magazine, tw__magazine_count(magazine));
+}
+
+/* ------------------------------------------------------------- side records */
+
+static void set_room(struct tw__slots *slots, uint32_t block, bool has)
+{
+	uint64_t bit = UINT64_C(1) << block % 64;
+	slots->option_room[block / 64] =
+	    has ? slots->option_room[block / 64] | bit : slots->option_room[block / 64] & ~bit;
+}
+
+/* The lowest block with room, so that others fall empty and can be given back. Under the lock. */
+static bool find_room(struct tw__slots *slots, uint32_t *block)
+{
+	uint32_t end = tw_load_relaxed(&slots->option_end);
+	for (uint32_t w = 0; w * 64 < end; w++)
+		if (slots->option_room[w]) {
+			*block = w * 64 + (uint32_t)__builtin_ctzll(slots->option_room[w]);
+			return true;
+		}
+	*block = end;
+	if ((uint64_t)end * TW__BLOCK >= slots->end)
+		return false;
+	tw_store_relaxed(&slots->option_end, end + 1);
+	set_room(slots, *block, true);
+	return true;
+}
+
+/* A side record of a block with room. Under the lock. */
+static uint32_t take_from(struct tw__slots *slots, uint32_t index)
+{
+	struct tw__option_block *block = &slots->option_blocks[index];
+	uint32_t option = block->free;
+	if (block->used == 0)
+		tw_store_relaxed(&slots->option_held, tw_load_relaxed(&slots->option_held) + 1);
+	if (index == 0 && block->used == 0)
+		block->used = block->live = 1; /* 0 is no side record */
+	if (option)
+		block->free = slots->options[option].next_free;
+	else
+		option = index * TW__BLOCK + block->used++;
+	if (++block->live == TW__BLOCK)
+		set_room(slots, index, false);
+	return option;
+}
+
+static void give_to(struct tw__slots *slots, uint32_t option)
+{
+	struct tw__option_block *block = &slots->option_blocks[option / TW__BLOCK];
+	slots->options[option].next_free = block->free;
+	block->free = option;
+	block->live--;
+	set_room(slots, option / TW__BLOCK, true);
+}
+
+/* Half a cache of them. */
+static void refill_options(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	uint32_t block, before = cache->count;
+	pthread_mutex_lock(&slots->lock);
+	while (cache->count < TW__OPTIONS_CACHED / 2 && find_room(slots, &block))
+		cache->options[cache->count++] = take_from(slots, block);
+	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) + cache->count - before);
+	pthread_mutex_unlock(&slots->lock);
+}
+
+/* The oldest n. */
+static void unload_options(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t n)
+{
+	pthread_mutex_lock(&slots->lock);
+	for (uint32_t i = 0; i < n; i++)
+		give_to(slots, cache->options[i]);
+	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) - n);
+	pthread_mutex_unlock(&slots->lock);
+	cache->count -= n;
+	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
+}
+
+void tw__option_wipe(struct tw__option *option)
+{
+	size_t rest = offsetof(struct tw__option, release); /* before it: others may still look */
+	tw_store_release(&option->executor, NULL);          /* W5 */
+	memset((char *)option + rest, 0, sizeof *option - rest);
+}
+
+uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (tw_unlikely(cache->count == 0))
+		refill_options(slots, cache);
+	if (tw_unlikely(cache->count == 0))
+		return 0;
+	uint32_t index = cache->options[--cache->count];
+	struct tw__option *option = &slots->options[index];
+	tw__option_wipe(option);
+	return index;
+}
+
+void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option)
+{
+	struct tw__option_cache none = {0};
+	if (tw_unlikely(!cache))
+		cache = &none;
+	if (tw_unlikely(cache->count == TW__OPTIONS_CACHED))
+		unload_options(slots, cache, TW__OPTIONS_CACHED / 2);
+	cache->options[cache->count++] = option;
+	if (tw_unlikely(cache == &none))
+		unload_options(slots, cache, 1);
+}
+
+void tw__option_await_all_resets(struct tw__slots *slots)
+{
+	for (uint32_t slot = 0; slot < TW__OPTION_LOCKS; slot++)
+		tw__option_await_reset(slots, slot);
+}
+
+void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache)
+{
+	if (cache->count)
+		unload_options(slots, cache, cache->count);
+}

@@ -1,0 +1,347 @@
+/*
+ * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one
+ * of the driver's private notes, all indexed alike, in address space reserved once and touched on demand.
+ *
+ * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot slot does not burn through
+ * its generations, behind it a shared **depot** of whole chains, and behind that slots never used (J. Bonwick and
+ * J. Adams, "Magazines and Vmem", USENIX 2001; here a chain is linked through the records of its free slots, so that giving
+ * back never allocates). The depot's lock is taken once for half a magazine.
+ *
+ * A slot at its last generation is not given back: it is retired.
+ */
+#ifndef TW_WHEEL_SLOTS_H
+#define TW_WHEEL_SLOTS_H
+
+#include <pthread.h>
+
+#include "tickwheel/service.h"
+#include "wheel/timer/word.h"
+
+enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16 };
+
+/* Written by the slot's owner before the word is published (W1), read by whoever won a transition. */
+struct tw__record {
+	_Atomic(tw_fn *) fn;
+	_Atomic(void *) arg;
+	_Atomic uint32_t option; /* index of the side record, or 0 */
+	uint32_t link;           /* while free: next slot of its chain */
+};
+
+/* The driver's own knowledge of a timer that is FAR or MULTI: where the entry is that counts. */
+enum tw__note_state {
+	TW__NOTE_NONE,
+	TW__NOTE_FILED, /* in the wheel, for `tick` */
+	TW__NOTE_HANDED /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
+};
+
+struct tw__note {
+	uint32_t generation;
+	uint16_t state; /* enum tw__note_state */
+	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
+	uint64_t tick;
+	uint64_t pass;             /* of a sweep, which has met the entry there since the note was written; or 0 */
+	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
+};
+
+/* What a side record is for; tells how its timer is to be ended and moved. */
+enum tw__trait {
+	TW__TRAIT_RELEASE = 1, /* there is a release, or a context that has one: the timer passes through SETTLING */
+	TW__TRAIT_MOVES = 2 /* a reset writes to the side record too (a series, slack, lateness): see tw__option_lock */
+};
+
+/*
+ * Side record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
+ *
+ * What stands before `release` is never wiped: others may still look at it when the record has gone to the next timer.
+ * executor: the driver's, see outbox.c. Tag and traits may be read by whoever has seen the timer's word, before a compare-and-swap
+ * of that word: if the side record was another's, the word has changed too, and the compare-and-swap fails. So
+ * relaxed accesses do. Who reads further without a compare-and-swap: tw__traits_of.
+ */
+struct tw__option {
+	_Atomic(tw_executor *) executor; /* NULL: the service's */
+	_Atomic uint64_t tag;            /* group.h; 0: no group */
+	_Atomic uint32_t traits;         /* enum tw__trait */
+
+	/* Place in the group's list, under its lock. */
+	uint32_t next_member, previous_member; /* side records; written on entering */
+	_Atomic uint32_t linked;               /* it is in that list */
+	uint32_t bare;                         /* the owner's: what is zeroed is zero */
+	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, K8) */
+
+	tw_release_fn *release;   /* from here on zeroed for each timer */
+	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
+	uint64_t nominal_ns;      /* the instant the next run is due by right; slack may arm it later */
+	uint64_t period_ns;       /* 0: no series */
+	uint64_t runs_left;       /* 0: no end */
+	uint64_t overruns;        /* to be told to the next run */
+	uint64_t max_lateness_ns; /* 0: no limit */
+	uint64_t slack_ns;
+	uint8_t fixed_delay;
+	uint8_t missed;             /* enum tw_missed_policy */
+	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */
+	uint8_t context_is_callers; /* as long as the call that schedules it can fail */
+	uint8_t condemned;          /* option lock: refused, to be dropped by who claims it, unless it is moved first */
+	uint32_t next_free;
+};
+
+/*
+ * A ring of free slots. `next` is the one that will be handed out, as an entry: nobody else writes its word, so its generation can be looked
+ * up a call ahead. 0: not looked up yet.
+ */
+struct tw__magazine {
+	uint32_t slots[TW__MAGAZINE_MAX];
+	uint64_t next;
+	uint32_t head, tail; /* slots ever handed out, and put in; modulo 2^32 */
+	uint32_t limit;
+};
+
+/* What stands for 1024 slots, or side records, where memory is given back (slots_purge.c). */
+enum { TW__BLOCK = 1024 };
+
+struct tw__slot_block {
+	uint16_t cold; /* free slots that are in no chain */
+	bool given;    /* their records' and notes' memory */
+};
+
+struct tw__option_block {
+	uint32_t free; /* first of its free list, or 0 */
+	uint16_t used; /* from here on never used, or given back since */
+	uint16_t live;
+};
+
+/* A thread's free side records, last in first out. */
+enum { TW__OPTIONS_CACHED = 64 };
+
+struct tw__option_cache {
+	uint32_t count;
+	uint32_t options[TW__OPTIONS_CACHED];
+};
+
+struct tw__slots {
+	_Atomic uint64_t *words;
+	struct tw__record *records;
+	struct tw__note *notes;
+	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
+	struct tw__option *options;
+	uint32_t end;             /* indices below it are addresses; 0 is never used */
+	uint32_t base_generation; /* handles carry the word's generation plus this */
+	uint32_t max_timers;
+	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
+	_Atomic uint32_t fresh;   /* the first slot never used; written under the lock */
+	_Atomic uint64_t retired;
+
+	pthread_mutex_t lock; /* the depot and what follows */
+	uint32_t chains;      /* the first chain's head, or 0 */
+	uint64_t *cold;       /* a bit for each slot that is cold */
+	struct tw__slot_block *blocks;
+	uint32_t cold_low;      /* below this block nothing is cold */
+	_Atomic uint32_t given; /* blocks whose records are given back */
+	uint64_t *option_room;  /* a bit for each block of side records that has room */
+	struct tw__option_block *option_blocks;
+	_Atomic uint32_t option_end;  /* blocks of side records ever begun */
+	_Atomic uint32_t option_held; /* of these: not given back */
+	_Atomic uint32_t options_live;
+	_Atomic bool noted;                             /* notes have been written */
+	_Atomic bool counted;                           /* `reached` has been written */
+	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
+	void *mapping;
+	size_t mapping_bytes;
+};
+
+/* 0 or -ENOMEM. */
+int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
+void tw__slots_fini(struct tw__slots *slots);
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Gives all its slots to the depot. */
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* The slow halves of get and put. look: sees to it that there is a next one; 0, there is none to be had. */
+uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
+void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Gives one slot to the depot, for a thread that has no magazine. */
+void tw__depot_put(struct tw__slots *slots, uint32_t slot);
+
+/* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
+uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
+
+/*
+ * slots_purge.c. Under the lock: takes up to `want` cold slots, the lowest. How many.
+ */
+uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
+
+/* Under the lock: a free slot becomes cold. */
+void tw__cold_put(struct tw__slots *slots, uint32_t slot);
+
+/* For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is none; true also if others have the lock. */
+bool tw__slots_cool(struct tw__slots *slots);
+
+/* Gives back the memory of a block's records and notes, or of a block of side records, if nothing in it is in use. Whether it did. */
+bool tw__slots_give(struct tw__slots *slots, uint32_t block);
+bool tw__options_give(struct tw__slots *slots, uint32_t block);
+
+/* Bytes that hold slots and side records, an upper bound. */
+uint64_t tw__slots_bytes(const struct tw__slots *slots);
+
+/* Side records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
+uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
+
+/* What get does to it. */
+void tw__option_wipe(struct tw__option *option);
+
+/* Gives back the side record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
+void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option);
+
+/* Waits for a reset that is writing to the side record of the slot's timer. */
+static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot);
+
+/* The same where the slot is not known any more. */
+void tw__option_await_all_resets(struct tw__slots *slots);
+
+/* Gives all to the depot. */
+void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache);
+
+static inline struct tw__option *tw__option_of(const struct tw__slots *slots, uint32_t slot)
+{
+	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
+}
+
+/* The traits, by whoever looks at the word again after this: if it is still armed, they are the timer's own (W5). */
+static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
+{
+	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* W5 */
+}
+
+/*
+ * Keeps the side record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
+ * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without a side record know no lock.
+ */
+static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	pthread_mutex_lock(lock);
+	return lock;
+}
+
+/* The same for who must not wait. NULL: another holds it. */
+static inline pthread_mutex_t *tw__option_trylock(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	return pthread_mutex_trylock(lock) ? NULL : lock;
+}
+
+static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot)
+{
+	pthread_mutex_unlock(tw__option_lock(slots, slot));
+}
+
+/*
+ * Debug builds poison what a free slot last called, and check that a slot which is handed out is free: a use after the end is a trap,
+ * not a strange callback.
+ */
+#ifdef TW_DEBUG
+#define TW__POISON ((tw_fn *)(uintptr_t)UINT64_C(0xdead0000dead0000))
+static inline void tw__debug_check(bool holds)
+{
+	if (!holds)
+		__builtin_trap();
+}
+static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)
+{
+	tw_store_relaxed(&slots->records[slot].fn, TW__POISON);
+}
+#else
+#define tw__debug_check(holds) ((void)0)
+#define tw__debug_poison(slots, slot) ((void)0)
+#endif
+
+/* Slots that long in the magazine have left the cache where there are many timers; a few calls on, this one will be written to. */
+enum { TW__SLOT_FETCH_AHEAD = 4 };
+
+static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
+{
+	tw_prefetch_write(&slots->records[slot]);
+	tw_prefetch_write((const void *)&slots->words[slot]);
+}
+
+static inline uint32_t tw__magazine_count(const struct tw__magazine *magazine)
+{
+	return magazine->tail - magazine->head;
+}
+
+static inline bool tw__magazine_is_full(const struct tw__magazine *magazine)
+{
+	return tw__magazine_count(magazine) == magazine->limit;
+}
+
+static inline void tw__magazine_append(struct tw__magazine *magazine, uint32_t slot)
+{
+	magazine->slots[magazine->tail++ % TW__MAGAZINE_MAX] = slot;
+}
+
+static inline uint32_t tw__magazine_peek(const struct tw__magazine *magazine, uint32_t n)
+{
+	return magazine->slots[(magazine->head + n) % TW__MAGAZINE_MAX];
+}
+
+/* The first slot of a magazine that is not empty, with the generation that its free word says. */
+static inline uint64_t tw__magazine_first(const struct tw__slots *slots, const struct tw__magazine *magazine)
+{
+	uint32_t slot = tw__magazine_peek(magazine, 0);
+	uint64_t word = tw_load_relaxed(&slots->words[slot]);
+	tw__debug_check(tw__word_state(word) == TW__FREE);
+	return tw__entry_make(slot, tw__word_generation(word));
+}
+
+/* Takes out `next`, which is there. */
+static inline void tw__magazine_advance(const struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	magazine->head++;
+	magazine->next = tw_likely(tw__magazine_count(magazine)) ? tw__magazine_first(slots, magazine) : 0;
+	tw__slot_fetch(slots, tw__magazine_peek(magazine, TW__SLOT_FETCH_AHEAD));
+}
+
+/* A free slot, the caller's own, as an entry: with its generation. 0: max_timers are in use. */
+static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	uint64_t entry = magazine->next;
+	if (tw_unlikely(!entry) && !(entry = tw__magazine_look(slots, magazine)))
+		return 0;
+	tw__magazine_advance(slots, magazine);
+	return entry;
+}
+
+/* The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. */
+static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+				uint32_t generation)
+{
+	tw__debug_poison(slots, slot);
+	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
+		tw_add_relaxed(&slots->retired, 1);
+		return;
+	}
+	if (tw_unlikely(!magazine)) {
+		tw__depot_put(slots, slot);
+		return;
+	}
+	if (tw_unlikely(tw__magazine_is_full(magazine)))
+		tw__magazine_overflow(slots, magazine);
+	tw__magazine_append(magazine, slot);
+}
+
+static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot, uint32_t generation)
+{
+	return (tw_timer){(uint64_t)(generation + slots->base_generation) << 32 | slot};
+}
+
+/* Splits a handle. False: it names no slot of this service. */
+static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot, uint32_t *generation)
+{
+	*slot = (uint32_t)timer.id;
+	*generation = (uint32_t)(timer.id >> 32) - slots->base_generation;
+	return *slot < slots->end;
+}
+
+#endif

@@ -1,0 +1,124 @@
+/*
+ * Slots and side records on their way back to the system, after a storm.
+ *
+ * What can go: the records of free slots, the driver's notes on them, and side records: they say nothing any more. What stays: the control words,
+ * 8 bytes a slot, whose generations are what makes old handles harmless (G5).
+ *
+ * A free slot in the depot is linked through its record, so its record cannot go. In quiet times the driver takes the depot's chains
+ * apart and marks their slots in a bitmap instead: such slots are **cold**. A block of slots that are all cold needs no records. Slots are
+ * taken from the lowest blocks first, so that what is needed later stays together. Side records are kept in blocks with
+ * a free list each, the lowest first, and need no such step.
+ *
+ * All under the depot's lock, which the driver only tries; the system's call is made under it too, so that nobody takes a slot
+ * while its record's page goes. That is in quiet times, and a few microseconds.
+ */
+#include <sys/mman.h>
+
+#include "wheel/timer/slots.h"
+
+_Static_assert(TW__BLOCK * sizeof(struct tw__record) % 4096 == 0, "blocks are whole pages");
+_Static_assert(TW__BLOCK * sizeof(struct tw__note) % 4096 == 0, "blocks are whole pages");
+_Static_assert(TW__BLOCK * sizeof(uint32_t) % 4096 == 0, "blocks are whole pages");
+_Static_assert(TW__BLOCK * sizeof(struct tw__option) % 4096 == 0, "blocks are whole pages");
+
+enum { WORDS = TW__BLOCK / 64 };
+
+void tw__cold_put(struct tw__slots *slots, uint32_t slot)
+{
+	uint32_t block = slot / TW__BLOCK;
+	slots->cold[slot / 64] |= UINT64_C(1) << slot % 64;
+	slots->blocks[block].cold++;
+	if (block < slots->cold_low)
+		slots->cold_low = block;
+}
+
+static uint32_t take_from(struct tw__slots *slots, uint32_t index, uint32_t want, uint32_t *out)
+{
+	struct tw__slot_block *block = &slots->blocks[index];
+	uint32_t n = 0;
+	for (uint32_t w = index * WORDS; w < (index + 1) * WORDS; w++)
+		for (; slots->cold[w] && n < want; slots->cold[w] &= slots->cold[w] - 1)
+			out[n++] = w * 64 + (uint32_t)__builtin_ctzll(slots->cold[w]);
+	block->cold -= (uint16_t)n;
+	if (n && block->given) {
+		block->given = false;
+		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) - 1);
+	}
+	return n;
+}
+
+uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
+{
+	uint32_t n = 0, end = tw_load_relaxed(&slots->fresh) / TW__BLOCK + 1;
+	for (; slots->cold_low < end; slots->cold_low++) {
+		n += take_from(slots, slots->cold_low, want - n, out + n);
+		if (n == want)
+			break;
+	}
+	return n;
+}
+
+bool tw__slots_cool(struct tw__slots *slots)
+{
+	uint32_t n;
+	if (pthread_mutex_trylock(&slots->lock))
+		return true; /* who knows */
+	uint32_t slot = tw__chain_pop(slots, &n);
+	bool any = slot != 0;
+	for (; any && n > 0; n--) {
+		tw__cold_put(slots, slot);
+		slot = slots->records[slot].link;
+	}
+	pthread_mutex_unlock(&slots->lock);
+	return any;
+}
+
+/* Advice that fails leaves things as they are: the memory is zeroed, or kept. */
+static void give(void *array, size_t size, uint32_t block)
+{
+	madvise((char *)array + (size_t)block * TW__BLOCK * size, TW__BLOCK * size, MADV_DONTNEED);
+}
+
+bool tw__slots_give(struct tw__slots *slots, uint32_t index)
+{
+	struct tw__slot_block *block = &slots->blocks[index];
+	if (pthread_mutex_trylock(&slots->lock))
+		return false;
+	uint32_t all = index == 0 ? TW__BLOCK - 1 : TW__BLOCK; /* slot 0 is never used */
+	bool can = block->cold == all && !block->given;
+	if (can) {
+		block->given = true;
+		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) + 1);
+		give(slots->records, sizeof *slots->records, index);
+		give(slots->notes, sizeof *slots->notes, index);
+		give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
+	}
+	pthread_mutex_unlock(&slots->lock);
+	return can;
+}
+
+bool tw__options_give(struct tw__slots *slots, uint32_t index)
+{
+	struct tw__option_block *block = &slots->option_blocks[index];
+	if (pthread_mutex_trylock(&slots->lock))
+		return false;
+	bool can = block->live == 0 && block->used > 0;
+	if (can) {
+		block->used = 0;
+		block->free = 0;
+		tw_store_relaxed(&slots->option_held, tw_load_relaxed(&slots->option_held) - 1);
+		give(slots->options, sizeof *slots->options, index);
+	}
+	pthread_mutex_unlock(&slots->lock);
+	return can;
+}
+
+uint64_t tw__slots_bytes(const struct tw__slots *slots)
+{
+	uint64_t fresh = tw_load_relaxed(&slots->fresh), given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
+	uint64_t held = fresh > given ? fresh - given : 0;
+	uint64_t per_held = sizeof *slots->records + (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes : 0) +
+			    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
+	return fresh * sizeof *slots->words + held * per_held +
+	       (uint64_t)tw_load_relaxed(&slots->option_held) * TW__BLOCK * sizeof *slots->options;
+}

@@ -1,0 +1,55 @@
+/* Where within its slack a timer is due, and what jitter adds to it. */
+#ifndef TW_WHEEL_TIMING_H
+#define TW_WHEEL_TIMING_H
+
+#include "wheel/service/core.h"
+
+/*
+ * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap meet in one tick (as Linux rounds its
+ * timers within their slack). Where the numbers of the tick before the window and of its last tick first differ, the
+ * last has a 1: cut off below that bit, it is the multiple of the largest power of two between them.
+ */
+static inline uint64_t tw__within_slack(const tw_service *service, uint64_t deadline_ns, uint64_t slack_ns)
+{
+	uint64_t first = tw__tick_of(service, deadline_ns);
+	if (slack_ns == 0 || first == 0)
+		return deadline_ns;
+	uint64_t last = tw__ticks_down(service, deadline_ns + slack_ns - service->start_ns);
+	if (last <= first)
+		return deadline_ns;
+	uint64_t differ = (first - 1) ^ last;
+	uint64_t tick = last >> (63 - __builtin_clzll(differ)) << (63 - __builtin_clzll(differ));
+	return tick == first ? deadline_ns : tw__tick_ns(service, tick);
+}
+
+/* splitmix64 (G. Steele, D. Lea, C. Flood: Fast splittable pseudorandom number generators, OOPSLA 2014). */
+static inline uint64_t tw__random_mix(uint64_t z)
+{
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+static inline uint64_t tw__random_next(uint64_t *state)
+{
+	return tw__random_mix(*state += UINT64_C(0x9e3779b97f4a7c15));
+}
+
+/* The state in which the generator of the service's n-th lane begins. */
+static inline uint64_t tw__random_of_lane(uint64_t seed, uint64_t lane)
+{
+	return tw__random_mix(seed ^ tw__random_mix(lane + 1));
+}
+
+/* 0 .. most, each as likely; most < UINT64_MAX (D. Lemire: Fast random integer generation in an interval, 2019). */
+static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
+{
+	uint64_t range = most + 1;
+	unsigned __int128 product;
+	do {
+		product = (unsigned __int128)tw__random_next(state) * range;
+	} while (tw_unlikely((uint64_t)product < range) && (uint64_t)product < -range % range);
+	return (uint64_t)(product >> 64);
+}
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * The control word: 8 bytes that decide a timer's fate. Every change of a live one is a compare-and-swap, by whoever gets
+ * there first; whoever wins the transition does what follows from it, and nobody else does.
+ *
+ *     63 ......... 32 | 31 ... 27 | 26 ............ 0
+ *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
+ *
+ * States of the 5 bits: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and somebody was told so), or ARMED with four flags:
+ *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
+ *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it, the driver's notes hold all of it
+ *   MULTI    more than one entry may exist; the driver's notes say which counts
+ *   OPTION   a side record exists (release, period, group, and what else struct tw_task has)
+ *
+ * Transition table (G: generation)
+ *   from              to                by                        with
+ *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
+ *   FREE G            SETTLING G        batch, slot's owner      store-release, group's lock held: its group has ended
+ *                                                                meanwhile
+ *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
+ *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
+ *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
+ *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
+ *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
+ *   ARMED FAR         ARMED             driver, when near         CAS
+ *   ARMED             FREE G+1          cancel, drop; no release  CAS; the winner owns the slot
+ *   ARMED OPTION      SETTLING G        cancel, drop; release     CAS; the winner calls release
+ *   ARMED OPTION      DOOMED G          cancel, reset: its group  CAS; so that a claim which looked at the group before cannot win
+ *                                       was cancelled             any more. Only then "gone" may be answered
+ *   ARMED OPTION      as by cancel      settling of its group;    CAS; group cancelled: counts as cancelled
+ *                                       claim
+ *   DOOMED            as by cancel      settling of its group     CAS
+ *   ARMED due         RUNNING G         claim (worker)            CAS
+ *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS; finish, if its group was cancelled (ENDED)
+ *   RUNNING           RUNNING+BARRED    close that does not wait  CAS
+ *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
+ *                                                                 after a series' run that was claimed too late
+ *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
+ *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or condemned
+ *   SETTLING          SETTLING+marks    cancel (ENDED), wait (WAITED)   CAS; ENDED means nothing
+ *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
+ * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
+ * magazine or depot has one owner, so schedule may store.
+ *
+ * Pairing table (word w of one slot)
+ *   W1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg, option.
+ *   W2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
+ *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
+ *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
+ *   W5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
+ *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
+ *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
+ *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
+ *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
+ *
+ * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
+ * never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH (a quarter of the range) or more beyond the published cursor
+ * FAR, so that 2^27 never wraps between the two. See tw__word_deadline.
+ */
+#ifndef TW_WHEEL_WORD_H
+#define TW_WHEEL_WORD_H
+
+#include "mpsc/base/atomics.h"
+#include "wheel/wheel.h"
+
+enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
+
+#define TW__DEADLINE_MASK ((UINT64_C(1) << TW__DEADLINE_BITS) - 1)
+#define TW__STATE_MASK (UINT64_C(0x1f) << TW__DEADLINE_BITS)
+#define TW__LAST_GENERATION UINT32_MAX
+
+#define TW__FREE UINT64_C(0)
+#define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
+#define TW__SETTLING (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__DOOMED (UINT64_C(3) << TW__DEADLINE_BITS)
+#define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
+#define TW__UNFILED (UINT64_C(1) << TW__DEADLINE_BITS)
+#define TW__FAR (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__MULTI (UINT64_C(4) << TW__DEADLINE_BITS)
+#define TW__OPTION (UINT64_C(8) << TW__DEADLINE_BITS)
+
+/* Marks of RUNNING and SETTLING, in the deadline bits. */
+#define TW__ENDED UINT64_C(1)     /* cancelled during the run: no further one */
+#define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
+#define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
+#define TW__HAS_OPTION UINT64_C(8)
+#define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
+
+static inline uint32_t tw__word_generation(uint64_t word)
+{
+	return (uint32_t)(word >> TW__GENERATION_SHIFT);
+}
+
+static inline uint64_t tw__word_make(uint32_t generation, uint64_t state, uint64_t low)
+{
+	return (uint64_t)generation << TW__GENERATION_SHIFT | state | (low & TW__DEADLINE_MASK);
+}
+
+static inline bool tw__word_armed(uint64_t word)
+{
+	return word & TW__ARMED;
+}
+
+static inline uint64_t tw__word_state(uint64_t word)
+{
+	return word & TW__STATE_MASK;
+}
+
+/* The absolute tick of an armed, filed, near word: the one within half the range of `base`. */
+static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
+{
+	uint64_t ahead = (word - base) & TW__DEADLINE_MASK;
+	uint64_t half = UINT64_C(1) << (TW__DEADLINE_BITS - 1);
+	uint64_t behind = (UINT64_C(1) << TW__DEADLINE_BITS) - ahead;
+	if (ahead < half)
+		return base + ahead;
+	return base > behind ? base - behind : 0;
+}
+
+/*
+ * What a FAR word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
+ * deadlines apart but for a chance of 2^-27, also those that lie a multiple of the range apart.
+ */
+static inline uint64_t tw__far_bits(uint64_t tick)
+{
+	return tick * UINT64_C(0x9e3779b97f4a7c15) >> (64 - TW__DEADLINE_BITS);
+}
+
+/* The word of the same timer with another deadline and other flags. */
+static inline uint64_t tw__word_move(uint64_t word, uint64_t clear, uint64_t set, uint64_t tick)
+{
+	return (word & ~(TW__DEADLINE_MASK | clear)) | set | (tick & TW__DEADLINE_MASK);
+}
+
+/* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
+static inline uint64_t tw__word_next_free(uint64_t word)
+{
+	return tw__word_make(tw__word_generation(word) + 1, TW__FREE, 0);
+}
+
+/* A wheel entry, and the `what` of a lane entry: generation | kind (lane only) | slot. */
+enum { TW__SLOT_BITS = 28 };
+#define TW__SLOT_MASK ((UINT32_C(1) << TW__SLOT_BITS) - 1)
+
+static inline uint64_t tw__entry_make(uint32_t slot, uint32_t generation)
+{
+	return (uint64_t)generation << TW__GENERATION_SHIFT | slot;
+}
+
+static inline uint32_t tw__entry_slot(uint64_t entry)
+{
+	return (uint32_t)entry & TW__SLOT_MASK;
+}
+
+static inline uint32_t tw__entry_generation(uint64_t entry)
+{
+	return (uint32_t)(entry >> TW__GENERATION_SHIFT);
+}
+
+/* Kinds of lane entries. */
+enum tw__kind {
+	TW__KIND_PADDING = 0,
+	TW__KIND_DELAY,    /* a new timer, value: delay in ns from the lane's base */
+	TW__KIND_DEADLINE, /* a new timer, value: deadline in ns */
+	TW__KIND_FILE,     /* a further entry for a live timer, which was moved: its word says when */
+	TW__KIND_FAR,      /* the same for a far one, value: deadline in ticks */
+	TW__KIND_BACK,     /* the entry of a timer that was handed over, and is not any more: armed again, or not due */
+	TW__KIND_BACK_FAR, /* the same for a far one, value: deadline in ticks */
+	TW__KIND_STAMP, /* lane's base: what the published sequence number `value` stands for; the generation's bits: drain.c */
+	TW__KIND_NOW /* lane's base: value, in ns */
+};
+
+static inline uint64_t tw__what_make(enum tw__kind kind, uint64_t entry)
+{
+	return entry | (uint64_t)kind << TW__SLOT_BITS;
+}
+
+static inline enum tw__kind tw__what_kind(uint64_t what)
+{
+	return (enum tw__kind)(what >> TW__SLOT_BITS & 0xf);
+}
+
+static inline uint64_t tw__what_entry(uint64_t what)
+{
+	return what & ~(UINT64_C(0xf) << TW__SLOT_BITS);
+}
+
+#endif
