@@ -111,8 +111,8 @@ $(lib): $(lib_o)
 $B/libtickwheel.so: $(shared)
 	@ln -sf $(<F) $@
 
-$(shared): $(lib_o) tickwheel.map
-	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=tickwheel.map -Wl,-z,nodelete \
+$(shared): $(lib_o) packaging/tickwheel.map
+	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=packaging/tickwheel.map -Wl,-z,nodelete \
 		-Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
 
 # ------------------------------------------------------------------ programs

@@ -14,7 +14,7 @@ make=${MAKE:-make}
 
 # What has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
-find ./Makefile ./tickwheel.map ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging -type f | while read -r f; do
+find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging -type f | while read -r f; do
 	cmp -s "$f" "$copy/$f" || { mkdir -p "$copy/${f%/*}" && cp "$f" "$copy/$f"; }
 done
 (cd "$copy" && find include mpsc wheel executor test -type f) | while read -r f; do
