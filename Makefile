@@ -1,7 +1,13 @@
 # tickwheel: `make help` lists the targets.
 #
-# Knobs: CC, CXX, CFLAGS (yours, appended), MODE=release|debug|asan|tsan, SECONDS=n for stress, AT_ONCE=n of them, V=1 to see commands, PROBES=0 for none.
-# What proves it (make check and the like) stands in test/checks.mk.
+# Knobs:
+#   CC, CXX, CFLAGS    your compilers; your flags are appended
+#   MODE               release, debug, asan or tsan
+#   SECONDS, AT_ONCE   length of each stress program, and how many run side by side
+#   V=1                shows the commands
+#   PROBES=0           builds without static probes
+#
+# test/checks.mk has the checks (make check and its parts), packaging/install.mk the packages.
 
 MODE    ?= release
 SECONDS ?= 20
@@ -19,21 +25,21 @@ opt_release := -O2 -DNDEBUG
 opt_debug   := -O1 -g3 -DTW_DEBUG
 opt_asan    := -O1 -g -DTW_DEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 opt_tsan    := -O1 -g -DTW_DEBUG -fsanitize=thread -fno-omit-frame-pointer
-# Concurrency Kit's inline assembly is invisible to the sanitizers; its port to compiler builtins is not.
+# The sanitizers cannot see Concurrency Kit's inline assembly. They see its port to compiler builtins.
 opt_asan    += -DCK_USE_CC_BUILTINS=1
 opt_tsan    += -DCK_USE_CC_BUILTINS=1
 
-# Hardening of what others load: test/hardened.sh looks whether it has arrived in the library.
+# Hardening of the library; test/hardened.sh checks the result.
 machine := $(firstword $(subst -, ,$(shell $(CC) -dumpmachine)))
 hard_x86_64  := -fcf-protection
 hard_aarch64 := -mbranch-protection=standard
 hard := -fstack-protector-strong -fstack-clash-protection $(hard_$(machine))
 opt_release += $(hard) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 opt_debug   += $(hard)
-# Modes for the checks' own builds; each stands beside the others in build/.
+# Modes for the checks' own builds; each has a folder of its own in build/.
 opt_clang    := -O2 -DNDEBUG
 opt_gcc      := -O2 -DNDEBUG -Werror
-# Without traced comparisons: a program has no magic numbers, and they took half of the time.
+# Comparisons are not traced: the inputs have no magic numbers, and tracing took half of the time.
 opt_fuzz     := -O2 -g -DTW_DEBUG -DCK_USE_CC_BUILTINS=1 -fsanitize-coverage=inline-8bit-counters,pc-table \
 		-fsanitize=address,undefined -fno-sanitize-recover=all
 opt_cover    := -O0 -g -DTW_DEBUG --coverage -DCOVERAGE -DCK_USE_CC_BUILTINS=1
@@ -42,12 +48,15 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 hash := \#
-# Static probes for tracers, where their header is found (wheel/service/probes.h).
-common += $(if $(filter 1,$(PROBES)),$(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES))
-# The files that each timer goes through find their thread's block by a descriptor, where the compiler knows how (x86-64's GNU2 dialect; others do by
-# default): the call keeps all registers, where the classic one keeps half. General ones, that is: so these files use no others.
+# Static probes for tracers, if their header is installed (wheel/service/probes.h).
+has_probes = $(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES)
+common += $(if $(filter 1,$(PROBES)),$(has_probes))
+# The two files on every timer's path find their thread's block by a TLS descriptor (x86-64's GNU2 dialect;
+# other targets use descriptors by default). That call preserves all general registers, so these files use
+# general registers only.
 short_tls := -mtls-dialect=gnu2 -mgeneral-regs-only
-short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo 'extern _Thread_local int x; int f(void); int f(void) { return x; }' | \
+tls_sample := extern _Thread_local int x; int f(void); int f(void) { return x; }
+short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample)' | \
 	$(CC) $(short_tls) -fPIC -x c -c -o /dev/null - 2>/dev/null && echo $(short_tls)))
 flags_wheel/timer/schedule_short := $(short_tls)
 flags_wheel/timer/cancel         := $(short_tls)
@@ -70,32 +79,42 @@ lib     := $B/libtickwheel.a
 shared  := $B/libtickwheel.so.$(SOVERSION)
 
 # An example or bench is a file, or a folder whose files make one program.
-example_bins = $(patsubst examples/%.c,$B/bin/%,$(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))) \
+example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
+example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
 test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
 cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check check-includes check-format format clean
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check-includes
+.PHONY: check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
+
+##@ Build and run
 
 all: deps-build ## the library, static and shared
 	$(again) $(lib) $B/libtickwheel.so MODE=$(MODE)
 
+# The lists come from the lines "##@ HEADING" and "TARGET: ... ## TEXT" of all makefiles.
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 |\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^##@ / { printf "%s%s\n", n++ ? "\n" : "", substr($$0, 5) } \
+		/^[a-z][a-z0-9-]*:.*## / { printf "  make %-22s%s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+clean: ## removes build/
+	$(Q)rm -rf build
 
 deps-%:
 	@CC="$(CC)" CXX="$(CXX)" .ci/deps $(subst +, ,$*)
 
-# Each target first sees to its packages, then builds in a second make, quietly, on all processors.
+# Each target first installs missing packages, then builds in a second make: quietly, on all processors.
 ifeq ($(MAKELEVEL),0)
 .NOTPARALLEL:
 endif
-again = +$(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
+jobs  = $(if $(findstring j,$(MAKEFLAGS)),,-j$(shell nproc))
+again = +$(Q)$(MAKE) --no-print-directory $(if $(filter 1,$(V)),,-s) $(jobs)
 
-# Objects made by another compiler, or with other flags, are made again.
+# Objects are built again when the compiler or the flags change.
 $B/flags: FORCE
 	@mkdir -p $(@D); echo '$(CC) $(common) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(common) $(CFLAGS)' >$@
 
@@ -112,8 +131,8 @@ $B/libtickwheel.so: $(shared)
 	@ln -sf $(<F) $@
 
 $(shared): $(lib_o) packaging/tickwheel.map
-	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=packaging/tickwheel.map -Wl,-z,nodelete \
-		-Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
+	$(call say,ld)$(CC) $(links) -shared -Wl,-soname,$(@F) -Wl,--version-script=packaging/tickwheel.map \
+		-Wl,-z,nodelete -Wl,-z,relro,-z,now,-z,noexecstack -Wl,-z,defs $(CFLAGS) -o $@ $(lib_o) $(ck_libs)
 
 # ------------------------------------------------------------------ programs
 
@@ -127,30 +146,32 @@ $B/bin/%: $$(call program_o,examples/%) $(lib)
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-# Opens the shared library at run time; not linked with it.
+# Opens the shared library at run time instead of linking with it.
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
 $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic -Iinclude -pthread -MMD -MP \
-		-o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic \
+		-Iinclude -pthread -MMD -MP -o $@ $< $(lib) $(ck_libs)
 
 wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
 $B/test/unit/run: $(test_o) $(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ -lcriterion -ljansson $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \
+		-lcriterion -ljansson $(ck_libs) -lm
 
-# Others' event loops: examples/loop_NAME.c is built where the library is found.
+# Event loops of other libraries: examples/loop_NAME.c is built if library NAME is installed.
 libs_libevent = $(shell pkg-config --libs libevent_pthreads 2>/dev/null)
 libs_libev    = $(shell printf '$(hash)include <ev.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -lev)
 libs_libuv    = $(shell pkg-config --libs libuv 2>/dev/null)
 libs_glib     = $(shell pkg-config --libs glib-2.0 2>/dev/null)
 libs_liburing = $(shell pkg-config --libs liburing 2>/dev/null)
 flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
-loop_lacks = $(strip $(foreach l,$(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c)),$(if $(libs_$l),,$l)))
+loop_names = $(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c))
+loop_lacks = $(strip $(foreach l,$(loop_names),$(if $(libs_$l),,$l)))
 
-# Libraries to compare with, each only where it is found: bench/subject_NAME*.c, and BENCH_HAS_NAME for the list of subjects.
+# Libraries to compare with, each only if it is installed: bench/subject_NAME*.c, and BENCH_HAS_NAME.
 bench_peers := libevent libev libuv
 upper = $(shell echo $(1) | tr a-z A-Z)
 ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
@@ -159,7 +180,8 @@ bench_libs  := $(foreach p,$(bench_has),$(libs_$p))
 bench_lacks := $(filter-out $(bench_has),$(bench_peers))
 flags_bench/subject := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p))
 endif
-bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/subject_$p.c bench/subject_$p_%.c),$(wildcard bench/*.c))
+bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/subject_$p.c bench/subject_$p_%.c), \
+	$(wildcard bench/*.c))
 bench_o := $(bench_c:%.c=$B/%.o)
 
 $B/bench/peers: FORCE
@@ -173,11 +195,11 @@ $B/bench/bench: $(bench_o) $(lib) $B/bench/peers
 
 # ------------------------------------------------------------------ to run
 
-demo: deps-build+demo ## a real server under load, its timeouts made with this library; ends with a verdict
+demo: deps-build+demo ## an HTTP server under load whose timeouts are tickwheel timers; ends with a verdict
 	$(again) $B/bin/server $B/bin/demo
 	$(Q)$B/bin/demo $B/bin/server
 
-test: deps-build+test ## headers, examples, README, unit, model and service tests; under a minute
+test: deps-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -190,7 +212,9 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
-stress: deps-build ## ledger, handles, close and pool under stress, SECONDS=n each
+##@ Stress and models
+
+stress: deps-build ## every stress program, SECONDS=n each
 	$(again) $(stress_bins)
 	$(Q)test/stress.sh $(SECONDS) $(AT_ONCE) $(stress_bins)
 
@@ -198,41 +222,42 @@ tsan: ## the stress under ThreadSanitizer
 	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
 		$(MAKE) --no-print-directory stress MODE=tsan
 
-asan: ## the stress and the unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
+asan: ## stress and unit tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(again) stress MODE=asan
 	$(again) deps-build+test build/asan/test/unit/run MODE=asan
 	$(Q)LSAN_OPTIONS="suppressions=$(CURDIR)/test/lsan.supp" build/asan/test/unit/run --jobs 2
 
-models: deps-models ## the protocols' models through spin; a minute
+models: deps-models ## checks the protocols' models with spin; a minute
 	$(Q)test/models.sh build/models
 
-models-mutants: deps-models ## the same models, each with a rule removed: must fail
+models-mutants: deps-models ## the same models, each with one rule removed: each must fail
 	$(Q)test/models.sh --mutants build/models
 
-bench: deps-build+bench ## how fast is it, against heaps, a bare wheel, libevent, libev, libuv, timerfd? BENCH="--quick"
+##@ Bench
+
+bench: deps-build+bench ## figures beside heaps, a bare wheel, libevent, libev, libuv, timerfd; BENCH="--quick"
 	$(again) $B/bench/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
 
-check-bench: deps-build+bench ## the bench's options, files, comparison and page; half a minute
+check-bench: deps-build+bench ## tests of the bench: options, files, comparison, page; half a minute
 	$(again) $B/bench/bench
 	$(Q)test/bench.sh $B/bench/bench
 
 include test/checks.mk
 
-check-includes: deps-build ## arrows between folders point one way
+##@ Rules of the sources
+
+check-includes: deps-build ## includes and calls between folders point one way
 	$(again) $(lib_o)
 	$(Q)test/includes.sh $B
 
-check-format: deps-check ## the code is formatted
+check-format: deps-check ## the code has the form that clang-format gives it
 	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"
 
 format: deps-check ## formats the code
 	$(Q)clang-format -i $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp')
 
-clean: ## removes build/
-	$(Q)rm -rf build
-
 include packaging/install.mk
 
-# Of this mode alone: parts of `make check` build others meanwhile.
+# Only this mode's: parts of `make check` build other modes at the same time.
 -include $(shell find $B -name '*.d' 2>/dev/null)

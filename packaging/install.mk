@@ -1,4 +1,6 @@
-# Installing and packaging. Knobs: PREFIX, libdir, includedir, mandir, docdir (final places), DESTDIR (put before each, for packagers).
+# Installing and packaging.
+#
+# Knobs: PREFIX, libdir, includedir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
 
 PREFIX     ?= /usr/local
 libdir     ?= $(PREFIX)/lib
@@ -8,20 +10,23 @@ docdir     ?= $(PREFIX)/share/doc/tickwheel
 DESTDIR    ?=
 
 places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
-	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' LIBRARY=$B MANUAL=build/man
+	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
+	LIBRARY=$B MANUAL=build/man
 
 .PHONY: install uninstall man dist deb check-install check-man check-musl check-deb
 
-# Where it cannot be written is found out before anything is built or copied.
-install: deps-build ## the library, headers, manual, for pkg-config and CMake: PREFIX=/usr/local, DESTDIR=
+##@ Install and package
+
+# Checks that all places can be written before it builds or copies anything.
+install: deps-build ## library, headers, manual, pkg-config and CMake files; PREFIX=/usr/local, DESTDIR=
 	$(Q)$(places) packaging/install.sh --check
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
 	$(Q)$(places) packaging/install.sh
 
-uninstall: ## removes what install has put there (same knobs)
+uninstall: ## removes the installed files (same knobs)
 	$(Q)$(places) packaging/uninstall.sh
 
-man: ## the manual pages, from the headers: build/man
+man: ## the manual pages, made from the headers, in build/man
 	$(Q)man/pages.sh build/man $(VERSION)
 
 dist: ## build/tickwheel-VERSION.tar.gz of the last commit
@@ -31,16 +36,16 @@ deb: deps-deb ## Debian packages of this tree, in build/deb
 	$(again) build/release/libtickwheel.a build/release/libtickwheel.so man MODE=release
 	$(Q)MAKE='$(MAKE)' packaging/deb.sh build/deb $(VERSION) $(SOVERSION)
 
-check-install: deps-build+test+install ## installs to a fresh prefix, builds a program with pkg-config and CMake, uninstalls; bad input
+check-install: deps-build+test+install ## installs to a fresh prefix, builds programs against it, uninstalls
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/install.sh $B
 
-check-man: deps-build+man ## the manual says what the headers say, and its pages are sound
+check-man: deps-build+man ## the manual has every function, and mandoc finds no fault
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
 	$(Q)CC='$(CC)' test/man.sh build/man $B/libtickwheel.so
 
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/musl.sh build/musl
 
-check-deb: deb deps-man ## installs the Debian packages into a root of their own, and runs an example there
+check-deb: deb deps-man ## installs the Debian packages into a separate root and runs an example there
 	$(Q)CC='$(CC)' test/deb.sh build/deb

@@ -1,12 +1,13 @@
-# What proves the library: included by the Makefile. docs/trust.md says what each command is good for.
+# The checks; the Makefile includes this file. docs/trust.md says what each command is good for.
 
 SHORT ?= 3
 
 # ------------------------------------------------------------------ the unit tests without Criterion (test/plain)
 
-# What reads JSON back is left out of the cross build, which has no jansson.
+# The cross build has no jansson, so tests that read JSON are left out of it.
 plain_lacks := $(if $(filter arm64,$(MODE)),test/unit/scheduler_log.c)
-plain_o = $(patsubst %.c,$B/plain/%.o,$(filter-out $(plain_lacks),$(wildcard test/unit/*.c test/support/*.c test/plain/*.c)))
+plain_c  = $(filter-out $(plain_lacks),$(wildcard test/unit/*.c test/support/*.c test/plain/*.c))
+plain_o  = $(plain_c:%.c=$B/plain/%.o)
 plain_libs := $(if $(plain_lacks),,-ljansson)
 
 $B/plain/%.o: %.c $B/flags
@@ -15,23 +16,27 @@ $B/plain/%.o: %.c $B/flags
 
 .SECONDEXPANSION:
 $B/plain/run: $$(plain_o) $$(lib)
-	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) $(CFLAGS) -o $@ $^ \
-		$(plain_libs) $(ck_libs) -lm
+	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped) $(if $(filter cover,$(MODE)),_exit)) \
+		$(CFLAGS) -o $@ $^ $(plain_libs) $(ck_libs) -lm
 
 # ------------------------------------------------------------------ check
 
-.PHONY: check check-parts check-cheap check-full check-includes check-pairs check-static check-compilers check-hardened check-memcheck \
-	check-tsan check-asan abi abi-accept
+.PHONY: check check-parts check-cheap check-pairs check-static check-compilers check-hardened check-memcheck
+.PHONY: check-tsan check-asan abi abi-accept
 
-check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## include rule, format, pairs, static analysis, hardening, ABI
+check-cheap: check-includes check-format check-pairs check-static check-hardened abi ## these, and static analysis
 
-# The parts of `make check`: as many at a time as make has jobs, each in a make of its own, told of when it ends (test/part.sh). They begin in this
-# order: long ones first, tests beside what only computes, short ones last. Two that build in the same folder run one after the other, as the
-# lines below say. `make -j1 check` runs all in turn.
-parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan check-memcheck check-sandbox \
-	check-install check-musl check-man check-clocks check-format check-pairs
+# The parts of `make check` run side by side, as many as make has jobs, each in a make of its own (test/part.sh).
+# They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
+# the other, as the lines below say. `make -j1 check` runs all parts one after the other.
+parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
+	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs
 
-check: deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults ## all that checks, in short, its parts side by side; what each said is in build/check
+check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults
+
+##@ All checks
+
+check: $(check_deps) ## all checks in a short form, side by side; build/check has the output of each
 	$(Q)rm -rf build/check
 	$(again) check-parts
 	@echo "check: ok"
@@ -51,34 +56,38 @@ part-check-clocks: part-check-man
 # In build/gcc and build/clang:
 part-check-memcheck part-check-sandbox: part-check-compilers
 
-check-pairs: ## the pairing tables: what is cited is there, what is there is cited
+##@ Parts of `make check`
+
+check-pairs: ## each pair of a pairing table is cited at its sites, and each cited pair is in a table
 	$(Q)test/pairs.sh
 
-check-static: deps-static ## clang-tidy and cppcheck; test/static.sh gives the exceptions and their reasons
+check-static: deps-static ## clang-tidy and cppcheck; test/static.sh has the exceptions and their reasons
 	$(Q)test/static.sh
 
-check-hardened: deps-build+abi ## what the shared library was built with; that it reads no environment variable
+check-hardened: deps-build+abi ## the shared library is hardened and reads no environment variable
 	$(again) $B/libtickwheel.so $(lib)
 	$(Q)test/hardened.sh $B/libtickwheel.so $(lib)
 
-abi: deps-build+abi ## exported symbols and public structs are those of test/abi.golden
+abi: deps-build+abi ## exported symbols and public structs equal test/abi.golden
 	$(again) $B/libtickwheel.so
 	$(Q)CC="$(CC)" test/abi.sh $B/libtickwheel.so
 
-abi-accept: deps-build+abi ## takes what they are now for golden
+abi-accept: deps-build+abi ## writes the present symbols and structs to test/abi.golden
 	$(again) $B/libtickwheel.so
 	$(Q)CC="$(CC)" test/abi.sh --accept $B/libtickwheel.so
 
-check-compilers: deps-build+clang ## library, tests and headers with gcc and with clang, warnings are errors (clang's unit tests: check-sandbox)
+check-compilers: deps-build+clang ## library, tests and headers build with gcc and clang, without a warning
 	$(again) all build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
 	$(Q)CC=gcc CXX=g++ test/headers.sh
 	$(again) all build/clang/plain/run MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
 	$(Q)CC=clang CXX=clang++ test/headers.sh
 
 sandboxed := loop ledger close groups
-# The unit tests of the clang build, so that one run tells of both: another compiler, and the gate that takes membarrier's place.
-check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, where the system refuses membarrier
-	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
+# Runs clang's build of the unit tests, so that one run checks both: another compiler, and the gate that takes
+# membarrier's place.
+check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, on a system without membarrier
+	$(again) build/clang/plain/run build/clang/test/sandbox $(sandboxed:%=build/clang/test/stress_%) \
+		MODE=clang CC=clang CXX=clang++ CFLAGS="-Werror $(CFLAGS)"
 	$(Q)build/clang/test/sandbox build/clang/plain/run --jobs 2 --without test/plain/not_sandboxed
 	$(Q)build/clang/test/sandbox $(CURDIR)/test/stress.sh $(SHORT) 2 $(sandboxed:%=build/clang/test/stress_%)
 
@@ -86,7 +95,7 @@ check-sandbox: deps-build+clang ## unit tests built by clang, and short stress, 
 $B/test/sandbox: $B/test/sandbox.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^
 
-check-asan: deps-build ## unit tests and short stress under AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
+check-asan: deps-build ## unit tests and short stress under the address, undefined and leak sanitizers
 	$(again) build/asan/plain/run MODE=asan
 	$(Q)build/asan/plain/run --jobs 2 --patience 5 --without test/plain/not_asan
 	$(again) stress MODE=asan SECONDS=$(SHORT) AT_ONCE=2
@@ -99,19 +108,21 @@ check-tsan: deps-build ## unit tests and short stress under ThreadSanitizer
 	$(Q)$(run_by_tsan) --without test/plain/not_tsan_in_short
 	$(again) tsan SECONDS=$(SHORT) AT_ONCE=2
 
-check-tsan-units: deps-build ## unit tests under ThreadSanitizer, with the slow ones of a single thread that check-tsan leaves out
+check-tsan-units: deps-build ## all unit tests under ThreadSanitizer; check-tsan leaves out slow ones
 	$(again) build/tsan/plain/run MODE=tsan
 	$(Q)$(run_by_tsan)
 
-# All suites under valgrind take far more than a quarter of an hour. What it adds to check-asan is values that were never written, so these are
-# the suites that walk each layer's ways of making, reusing and giving back memory; long ones (models, simulation, storms) are not.
-memcheck_suites := lane slots nodes heap cancel release handles reset batch_orphans close close_groups group_end sizes bad_input \
-	action action_batch immediate context limiter semaphore scheduler_ends strand_create strand_dispose work
-under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
+# Valgrind finds reads of uninitialized memory, which check-asan cannot. All suites would take far more than a
+# quarter of an hour, so these are the suites in which each layer makes, reuses and frees memory.
+memcheck_suites := lane slots nodes heap cancel release handles reset batch_orphans close close_groups group_end \
+	sizes bad_input action action_batch immediate context limiter semaphore scheduler_ends strand_create \
+	strand_dispose work
+under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} \
+	valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
 	$(1) --patience 40 --without test/plain/not_memcheck --filter '{}/*'
 
-# The build that check-compilers makes: what is delivered. With the checks of TW_DEBUG, which asan and tsan builds have too: check-memcheck-debug.
-check-memcheck: deps-build+memcheck ## unit tests of some suites under valgrind: bad accesses, uninitialised values (leaks: check-asan)
+# Uses the build of check-compilers, which is the release build. check-memcheck-debug uses the debug build.
+check-memcheck: deps-build+memcheck ## some suites of the unit tests under valgrind
 	$(again) build/gcc/plain/run MODE=gcc CC=gcc CXX=g++
 	$(Q)$(call under_memcheck,build/gcc/plain/run)
 
@@ -119,16 +130,19 @@ check-memcheck-debug: deps-build+memcheck ## the same with MODE=debug
 	$(again) build/debug/plain/run MODE=debug
 	$(Q)$(call under_memcheck,build/debug/plain/run)
 
-
 # ------------------------------------------------------------------ in depth
 
+.PHONY: check-full check-memcheck-debug check-tsan-units check-planted check-clocks check-sandbox
+.PHONY: fuzz soak coverage faults check-arm64 check-analyzer
 
-.PHONY: check-full check-memcheck-debug check-tsan-units check-planted check-clocks check-sandbox fuzz soak coverage faults check-arm64 check-analyzer
-
-# Seconds for these; `make stress` has SECONDS=20 by default.
+# Seconds for each long run of check-full.
 LONG ?= 60
 
-check-full: check check-memcheck-debug check-tsan-units models-mutants check-planted check-analyzer check-arm64 ## make check, debug build under valgrind, slower tests under ThreadSanitizer, the models' mutants, planted bugs, gcc -fanalyzer, arm64, longer stress, fuzz, soak; an hour and more
+##@ Checks in depth
+
+full := check check-memcheck-debug check-tsan-units models-mutants check-planted check-analyzer check-arm64
+
+check-full: $(full) ## make check, and all checks of this list, each for a minute; more than an hour
 	$(again) stress SECONDS=$(LONG)
 	$(again) tsan SECONDS=$(LONG)
 	$(again) fuzz SECONDS=$(LONG)
@@ -136,38 +150,39 @@ check-full: check check-memcheck-debug check-tsan-units models-mutants check-pla
 	@echo "check-full: ok"
 
 fuzz_bins := $(patsubst test/fuzz/%.c,build/fuzz/test/fuzz/%,$(wildcard test/fuzz/fuzz_*.c))
-fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/faults.c test/support/inherited.c,$(wildcard test/support/*.c)))
+fuzz_support := $(patsubst %.c,build/fuzz/plain/%.o,$(filter-out test/support/faults.c test/support/inherited.c, \
+	$(wildcard test/support/*.c)))
 
 build/fuzz/test/fuzz/%: build/fuzz/plain/test/fuzz/%.o $(fuzz_support) $$(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) -fsanitize=fuzzer,address,undefined $(CFLAGS) -o $@ $^ $(ck_libs) -lm -pthread
 
-fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; what it finds is left in build/fuzz/found
+fuzz: deps-build+fuzz ## libFuzzer on wheel, service and structs, SECONDS=n each; finds go to build/fuzz/found
 	$(again) $(fuzz_bins) MODE=fuzz CC=clang
 	$(Q)test/fuzz.sh $(SECONDS) $(fuzz_bins)
 
-check-planted: deps-build+fuzz ## bugs put into a copy of the sources: the fuzz targets and the soak must find each
+check-planted: deps-build+fuzz ## plants bugs in a copy of the sources; fuzz targets and soak must find each
 	$(Q)test/planted.sh
 
-soak: deps-build ## a service at work for SECONDS=n: memory, lateness, descriptors and threads must be flat; one line of verdict
+soak: deps-build ## a busy service for SECONDS=n: memory, lateness, descriptors and threads stay flat
 	$(again) $B/test/soak
 	$(Q)$B/test/soak $(SECONDS)
 
-check-clocks: deps-build+faults ## the real clocks where they are odd: time namespaces, leaps, a time of day that steps (libfaketime)
+check-clocks: deps-build+faults ## odd real clocks: time namespaces, leaps, steps of the time of day
 	$(again) $B/test/clocks
 	$(Q)test/clocks.sh $B/test/clocks
 
 $B/test/soak $B/test/clocks: $$@.o $$(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm
 
-coverage: deps-build+coverage ## lines and branches that the unit tests and a short stress run; report in build/cover/report
+coverage: deps-build+coverage ## lines and branches that tests run; report in build/cover/report
 	$(Q)find build/cover -name '*.gcda' -delete 2>/dev/null || true
 	$(again) build/cover/plain/run MODE=cover
 	$(Q)build/cover/plain/run --jobs 2 --patience 10 --without test/plain/not_asan
 	$(again) stress MODE=cover SECONDS=$(SHORT) AT_ONCE=2
 	$(Q)test/coverage.sh build/cover
 
-faults: deps-build ## the list of requests that were refused in turn, and what came of each
+faults: deps-build ## refuses each request to the system, one after the other, and lists the outcomes
 	$(again) build/release/plain/run
 	$(Q)FAULTS_LIST=1 build/release/plain/run --filter 'faults/*'
 	$(Q)build/release/plain/run --filter 'real_faults/*'
@@ -175,5 +190,5 @@ faults: deps-build ## the list of requests that were refused in turn, and what c
 check-analyzer: deps-build ## gcc -fanalyzer over the library
 	$(Q)test/analyzer.sh
 
-check-arm64: deps-build+arm64 ## library and tests for arm64, run by qemu (which does not show weak ordering)
+check-arm64: deps-build+arm64 ## library and tests for arm64 under qemu, which does not show weak ordering
 	$(Q)test/arm64.sh
