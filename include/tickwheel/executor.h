@@ -42,7 +42,9 @@ struct tw_executor {
 /*
  * Claim the batch's next run and carry it out on this thread, release callback included.
  * 1: a callback was run. 0: it had been cancelled or moved meanwhile, or was not to be run any more (TW_LATE_DROP,
- * TW_REFUSED_DROP); the ticket is used up all the same.
+ * TW_REFUSED_DROP); the ticket is used up all the same. Also 0: the ticket is work of a strand, limiter, scheduler, action
+ * or semaphore, and this thread is inside a submit that such a layer has called. Then the service's driver submits
+ * the work again, so that no user function runs inside the layer's call.
  * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it. -EINVAL: NULL.
  * -EPERM: in a forked child, also if its callback has forked and returns there.
  */

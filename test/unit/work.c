@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "executor/base/layer.h"
+#include "test/support/eager_executor.h"
 #include "test/support/queue_executor.h"
 
 static tw_clock *now_clock;
@@ -92,6 +93,74 @@ Test(work, inline_work_runs_in_the_next_turn_not_in_submit)
 	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 1);
 	cr_assert_eq(runs, 1);
 	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	close_all();
+}
+
+/* ------------------------------------ an executor that runs tickets inside submit */
+
+Test(work, does_not_run_inside_submit_though_the_executor_runs_tickets_there)
+{
+	open_with(&eager_executor);
+	tw__work_submit(&work);
+	cr_assert_eq(runs, 0);
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 1);
+	close_all();
+}
+
+enum { LINKS = 100000 };
+
+static const char *first_frame;
+static size_t deepest;
+
+static void submit_the_next(struct tw__work *w)
+{
+	const char *frame = __builtin_frame_address(0);
+	if (!first_frame)
+		first_frame = frame;
+	size_t depth = (size_t)(frame < first_frame ? first_frame - frame : frame - first_frame);
+	deepest = depth > deepest ? depth : deepest;
+	if (++runs < LINKS)
+		tw__work_submit(w);
+}
+
+Test(work, chain_of_runs_inside_submit_needs_no_stack)
+{
+	open_with(&eager_executor);
+	tw__work_init(&work, service, &eager_executor, submit_the_next);
+	tw__work_submit(&work);
+	for (unsigned turns = 0; runs < LINKS && turns < 2 * LINKS; turns++)
+		tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, LINKS);
+	cr_assert_leq(deepest, 4096);
+	close_all();
+}
+
+static tw_service *driven_in_submit;
+
+static int drive_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	(void)batch;
+	(void)n;
+	tw_advance(driven_in_submit, TW_NO_LIMIT);
+	return -EAGAIN;
+}
+
+/* Who calls tw_advance wants work to run, wherever the call comes from. */
+Test(work, runs_in_an_advance_that_an_executor_calls_inside_submit)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, drive_and_refuse};
+	tw_executor driver = {&ops};
+	struct tw__work other;
+	open_with(&eager_executor);
+	driven_in_submit = service;
+	tw__work_init(&other, service, &driver, count);
+	tw__work_submit(&work);
+	cr_assert_eq(runs, 0);
+	tw__work_submit(&other);
+	cr_assert_eq(runs, 1);
+	cr_assert(tw__work_recall(&other));
 	close_all();
 }
 

@@ -28,10 +28,22 @@ void tw__work_submit_later(struct tw__work *work)
 	tw_add_release(&service->works_pushers, (uint32_t)-1); /* X4; the last look at the service */
 }
 
-void tw__work_submit(struct tw__work *work)
+/* This thread is inside an executor's submit that tw__work_submit has called. */
+static _Thread_local bool submitting;
+
+static int hand_over(struct tw__work *work, bool runs_nothing)
 {
 	tw_executor *executor = work->executor;
-	if (executor == tw_executor_inline() || executor->ops->submit(executor, (tw_batch *)(void *)work, 1) < 0)
+	bool outer = submitting;
+	submitting = runs_nothing;
+	int r = executor->ops->submit(executor, (tw_batch *)(void *)work, 1);
+	submitting = outer;
+	return r;
+}
+
+void tw__work_submit(struct tw__work *work)
+{
+	if (work->executor == tw_executor_inline() || hand_over(work, true) < 0)
 		tw__work_submit_later(work);
 }
 
@@ -64,6 +76,10 @@ int tw__work_run(struct tw__work *work)
 	tw_service *service = tw__work_service(work);
 	if (tw__forked(service))
 		return -EPERM;
+	if (tw_unlikely(submitting)) {
+		tw__work_submit_later(work);
+		return 0;
+	}
 	run(service, work);
 	return 1; /* the service may be gone with the last hold: no look at it */
 }
@@ -114,9 +130,8 @@ bool tw__work_recall(struct tw__work *work)
 /* True: it was run here. Else it has been taken over, or is the end of what is kept, whose last link is *end. */
 static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
 {
-	tw_executor *executor = work->executor;
-	bool here = executor == tw_executor_inline();
-	if (!here && executor->ops->submit(executor, (tw_batch *)(void *)work, 1) < 0) {
+	bool here = work->executor == tw_executor_inline();
+	if (!here && hand_over(work, false) < 0) {
 		tw_bump(&service->refused, 1);
 		here = service->on_refused == TW_REFUSED_INLINE;
 		if (!here) {

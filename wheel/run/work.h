@@ -11,6 +11,11 @@
  *
  * An executor that serves as anybody's base gets submits from any thread, not from the driver alone.
  *
+ * Trampoline. An executor may run tickets inside its submit. Work never runs inside tw__work_submit: tw__work_run, called on a
+ * thread that is inside tw__work_submit, pushes the work onto the service's stack instead. The driver offers it again, and what
+ * the executor runs inside that submit does run: below the driver there is no layer's call. So a layer's submit runs no user
+ * code, holds no lock that a run could need, and a chain of submits needs one frame.
+ *
  * Whoever has work holds its service (tw__service_hold), which then refuses to close; so there is always a driver. The work must be
  * at home when the hold is given up. Who is destroyed while his work is out leaves (tw__service_leave), and lets go when it has come home: for
  * him close waits, with the driver still at work, instead of refusing.
@@ -47,7 +52,10 @@ _Static_assert(offsetof(struct tw__work, service_and_mark) == offsetof(struct tw
 /* The service must be held, and the executor alive, for as long as the work is used. executor: tw__shared_executor's answer. */
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run);
 
-/* Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never blocks, runs nothing here. */
+/*
+ * Has run(work) called once, on one of the executor's threads, soon. Any thread. Cannot fail, never blocks.
+ * Runs no work here, also if the executor runs tickets inside submit: those go to the driver.
+ */
 void tw__work_submit(struct tw__work *work);
 
 /* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
@@ -69,7 +77,7 @@ static inline tw_service *tw__work_service(struct tw__work *work)
 	return (tw_service *)(uintptr_t)(tw_load_relaxed(&work->service_and_mark) - 1);
 }
 
-/* tw_run_one of it: 1, or -EPERM in a forked child. */
+/* tw_run_one of it: 1; 0: inside tw__work_submit, so the driver got it; -EPERM in a forked child. */
 int tw__work_run(struct tw__work *work);
 
 /* The calling thread is running work of the service. */
