@@ -6,6 +6,8 @@
  *   - once a group's cancel has returned, none of the members it met is told TW_CANCELLED or moved, at most the run
  *     that had been claimed still comes, and after TW_GONE or -ENOENT none;
  *   - when its cancel_wait has returned TW_CANCELLED, the members it met neither run nor are released any more;
+ *   - a group that was closed with a completion has it called exactly once, before close of the service answers, when no callback or
+ *     release of a member runs and none comes; it frees memory that the members touch, and may destroy the group;
  *   - each accepted member is released exactly once, after its last run; runs do not overlap; the ledger balances.
  *
  * A seed repeats what is tried, not how the threads interleave.
@@ -17,18 +19,30 @@
 #include "test/stress/foreign.h"
 #include "test/stress/record.h"
 
-enum { GROUPS = 5, THREADS = 4, RECORDS = 20000, MET_MOST = 4000 };
+enum { GROUPS = 5, THREADS = 4, RECORDS = 20000, MET_MOST = 4000, LIVES = 20000 };
+
+/* A group, from its birth on; never used again within a round. */
+struct life {
+	tw_group group;
+	_Atomic uint32_t *touched; /* by members' callbacks and releases; freed by the completion, or after the round */
+	atomic_int given, calls;   /* of the completion */
+	atomic_int inside;         /* callbacks and releases under way */
+	bool destroys;             /* its completion destroys the group */
+};
 
 struct member {
 	struct record record; /* of it: service, timer, accepted, started, inside, releases, fate, ended, limit */
 	tw_group group;
+	struct life *life;
 	atomic_bool cancelled_with_group; /* such a cancel has returned */
 	atomic_bool running_told;         /* after that, to a cancel */
 };
 
 static struct {
 	tw_service *service;
-	_Atomic uint64_t groups[GROUPS];
+	_Atomic(struct life *) groups[GROUPS];
+	struct life *lives;
+	atomic_size_t born;
 	struct member *members;
 	atomic_size_t used;
 	atomic_bool stop;
@@ -51,10 +65,33 @@ static uint64_t random_span(uint64_t *seed)
 
 static void meddle_with_group(uint64_t *seed, bool may_wait);
 
+/* A callback or release begins or is over. */
+static void touch(struct member *m, int by)
+{
+	struct life *life = m->life;
+	if (atomic_load(&life->calls))
+		violation(&m->record, "a callback or release after its group's completion");
+	atomic_fetch_add(&life->inside, by);
+	atomic_fetch_add_explicit(life->touched, 1, memory_order_relaxed);
+}
+
+static void complete(void *arg)
+{
+	struct life *life = arg;
+	if (atomic_fetch_add(&life->calls, 1) != 0)
+		violation(NULL, "a completion is called twice");
+	if (atomic_load(&life->inside) != 0)
+		violation(NULL, "a completion while %d callbacks or releases run", atomic_load(&life->inside));
+	if (life->destroys && tw_group_destroy(shared.service, life->group) != 0)
+		violation(NULL, "a completion cannot destroy its group");
+	free(life->touched);
+}
+
 static void fire(void *arg)
 {
 	struct member *m = arg;
 	struct record *r = &m->record;
+	touch(m, 1);
 	if (atomic_load(&r->ended))
 		violation(r, "a run after the member's end");
 	if (atomic_fetch_add(&r->started, 1) + 1 > atomic_load(&r->limit))
@@ -72,12 +109,14 @@ static void fire(void *arg)
 			violation(r, "a re-arm answers %d", answer);
 	}
 	atomic_fetch_sub(&r->inside, 1);
+	touch(m, -1);
 }
 
 static void released(void *arg, enum tw_fate fate)
 {
 	struct member *m = arg;
 	struct record *r = &m->record;
+	touch(m, 1);
 	if (atomic_load(&r->inside) != 0)
 		violation(r, "released while its callback runs");
 	atomic_store(&r->ended, true);
@@ -87,6 +126,7 @@ static void released(void *arg, enum tw_fate fate)
 		meddle_with_group(&seed, false);
 	if (atomic_fetch_add(&r->releases, 1) != 0)
 		violation(r, "a second release");
+	touch(m, -1);
 }
 
 /* ------------------------------------------------------------ members */
@@ -102,7 +142,8 @@ static void schedule(uint64_t *seed)
 	record_prepare(r, shared.service, kind, random_percent(seed, 70));
 	r->seed = random_next(seed);
 	r->runs_wanted = kind == ONE_SHOT ? 1 : UINT32_MAX;
-	m->group.id = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
+	m->life = atomic_load(&shared.groups[random_below(seed, GROUPS)]);
+	m->group = m->life->group;
 	struct tw_period period = {.size = sizeof(period),
 				   .first_ns = random_below(seed, 3 * TW_MILLISECOND),
 				   .period_ns = 1 + random_span(seed),
@@ -220,24 +261,56 @@ static void expect_answer(int answer, int other)
 		violation(NULL, "a group call answers %d", answer);
 }
 
-static void make_again(_Atomic uint64_t *place, tw_group group, bool closed_first)
+/* A group with memory that its members touch. NULL: there is none to be had. */
+static struct life *give_birth(void)
 {
-	if (closed_first)
-		expect_answer(tw_group_close(shared.service, group), 0);
-	expect_answer(tw_group_destroy(shared.service, group), 0);
-	tw_group fresh;
-	if (tw_group_create(shared.service, &fresh) != 0)
+	size_t place = atomic_fetch_add(&shared.born, 1);
+	struct life *life = &shared.lives[place];
+	if (place >= LIVES || tw_group_create(shared.service, &life->group) != 0)
+		return NULL;
+	life->touched = calloc(16, sizeof(*life->touched));
+	if (!life->touched)
+		abort();
+	return life;
+}
+
+static void close_then(struct life *life)
+{
+	int answer = tw_group_close_then(shared.service, life->group, complete, life);
+	expect_answer(answer == -EALREADY || answer == -ESHUTDOWN ? 0 : answer, 0);
+	if (answer == 0 && atomic_fetch_add(&life->given, 1) != 0)
+		violation(NULL, "a second completion is accepted");
+}
+
+enum ending { DESTROY, CLOSE_AND_DESTROY, CLOSE_THEN, CLOSE_THEN_AND_DESTROY, ENDINGS };
+
+/* Only who takes the group from its place ends it. */
+static void make_again(_Atomic(struct life *) *place, struct life *life, enum ending ending)
+{
+	struct life *fresh = give_birth();
+	if (!fresh)
 		return;
-	if (!atomic_compare_exchange_strong(place, &group.id, fresh.id))
-		expect_answer(tw_group_destroy(shared.service, fresh), 0);
+	if (!atomic_compare_exchange_strong(place, &life, fresh)) {
+		expect_answer(tw_group_destroy(shared.service, fresh->group), 0);
+		return;
+	}
+	if (ending == CLOSE_AND_DESTROY)
+		expect_answer(tw_group_close(shared.service, life->group), 0);
+	if (ending == CLOSE_THEN)
+		life->destroys = true; /* nobody else does */
+	if (ending >= CLOSE_THEN)
+		close_then(life);
+	if (ending != CLOSE_THEN)
+		expect_answer(tw_group_destroy(shared.service, life->group), 0);
 }
 
 static void meddle_with_group(uint64_t *seed, bool may_wait)
 {
 	static _Thread_local struct member *met[MET_MOST];
 	static _Thread_local bool inside; /* of releases that this very call runs */
-	_Atomic uint64_t *place = &shared.groups[random_below(seed, GROUPS)];
-	tw_group group = {atomic_load(place)};
+	_Atomic(struct life *) *place = &shared.groups[random_below(seed, GROUPS)];
+	struct life *life = atomic_load(place);
+	tw_group group = life->group;
 	unsigned dice = (unsigned)random_below(seed, 100);
 	if (inside || dice < 10) {
 		struct tw_group_stats stats = {.size = sizeof(stats)};
@@ -245,7 +318,7 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 		return;
 	}
 	if (dice < 25) {
-		make_again(place, group, dice < 15);
+		make_again(place, life, (enum ending)random_below(seed, ENDINGS));
 		return;
 	}
 	inside = true;
@@ -318,10 +391,10 @@ static void open_service(struct foreign *foreign, uint64_t *seed, bool *by_hand,
 	if (tw_service_create(&shared.service, &cfg) != 0)
 		violation(NULL, "no service");
 	for (int i = 0; i < GROUPS; i++) {
-		tw_group group;
-		if (tw_group_create(shared.service, &group) != 0)
+		struct life *life = give_birth();
+		if (!life)
 			violation(NULL, "no group");
-		atomic_store(&shared.groups[i], group.id);
+		atomic_store(&shared.groups[i], life);
 	}
 }
 
@@ -346,6 +419,22 @@ static void check_member(struct member *m, struct account *sum)
 		violation(r, "told TW_RUNNING after its group's cancel, and nothing of it ever ran");
 }
 
+static uint64_t round_completions;
+
+static void check_lives(void)
+{
+	size_t born = atomic_load(&shared.born);
+	for (size_t i = 0; i < born && i < LIVES; i++) {
+		struct life *life = &shared.lives[i];
+		if (atomic_load(&life->calls) != atomic_load(&life->given))
+			violation(NULL, "%d completions are accepted, %d are called", atomic_load(&life->given),
+				  atomic_load(&life->calls));
+		round_completions += (uint64_t)atomic_load(&life->calls);
+		if (!atomic_load(&life->calls))
+			free(life->touched);
+	}
+}
+
 static void check_all(struct account *total)
 {
 	struct account sum = {0};
@@ -360,7 +449,7 @@ static void check_all(struct account *total)
 		violation(NULL, "the ledger does not balance");
 	for (int i = 0; i < GROUPS; i++) {
 		struct tw_group_stats gauges = {.size = sizeof(gauges)};
-		int answer = tw_group_stats_get(shared.service, (tw_group){atomic_load(&shared.groups[i])}, &gauges);
+		int answer = tw_group_stats_get(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
 		if (answer != -ENOENT && (answer || gauges.members || gauges.running))
 			violation(NULL, "a group has %" PRIu64 " members, %" PRIu64 " running, after close",
 				  gauges.members, gauges.running);
@@ -379,6 +468,8 @@ static void run_round(uint64_t seed, struct account *total)
 	bool by_hand, is_foreign;
 	pthread_t threads[THREADS], driver;
 	memset(shared.members, 0, RECORDS * sizeof(struct member));
+	memset(shared.lives, 0, LIVES * sizeof(struct life));
+	atomic_store(&shared.born, 0);
 	atomic_store(&shared.used, 0);
 	atomic_store(&shared.stop, false);
 	atomic_store(&round_now.rejected, 0);
@@ -402,6 +493,7 @@ static void run_round(uint64_t seed, struct account *total)
 	if (by_hand)
 		pthread_join(driver, NULL);
 	check_all(total);
+	check_lives();
 	if (tw_service_destroy(shared.service) != 0)
 		violation(NULL, "tw_service_destroy fails");
 	if (is_foreign)
@@ -418,7 +510,8 @@ int main(int argc, char **argv)
 	round_now.seed = argc == 3 ? strtoull(argv[2], NULL, 0) : (uint64_t)time(NULL) ^ start_ns;
 	printf("stress_groups: seed %" PRIu64 "\n", round_now.seed);
 	shared.members = calloc(RECORDS, sizeof(struct member));
-	if (!shared.members)
+	shared.lives = calloc(LIVES, sizeof(struct life));
+	if (!shared.members || !shared.lives)
 		abort();
 	uint64_t seed = round_now.seed, span_ns = (uint64_t)(atof(argv[1]) * 1e9);
 	struct account total = {0};
@@ -426,8 +519,11 @@ int main(int argc, char **argv)
 		round_now.number++;
 		run_round(random_next(&seed), &total);
 	}
-	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64 " cancelled\n",
-	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs, total.cancelled);
+	printf("ok: %" PRIu64 " rounds, %llu operations: %" PRIu64 " timers, %" PRIu64 " runs, %" PRIu64
+	       " cancelled, %" PRIu64 " completions\n",
+	       round_now.number, atomic_load(&round_now.operations), total.scheduled, total.runs, total.cancelled,
+	       round_completions);
 	free(shared.members);
+	free(shared.lives);
 	return 0;
 }

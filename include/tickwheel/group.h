@@ -6,9 +6,9 @@
  *     struct tw_task task = {.size = sizeof task, .fn = on_timeout, .arg = connection, .when_ns = TW_SECOND, .group = group};
  *     tw_schedule_task(service, &task, &timer);
  *     ...
- *     tw_group_cancel_wait(service, group, TW_FOREVER);
- *     tw_group_destroy(service, group);
- *     free(connection);
+ *     tw_group_close_then(service, group, end_connection, connection);
+ *
+ * end_connection is called when no timer of the connection is left: it destroys the group and frees the connection.
  *
  * A timer becomes a member when it is scheduled with struct tw_task's `group`, and stays one until its end. A member can be
  * cancelled and moved by itself like any other timer.
@@ -24,8 +24,9 @@
  * they settle themselves: they wait for nobody but those who run a callback or a release at that moment, and so the releases
  * may run on the calling thread. An executor that refuses is offered the settling again, also with TW_REFUSED_DROP; at close its caller does it.
  *
- * All calls but create may be made from any thread, from callbacks and releases, at the same time and on a closed service. A handle of
- * a group that was destroyed is harmless: -ENOENT. None of the calls allocates, but for the first create of a service.
+ * All calls may be made from any thread, from callbacks and releases, and at the same time. On a closed service tw_group_create and
+ * tw_group_close_then answer -ESHUTDOWN; the others work. The handle of a destroyed group is harmless: -ENOENT. Only the first
+ * tw_group_create of a service allocates.
  */
 #ifndef TICKWHEEL_GROUP_H
 #define TICKWHEEL_GROUP_H
@@ -37,7 +38,8 @@ extern "C" {
 #endif
 
 /*
- * Makes a group without members. It lives until it is destroyed, or its service is. Any thread. 64 bytes.
+ * Makes a group without members. It lives until it is destroyed, or its service is. Any thread. 64 bytes, and 16 for
+ * a completion.
  * 0. -EINVAL: NULL. -ENOMEM. -EAGAIN: max_timers groups (65536 if that is more, 16 Mi at most) exist, those included that were destroyed
  * and have members to settle. -ESHUTDOWN: the service is closed. *out is written on success only.
  */
@@ -66,9 +68,34 @@ TW_API int tw_group_cancel_wait(tw_service *service, tw_group group, uint64_t ti
 TW_API int tw_group_close(tw_service *service, tw_group group);
 
 /*
- * Closes, and gives the handle up: from now on every call with it, scheduling too, answers -ENOENT. What the group needed is used again
- * when its last member has been settled. Does not wait: to free what members work on, call tw_group_close and tw_group_cancel_wait
- * before. 0, -ENOENT, -EINVAL as tw_group_cancel.
+ * Closes the group, and calls fn(arg) once when all members have ended.
+ *
+ * When fn is called, no callback and no release of a member runs, and none will be called. So fn may free what the members
+ * used, and destroy the group. A schedule that races with this call becomes a member before fn, or answers -ESHUTDOWN.
+ *
+ * fn is called on the service's executor, also if the group has no members. A close of the service calls fn on its own
+ * thread if the executor has not called it yet. A close that waits answers 0 only after fn has returned. After a close with
+ * TW_CLOSE_NO_WAIT, the next close that waits, or tw_service_destroy, calls what is left.
+ * fn may call whatever a callback may; tw_self() is "no timer" in it. An executor that refuses is offered the call again.
+ * A group that was destroyed before its completion ran still completes.
+ *
+ * Threads: any, also a member's own callback or release. Never blocks, allocates nothing, never calls fn inside the call.
+ * Returns:
+ *   0            fn will be called
+ *   -EALREADY    the group has a completion already, or its completion was called; nothing changed
+ *   -ENOENT      the group was destroyed, or never was
+ *   -ESHUTDOWN   a close that waits has answered 0, or is about to; nothing changed, fn is not called
+ *   -EINVAL      service or fn is NULL
+ */
+TW_API int tw_group_close_then(tw_service *service, tw_group group, tw_fn *fn, void *arg);
+
+/*
+ * Closes the group and gives up its handle. Every later call with the handle answers -ENOENT, scheduling too.
+ *
+ * The group's storage is reused after its last member has ended and its completion was called. The call does not wait:
+ * to free what members use, give tw_group_close_then a function that frees it.
+ *
+ * Threads: any. Never blocks. Returns: as tw_group_cancel.
  */
 TW_API int tw_group_destroy(tw_service *service, tw_group group);
 

@@ -9,12 +9,16 @@
  * With KEPT the second member's record was kept: its keeper arms it without the lock, and the store waits in a buffer until the processor
  * empties it, the keeper's next atomic operation, or somebody's barrier. With KEEP it is the first member's cancel that keeps, if nobody waits.
  *
+ * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last queues the group again, and the settler
+ * calls the completion when it finds nobody left. CLOSER is a close of the service, which calls it too. KEEP then keeps a member that has run.
+ *
  * Left out: pieces of a walk (one walk takes all), birth and end of the group (K7), releases, the word's generations (word.pml), store
  * buffers at the gate (gate.pml).
  *
  * Holds:
  *   K1  who was told "gone" is not run afterwards (G4)
  *   K2 K3 K4 K5  at rest no member of a cancelled group is left: each has ended, once (G3)
+ *   K10 the completion of a group is called once, when no member is armed or runs; none runs or ends afterwards
  *   K6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
  *
  *   run: CANCEL         K2 K4 K5, with an arm and two cancels
@@ -23,6 +27,16 @@
  *   run: CANCEL KEPT    K4 K5 K8, with two cancels by another thread
  *   run: WAIT KEPT      K1 K6 K8
  *   run: WAIT KEEP      K1 K6 K9
+ *   run: CANCEL COMPLETE   K4 K5 K10, with an arm
+ *   run: CANCEL REARM COMPLETE CLOSER   K3 K4 K5 K10, with a worker
+ *   run: CANCEL REARM KEEP COMPLETE   K9 K10, with a worker that keeps
+ *   run: CANCEL KEPT COMPLETE   K8 K10
+ *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
+ *   mutant: CANCEL REARM COMPLETE CLOSER TAKE_UNLOCKED   the completion is taken without the lock
+ *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion up
+ *   mutant: CANCEL REARM KEEP COMPLETE WAITERS_FIRST   the keeper looks before it ends the timer
+ *   mutant: CANCEL KEPT COMPLETE NO_RETRACT   the keeper's timer ends as a member, though the group has closed
+ *   mutant: CANCEL KEPT COMPLETE NO_BARRIER   the settler passes no barrier
  *   mutant: CANCEL KEPT NO_BARRIER    the settler passes no barrier
  *   mutant: CANCEL KEPT NO_LOOK       the keeper does not look at the serial number again
  *   mutant: WAIT KEPT NO_BARRIER      who waits passes no barrier
@@ -41,7 +55,7 @@
 #define RUNNING 2
 #define DOOMED 3
 #define ENDED 4
-#if defined(CANCEL) && !defined(REARM)
+#if defined(CANCEL) && !defined(REARM) && !defined(COMPLETE)
 #define CANCELS 2
 #else
 #define CANCELS 1
@@ -54,9 +68,12 @@ byte serial, waited_for; /* the wait for members older than this is over */
 bool accepted; /* the keeper has armed it, and saw no cancel */
 bool buffered; /* the keeper's store of ARMED is on its way */
 bool foreign, waiters;
+bool closed, pending, completed; /* the group's completion */
 bool lock, queued, on_stack, settle_entry, parked, bell, asleep;
 byte finish_bell;
-#ifdef REARM
+#if defined(REARM) && defined(CLOSER)
+byte at_work = 3;
+#elif defined(REARM)
 byte at_work = 2;
 #elif defined(CANCEL)
 byte at_work = 3;
@@ -76,6 +93,74 @@ byte busy;
 #define LOCK atomic { !lock -> lock = true }
 #define UNLOCK lock = false
 
+#define LEFT(m) (linked[m] && word[m] != ENDED)
+#ifdef IGNORE_RUNNING
+#define IS_COMPLETE (pending && !(LEFT(0) && word[0] != RUNNING) && !(LEFT(1) && word[1] != RUNNING))
+#else
+#define IS_COMPLETE (pending && !LEFT(0) && !LEFT(1))
+#endif
+
+/* tw__group_settle_soon */
+inline queue_group()
+{
+	atomic { was = queued; queued = true }; /* K4 */
+	if
+	:: !was ->
+		on_stack = true; /* K5 */
+		if
+		:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
+		:: else
+		fi
+	:: else
+	fi
+}
+
+inline leave(m)
+{
+	LOCK;
+	linked[m] = false;
+	last = IS_COMPLETE; /* K10 */
+	UNLOCK;
+	finish_bell++; /* K6 */
+#ifndef FORGET_LAST
+	if
+	:: last -> queue_group()
+	:: else
+	fi;
+#endif
+	atomic { last = false; was = false }
+}
+
+/* tw__group_complete */
+inline complete()
+{
+#ifdef TAKE_UNLOCKED
+	last = IS_COMPLETE;
+	if
+	:: last -> pending = false
+	:: else
+	fi;
+#else
+	LOCK; /* K10 */
+	last = IS_COMPLETE;
+	if
+	:: last -> atomic { pending = false; waiters = false }
+	:: else
+	fi;
+	UNLOCK;
+#endif
+	if
+	:: last ->
+		atomic {
+			assert(!completed && !inside[0] && !inside[1]); /* K10 */
+			assert(!(linked[0] && word[0] == ARMED) && !(linked[1] && word[1] == ARMED && !STALE(1)));
+			completed = true
+		}
+	:: else
+	fi;
+	last = false
+}
+
 inline cas(m, from, to)
 {
 	if
@@ -88,10 +173,7 @@ inline cas(m, from, to)
 inline end_rest(m)
 {
 	atomic { ends[m]++; assert(ends[m] == 1) }; /* G3 */
-	LOCK;
-	linked[m] = false;
-	UNLOCK;
-	finish_bell++ /* K6 */
+	leave(m)
 }
 
 /* take_some: those found are ended after the lock has been given up */
@@ -127,14 +209,21 @@ inline walk()
 
 init
 {
-	atomic { !lock -> word[0] = ARMED; linked[0] = true; tag[0] = serial; at_work-- }
+	atomic {
+		!lock ->
+		if
+		:: closed
+		:: !closed -> word[0] = ARMED; linked[0] = true; tag[0] = serial
+		fi;
+		at_work--
+	}
 }
 
 #ifdef KEPT
 active proctype keeper() /* arms the second member, whose record it has kept from before the first cancel */
 {
-	bool stale;
-	atomic { !lock -> linked[1] = true; tag[1] = serial; word[1] = ENDED };
+	bool stale, last, was;
+	atomic { !lock -> if :: closed -> goto over :: else fi; linked[1] = true; tag[1] = serial; word[1] = ENDED };
 	if
 	:: serial == tag[1] ->
 		buffered = true;
@@ -142,17 +231,25 @@ active proctype keeper() /* arms the second member, whose record it has kept fro
 		atomic { stale = STALE(1); accepted = !stale }; /* K8 */
 		if
 		:: stale ->
+#if defined(COMPLETE) && !defined(NO_RETRACT)
 			do
-			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED }; end_rest(1); break
+			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED }; leave(1); break
+			:: atomic { !buffered && word[1] != ARMED -> break }
+			od
+#else
+			do
+			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED; assert(!completed) };
+			   end_rest(1); break
 			:: atomic { !buffered && word[1] == DOOMED -> word[1] = ENDED }; end_rest(1); break
 			:: atomic { !buffered && (word[1] == ENDED || word[1] == RUNNING) -> break }
 			od
+#endif
 		:: else
 		fi
 #endif
 	:: serial != tag[1]
 	fi;
-	at_work--
+over:	at_work--
 }
 
 active proctype processor()
@@ -172,8 +269,10 @@ active proctype armer() /* of the second member */
 	LOCK;
 	read = serial; /* K2 */
 #endif
-	atomic { tag[1] = read; linked[1] = true };
-	word[1] = ARMED;
+	if
+	:: !closed -> atomic { tag[1] = read; linked[1] = true }; word[1] = ARMED
+	:: else
+	fi;
 	UNLOCK;
 	at_work--
 }
@@ -182,7 +281,7 @@ active proctype armer() /* of the second member */
 #ifndef CANCEL
 active proctype alone() /* tw_cancel of the first */
 {
-	bool stale, won;
+	bool stale, won, last, was;
 	if
 	:: word[0] == ARMED ->
 		stale = STALE(0); /* K1 */
@@ -228,23 +327,23 @@ active proctype alone() /* tw_cancel of the first */
 active proctype canceller()
 {
 	byte m, n, mine, heard;
-	bool taken[2], was, older, won;
-#ifdef CANCEL
+	bool taken[2], was, older, won, last;
+#ifdef COMPLETE
+	LOCK;
+	serial++;
+	closed = true;
+	foreign = true; /* K8 */
+	pending = true; /* K10 */
+	waiters = true; /* K9 */
+	UNLOCK;
+	queue_group();
+#elif defined(CANCEL)
 	do
 	:: n < CANCELS ->
 		n++;
 		serial++; /* K1, K2, K3 */
 		foreign = true; /* K8 */
-		atomic { was = queued; queued = true }; /* K4 */
-		if
-		:: !was ->
-			on_stack = true; /* K5 */
-			if
-			:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
-			:: else
-			fi
-		:: else
-		fi
+		queue_group()
 	:: else -> break
 	od;
 #else
@@ -299,6 +398,7 @@ inline run_entry(w)
 			:: won ->
 				atomic {
 					assert(!gone[w] && ends[w] == 0); /* K1 */
+					assert(!completed);               /* K10 */
 					assert(tag[w] >= waited_for);     /* K6 */
 					inside[w] = true
 				};
@@ -326,7 +426,22 @@ inline run_entry(w)
 					:: else
 					fi
 #endif
-				:: else -> word[w] = ENDED; end_rest(w)
+				:: else ->
+#if defined(KEEP) && defined(COMPLETE)
+#ifdef WAITERS_FIRST
+					again = !STALE(w) && !waiters;
+					word[w] = ENDED;
+#else
+					word[w] = ENDED;
+					again = !STALE(w) && !waiters; /* K9 */
+#endif
+					if
+					:: again -> atomic { again = false; ends[w]++; assert(ends[w] == 1) }
+					:: else -> end_rest(w)
+					fi
+#else
+					word[w] = ENDED; end_rest(w)
+#endif
 				fi
 			:: else
 			fi
@@ -340,7 +455,7 @@ inline run_entry(w)
 /* Their time comes at any moment, or never. */
 active proctype worker()
 {
-	bool stale, won, again, rearmed;
+	bool stale, won, again, rearmed, last, was;
 end:	do
 	:: atomic { word[0] == ARMED -> busy++ }; run_entry(0); busy--
 	:: atomic { word[1] == ARMED -> busy++ }; run_entry(1); busy--
@@ -353,7 +468,7 @@ end:	do
 active proctype settler()
 {
 	byte m;
-	bool taken[2], won, was;
+	bool taken[2], won, was, last;
 end:	do
 	:: atomic { settle_entry -> settle_entry = false; busy++ };
 #ifdef LOWER_LATE
@@ -368,9 +483,21 @@ end:	do
 		fi;
 		walk();
 #endif
+#ifdef COMPLETE
+		complete();
+#endif
 		busy--
 	od
 }
+
+#ifdef CLOSER
+active proctype closer() /* tw__groups_complete, at any moment */
+{
+	bool last;
+	complete();
+	at_work--
+}
+#endif
 
 active proctype driver()
 {
@@ -402,7 +529,8 @@ turn:	parked = false;
 	:: !asleep -> goto turn
 	:: atomic {
 		asleep && at_work == 0 && busy == 0 && !settle_entry && !buffered ->
-		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)) /* K2 K3 K4 K5 K8 */
+		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)); /* K2 K3 K4 K5 K8 */
+		assert(completed == closed) /* K10 */
 	   }
 	fi
 }

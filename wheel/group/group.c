@@ -37,11 +37,12 @@ static bool make_table(struct tw__groups *groups)
 {
 	if (tw_load_relaxed(&groups->table))
 		return true;
-	size_t bytes = groups->end * sizeof(struct tw__group);
+	size_t bytes = groups->end * (sizeof(struct tw__group) + sizeof(struct tw__completion));
 	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (table == MAP_FAILED)
 		return false;
 	groups->table_bytes = bytes;
+	groups->at_end = (struct tw__completion *)((struct tw__group *)table + groups->end);
 	tw_store_release(&groups->table, table);
 	return true;
 }
@@ -73,6 +74,7 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 		tw_store_relaxed(&group->handle, handle); /* K7: published by the CAS */
 	} while (!tw_cas_acq_rel(&group->word, &word, born));
 	group->vacant = false;
+	tw_store_relaxed(&group->completion, TW__COMPLETION_NONE);
 	tw__group_unlock(group);
 	return handle;
 }
@@ -97,7 +99,8 @@ int tw_group_create(tw_service *service, tw_group *out)
 void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
 {
 	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
-	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD;
+	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD &&
+		       tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING;
 	group->vacant |= vacated;
 	if (vacated)
 		tw_store_relaxed(&group->keeper, NULL);
@@ -176,9 +179,38 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 	/* Whoever waits for old members waits until the last of one serial number has left. */
 	bool tells = tw_unlikely(tw_load_relaxed(&group->waiters)) &&
 		     !tw__group_has_before(group, &service->slots, tag + TW__GROUP_SERIAL_ONE);
+	bool completes = tw__group_is_complete(service, group); /* K10 */
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 	if (tells)
 		tw__ring_finish(service); /* K6 */
+	if (tw_unlikely(completes))
+		tw__group_settle_soon(service, group, index); /* at worst another group's, which does no harm */
+	return false;
+}
+
+/* Whether the group that the tag is of takes no members any more. Read after the tag was seen stale (K8). */
+static bool has_closed(const struct tw__group *group, uint64_t tag)
+{
+	uint64_t word = tw_load_acquire(&group->word);
+	return word & TW__GROUP_CLOSED ||
+	       tw__tag_is_before(tag, tw_load_relaxed(&group->handle)); /* K7: a later life */
+}
+
+bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	if (!has_closed(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK), tag)) {
+		tw__end_unsettled(service, local, slot, generation);
+		return false;
+	}
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw__word_generation(word) == generation &&
+	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED)) {
+		if (!tw_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* K9 */
+			continue;
+		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
+		return true;
+	}
 	return false;
 }
 
@@ -222,8 +254,7 @@ static bool is_foreign(const tw_service *service, const struct tw__group *group)
 	return !local || tw_load_relaxed(&group->keeper) != local;
 }
 
-/* Moves the serial number on, and sets flags. The new word; 0: there is no such group. */
-static uint64_t shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags)
+uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags)
 {
 	uint64_t word = tw_load_acquire(&group->word), shifted; /* K7 */
 	do {
@@ -257,7 +288,7 @@ static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
 	if (tw__forked(service))
 		return -EPERM;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
-	uint64_t word = group ? shift(service, group, handle.id, flags) : 0;
+	uint64_t word = group ? tw__group_shift(service, group, handle.id, flags) : 0;
 	if (!word)
 		return -ENOENT;
 	if (!seen_empty(service, group, word))
@@ -340,7 +371,7 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 	if (tw__forked(service))
 		return -EPERM;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
-	uint64_t word = group ? shift(service, group, handle.id, 0) : 0;
+	uint64_t word = group ? tw__group_shift(service, group, handle.id, 0) : 0;
 	if (!word)
 		return -ENOENT;
 	int outcome = TW_SELF;

@@ -43,6 +43,13 @@
  * A refused or given-back entry is offered again like a run. Rejected: a hidden timer for each group (a slot each, and exceptions
  * in ledger and listings), or for the service (a slow release would hold up all groups).
  *
+ * Completion (completion.c). tw_group_close_then stores fn and arg beside the group, under its lock, and queues the group for settling.
+ * One rule decides when fn runs: **settling that finds no member left takes the completion under the lock, and calls it.** A member that
+ * leaves last queues the group again, so that such a settling follows. A close of the service looks at all groups itself. Whoever takes the
+ * completion first calls fn; the group may be another's from then on.
+ * A pending completion counts as a waiter: so no keeper keeps a record that nobody would hear of (K9), and none becomes a keeper.
+ * A timer that its keeper arms while the group closes is taken back, and its schedule answers -ESHUTDOWN: as a member it could end after fn.
+ *
  * Pairing table
  *   K1  claim, cancel, reset of a member: word acquire, tag against it, then CAS of the timer's word. Fresh tag: the call comes before the
  *       group's cancel, whatever the clock on the wall says: the CAS decides, and an answer "gone" is given only by whoever made
@@ -76,7 +83,12 @@
  *       `member` is read (acquire) before the tag, which was written before it: an old tag is never taken for a new member's.
  *   K9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
  *       consistent: a keeper that does not see the waiter has ended the timer before the waiter's look. Without it cancel_wait sleeps
- *       though the last member is gone.
+ *       though the last member is gone, and a completion is never called.
+ *   K10  completion, fn and arg, and each member's leaving: written under the lock -> read under the lock (take). Whoever leaves after
+ *       the look that found a member sees the completion, and queues the group (K4). The look without the lock (settling) comes after
+ *       `queued` was lowered (K4). Without it the last to leave and the settling each leave fn to the other.
+ *   K11  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the last access to the service
+ *       -> CAS acq_rel (close): no completion is left, and none will be accepted.
  */
 #ifndef TW_WHEEL_GROUP_H
 #define TW_WHEEL_GROUP_H
@@ -107,8 +119,17 @@ struct tw__group {
 	uint32_t members;         /* in that list, kept ones too */
 	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (K9) */
 	uint32_t next_free;
-	_Atomic bool foreign; /* cancelled by another thread than its keeper since it was last settled (K8) */
-	bool vacant;          /* dead and empty: on the free list, or about to be put there */
+	_Atomic bool foreign;       /* cancelled by another thread than its keeper since it was last settled (K8) */
+	bool vacant;                /* dead and empty: on the free list, or about to be put there */
+	_Atomic uint8_t completion; /* enum tw__completion_state; written under the lock (K10) */
+};
+
+enum tw__completion_state { TW__COMPLETION_NONE, TW__COMPLETION_PENDING, TW__COMPLETION_TAKEN };
+
+/* What a group calls when its last member has ended; in an array beside the groups, touched by those that have one. */
+struct tw__completion {
+	tw_fn *fn;
+	void *arg;
 };
 
 /*
@@ -133,12 +154,16 @@ struct tw__groups {
 	_Atomic uint32_t fresh;            /* the first index never used; 0 is none */
 	_Atomic uint32_t stack;            /* groups to be settled, or 0 (K5) */
 	uint32_t waiting;                  /* the driver's: taken from the stack */
+	_Atomic uint32_t completions;  /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (K11) */
+	struct tw__completion *at_end; /* by index of the group; in the table's mapping, made with it */
 
 	pthread_mutex_t lock; /* of what follows, and of the birth of groups */
 	uint32_t free;
 	uint32_t end;
 	size_t table_bytes;
 };
+
+#define TW__COMPLETIONS_CLOSED (UINT32_C(1) << 31)
 
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 void tw__groups_fini(struct tw__groups *groups);
@@ -182,6 +207,18 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 
 /* Runs a batch's entry of slot 0: a piece of settling. */
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index);
+
+/* completion.c. Calls the group's completion if it has one and no member is left. */
+void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t index);
+
+/* Under the lock: whether the member that has just left leaves the completion to be called. */
+bool tw__group_is_complete(const tw_service *service, const struct tw__group *group);
+
+/* Close: calls the completions that are due. True: none is left. */
+bool tw__groups_complete(tw_service *service);
+
+/* Close, when nothing runs any more: no completion is accepted from now on. False: one is left. */
+bool tw__groups_forbid_completions(tw_service *service);
 
 /* That entry was given back. */
 void tw__group_offer_again(tw_service *service, uint32_t index);

@@ -102,20 +102,25 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 	return tw__group_enter_kept(member, entry);
 }
 
-/* The timer's word has been stored: `entry` is its. */
-static inline void tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option, uint64_t entry,
+/*
+ * group.c. The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer is taken back, as if it
+ * had never been: the slot is free, the side record is still the caller's. False: the timer was a member, and has ended.
+ */
+bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
+
+/* The timer's word has been stored: `entry` is its. True: the group has closed meanwhile, and the timer was taken back. */
+static inline bool tw__group_entered(tw_service *service, struct tw__local *local, uint32_t option, uint64_t entry,
 				     int entered)
 {
 	if (entered == TW__NO_MEMBER)
-		return;
+		return false;
 	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
 	if (entered == TW__ENTERED_LOCKED) {
 		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
-		return;
+		return false;
 	}
 	tw_compiler_barrier(); /* K8 */
-	if (tw_unlikely(tw__tag_is_stale(&service->groups, tag)))
-		tw__end_unsettled(service, local, tw__entry_slot(entry), (uint32_t)(entry >> TW__GENERATION_SHIFT));
+	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) && tw__group_retract(service, local, tag, entry);
 }
 
 /* group.c. The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */

@@ -172,9 +172,12 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 	bool more = tw__group_settle(service, local, group);
 	if (tw__forked(service))
 		return;
-	if (!more)
+	if (!more) {
 		throw_out_if_dead(service, group, index);
-	if (!more || !raise_queued(group))
+		tw__group_complete(service, group, index);
+		return;
+	}
+	if (!raise_queued(group))
 		return;
 	push(service, group, index);
 	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */

@@ -246,6 +246,7 @@ static int await_batches(const struct tw__closer *c)
 	_Atomic uint32_t *at = &c->service->batches_out;
 	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
 	while (out != TW__CLOSER_WAITS) {
+		tw__groups_complete(c->service); /* a callback may wait for one */
 		uint64_t now_ns = now();
 		if (now_ns >= c->deadline_ns)
 			return -ETIMEDOUT;
@@ -336,19 +337,31 @@ static int leave(const struct tw__closer *c)
 	return tw__forked(c->service) ? -EPERM : r;
 }
 
-/* Callbacks and releases have returned, and left nothing behind. */
+/* Completions of groups: those that the executor has not called are called here. */
+static int await_completions(const struct tw__closer *c)
+{
+	int r = 0;
+	while (!r && !tw__groups_complete(c->service))
+		r = wait_a_moment(c, 0, c->deadline_ns);
+	return r;
+}
+
+/* Callbacks, releases and completions have returned, and left nothing behind. */
 static int come_to_rest(const struct tw__closer *c)
 {
 	int r = await_batches(c);
 	if (!r)
 		r = await_releases(c);
+	if (!r)
+		r = await_completions(c);
 	return r ? r : turn(c);
 }
 
 /* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
 static bool is_at_rest(const struct tw__closer *c)
 {
-	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS;
+	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS &&
+	       tw__groups_forbid_completions(c->service);
 }
 
 /* Batch calls that saw the gate open have published all (gate.h, P6), and the driver has taken it. */

@@ -79,7 +79,8 @@ static uint64_t memory_of(tw_service *service)
 {
 	return tw__slots_bytes(&service->slots) + tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) +
 	       service->table_bytes + bytes_of_lanes(service) + sizeof *service +
-	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) * sizeof(struct tw__group);
+	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) *
+		   (sizeof(struct tw__group) + sizeof(struct tw__completion));
 }
 
 static void read_driver(tw_service *service, struct tw_stats *stats)

@@ -200,8 +200,10 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	}
 	tw_bump(&local->scheduled, 1);
 	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
-	if (option)
-		tw__group_entered(service, local, option, entry, entered);
+	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
+		tw_bump(&local->scheduled, (uint64_t)-1);
+		return refused(local, out, -ESHUTDOWN);
+	}
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->published || comes_later(service, tick)))
 		tw__publish_calm(service, local);

@@ -86,7 +86,8 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
 	if (entered < 0)
 		return entered; /* what was put is taken back with the rest */
-	tw__group_entered(call->service, call->local, arming.option, entry, entered);
+	(void)tw__group_entered(call->service, call->local, arming.option, entry,
+				entered); /* the lock was held, if any */
 	return 0;
 }
 

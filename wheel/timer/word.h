@@ -19,6 +19,7 @@
  *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
  *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
  *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
+ *   ARMED, DOOMED     FREE G+1          schedule, group closed    CAS: likewise (group.h, K8)
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
  *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
  *   ARMED FAR         ARMED             driver, when near         CAS

@@ -1,0 +1,201 @@
+/* A close of the service and the completions of groups: each is called once, before close answers 0. */
+#include <errno.h>
+#include <semaphore.h>
+
+#include "test/support/members.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(close_then, .timeout = 60);
+
+struct ending {
+	struct rig *rig;
+	tw_group group;
+	sem_t called;
+	atomic_int calls;
+	atomic_int answer;
+	pthread_t called_on;
+	sem_t begun, go_on;
+};
+
+static void complete(void *arg)
+{
+	struct ending *ending = arg;
+	ending->called_on = pthread_self();
+	ending->calls++;
+	sem_post(&ending->called);
+}
+
+static void ending_open(struct ending *ending, struct rig *rig)
+{
+	*ending = (struct ending){.rig = rig, .group = group_of(rig), .answer = -1};
+	sem_init(&ending->called, 0, 0);
+	sem_init(&ending->begun, 0, 0);
+	sem_init(&ending->go_on, 0, 0);
+}
+
+static int end(struct ending *ending)
+{
+	return ending->answer = tw_group_close_then(ending->rig->service, ending->group, complete, ending);
+}
+
+/* Nobody has driven the service since: close calls what it finds. */
+static void close_with_completions(enum tw_close_mode mode, bool refuses)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	if (refuses)
+		cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	struct ending empty, pending, destroyed, open;
+	ending_open(&empty, &rig);
+	ending_open(&pending, &rig);
+	ending_open(&destroyed, &rig);
+	ending_open(&open, &rig);
+	struct probe members[2] = {PROBE(&rig, 1), PROBE(&rig, 2)};
+	expect_eq(schedule_in(&members[0], pending.group, HOUR, true), 0);
+	expect_eq(schedule_in(&members[1], destroyed.group, HOUR, true), 0);
+	expect_eq(end(&empty), 0);
+	expect_eq(end(&pending), 0);
+	expect_eq(end(&destroyed), 0);
+	expect_eq(tw_group_destroy(rig.service, destroyed.group), 0);
+	expect_eq(tw_service_close(rig.service, mode, TW_FOREVER), 0);
+	expect_eq(empty.calls, 1);
+	expect_eq(pending.calls, 1);
+	expect_eq(destroyed.calls, 1);
+	expect_released(&members[0], TW_FATE_CANCELLED);
+	expect_released(&members[1], TW_FATE_CANCELLED);
+	expect_eq(end(&open), -ESHUTDOWN);
+	expect_eq(open.calls, 0);
+	expect_eq(tw_group_destroy(rig.service, open.group), 0);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+	expect_eq(empty.calls + pending.calls + destroyed.calls, 3);
+}
+
+Test(close_then, each_mode_calls_the_completions)
+{
+	close_with_completions(TW_CLOSE_DROP, false);
+	close_with_completions(TW_CLOSE_RUN, false);
+	close_with_completions(TW_CLOSE_DRAIN, false);
+}
+
+Test(close_then, close_calls_what_the_executor_refuses)
+{
+	close_with_completions(TW_CLOSE_DROP, true);
+}
+
+static void end_in_callback(struct probe *probe)
+{
+	end((struct ending *)(void *)probe->other);
+}
+
+/* TW_CLOSE_RUN runs the member, which ends its group. */
+Test(close_then, a_member_may_end_its_group_while_close_runs_it)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending;
+	ending_open(&ending, &rig);
+	struct probe member = PROBE(&rig, 1), other = PROBE(&rig, 2);
+	member.act = end_in_callback;
+	member.other = (struct probe *)(void *)&ending;
+	expect_eq(schedule_in(&member, ending.group, MS, true), 0);
+	expect_eq(schedule_in(&other, ending.group, HOUR, true), 0);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(ending.answer, 0);
+	expect_eq(ending.calls, 1);
+	expect_eq(member.releases + other.releases, 2);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ with a worker */
+
+static void hold_then_end(struct probe *probe)
+{
+	struct ending *ending = (struct ending *)(void *)probe->other;
+	sem_post(&ending->begun);
+	while (sem_wait(&ending->go_on)) {
+	}
+	end(ending);
+}
+
+static void open_with_worker(struct rig *rig, struct ending *ending, struct probe *member, void (*act)(struct probe *))
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = NULL;
+	cfg.workers = 1;
+	rig_open(rig, &cfg);
+	ending_open(ending, rig);
+	*member = PROBE(rig, 1);
+	member->act = act;
+	member->other = (struct probe *)(void *)ending;
+	expect_eq(schedule_in(member, ending->group, MS, true), 0);
+	rig_advance(rig, MS);
+	while (sem_wait(&ending->begun)) {
+	}
+}
+
+/* The callback is under way as a close that does not wait answers: its group ends later, and the next close calls the completion. */
+Test(close_then, what_a_close_that_does_not_wait_leaves_is_called_by_the_next)
+{
+	struct rig rig;
+	struct ending ending;
+	struct probe member;
+	open_with_worker(&rig, &ending, &member, hold_then_end);
+	struct tw_close_options options = {
+	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	expect_eq(tw_service_close_with(rig.service, &options), 0);
+	expect_eq(ending.calls, 0);
+	sem_post(&ending.go_on);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(ending.answer, 0);
+	expect_eq(ending.calls, 1);
+	expect_eq(member.releases, 1);
+	rig_close(&rig);
+}
+
+/* A close whose time is up has called nothing, and the next one does. */
+Test(close_then, a_close_that_times_out_leaves_it_pending)
+{
+	struct rig rig;
+	struct ending ending;
+	struct probe member;
+	open_with_worker(&rig, &ending, &member, hold_then_end);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_eq(ending.calls, 0);
+	sem_post(&ending.go_on);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(ending.answer, 0);
+	expect_eq(ending.calls, 1);
+	rig_close(&rig);
+}
+
+/* The only worker waits for the completion of a group: close calls it while it waits for that worker. */
+static void end_another_and_await(struct probe *probe)
+{
+	struct ending *ending = (struct ending *)(void *)probe->other;
+	struct ending another;
+	ending_open(&another, probe->rig);
+	ending->answer = end(&another);
+	sem_post(&ending->begun);
+	while (sem_wait(&another.called)) {
+	}
+	ending->calls = another.calls;
+	ending->called_on = another.called_on;
+}
+
+Test(close_then, close_does_not_wait_for_a_callback_that_waits_for_a_completion)
+{
+	struct rig rig;
+	struct ending ending;
+	struct probe member;
+	open_with_worker(&rig, &ending, &member, end_another_and_await);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(ending.answer, 0);
+	expect_eq(ending.calls, 1);
+	cr_assert(pthread_equal(ending.called_on, pthread_self()));
+	rig_close(&rig);
+}

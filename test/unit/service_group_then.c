@@ -1,0 +1,568 @@
+/* tw_group_close_then: the completion is called once, when all members have ended. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/members.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(group_then, .timeout = 60);
+
+/* A group with its completion, and what it saw. */
+struct ending {
+	struct rig *rig;
+	tw_group group;
+	struct probe *members;
+	int member_count;
+	int calls;
+	int ended_members; /* at the call */
+	int answer;        /* of close_then */
+	uint64_t self;
+	pthread_t called_on;
+	void (*act)(struct ending *ending);
+};
+
+static void complete(void *arg)
+{
+	struct ending *ending = arg;
+	ending->calls++;
+	ending->self = tw_self().id;
+	ending->called_on = pthread_self();
+	for (int i = 0; i < ending->member_count; i++)
+		ending->ended_members += ending->members[i].releases == 1;
+	if (ending->act)
+		ending->act(ending);
+}
+
+static struct ending ending_of(struct rig *rig)
+{
+	return (struct ending){.rig = rig, .group = group_of(rig)};
+}
+
+static int end(struct ending *ending)
+{
+	return tw_group_close_then(ending->rig->service, ending->group, complete, ending);
+}
+
+static void add_members(struct ending *ending, struct probe *members, int n, uint64_t delay_ns)
+{
+	ending->members = members;
+	ending->member_count = n;
+	for (int i = 0; i < n; i++) {
+		members[i] = PROBE(ending->rig, i);
+		expect_eq(schedule_in(&members[i], ending->group, delay_ns, true), 0);
+	}
+}
+
+/* It was called once, after all members had been released. */
+static void expect_complete(const struct ending *ending)
+{
+	expect_eq(ending->calls, 1);
+	expect_eq(ending->ended_members, ending->member_count);
+	expect_eq(ending->self, 0);
+}
+
+/* ------------------------------------------------------------ when it is called */
+
+Test(group_then, is_called_for_a_group_without_members)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	expect_eq(end(&ending), 0);
+	expect_eq(ending.calls, 0);
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	rig_advance(&rig, SECOND);
+	expect_complete(&ending);
+	rig_close(&rig);
+}
+
+Test(group_then, is_called_after_the_releases_of_pending_members)
+{
+	enum { COUNT = 1000 }; /* more than one piece of settling */
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	static struct probe members[COUNT];
+	add_members(&ending, members, COUNT, HOUR);
+	rig_advance(&rig, MS);
+	expect_eq(end(&ending), 0);
+	for (int i = 0; i < COUNT; i++)
+		expect_eq(members[i].releases, 0);
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	expect_released(&members[0], TW_FATE_CANCELLED);
+	struct probe late = PROBE(&rig, COUNT);
+	expect_eq(schedule_in(&late, ending.group, MS, true), -ESHUTDOWN);
+	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
+	rig_close(&rig);
+}
+
+Test(group_then, needs_no_turn_of_the_clock)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	expect_eq(end(&ending), 0);
+	uint64_t next_ns = UINT64_MAX;
+	expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+	expect_le(next_ns, rig_now(&rig));
+	expect_eq(tw_advance(rig.service, 1), 0); /* a completion is no callback of a timer */
+	expect_complete(&ending);
+	rig_close(&rig);
+}
+
+static void end_of_probe(struct probe *probe)
+{
+	struct ending *ending = (struct ending *)(void *)probe->other;
+	probe->answer = end(ending);
+	ending->answer = ending->calls; /* it is not called within the call */
+}
+
+static void end_from(void (*set)(struct probe *), uint64_t delay_ns)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	struct probe members[3];
+	add_members(&ending, members, 3, delay_ns);
+	set(&members[1]);
+	members[1].other = (struct probe *)(void *)&ending;
+	members[1].answer = -1;
+	if (delay_ns == HOUR)
+		expect_eq(tw_cancel(rig.service, members[1].timer), TW_CANCELLED);
+	rig_advance(&rig, MS);
+	expect_eq(members[1].answer, 0);
+	expect_eq(ending.answer, 0);
+	expect_complete(&ending);
+	rig_close(&rig);
+}
+
+static void in_callback(struct probe *probe)
+{
+	probe->act = end_of_probe;
+}
+
+static void in_release(struct probe *probe)
+{
+	probe->act_in_release = end_of_probe;
+}
+
+Test(group_then, may_be_asked_for_in_a_members_callback)
+{
+	end_from(in_callback, MS);
+}
+
+Test(group_then, may_be_asked_for_in_a_members_release)
+{
+	end_from(in_release, MS);   /* after a run */
+	end_from(in_release, HOUR); /* on the thread that cancels */
+}
+
+/* A series and a re-armed one-shot end with the run that closes the group. */
+static void rearm_and_end(struct probe *probe)
+{
+	tw_reset(probe->rig->service, probe->timer, MS);
+	end_of_probe(probe);
+}
+
+Test(group_then, a_member_that_has_armed_itself_again_ends_first)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	struct probe members[1];
+	add_members(&ending, members, 1, MS);
+	members[0].act = rearm_and_end;
+	members[0].other = (struct probe *)(void *)&ending;
+	rig_advance(&rig, SECOND);
+	expect_eq(members[0].runs, 1);
+	expect_complete(&ending);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ members that run */
+
+static void open_queued(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused)
+{
+	queue_executor_open(queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue->base;
+	cfg.on_refused = on_refused;
+	rig_open(rig, &cfg);
+}
+
+static struct queue_executor *nested_queue;
+
+/* Everything else that the executor has runs inside this callback; also what the driver hands over meanwhile. */
+static void run_all_inside(struct probe *probe)
+{
+	struct ending *ending = (struct ending *)(void *)probe->other;
+	for (int i = 0; i < 3; i++) {
+		queue_executor_run_all(nested_queue);
+		tw_advance(probe->rig->service, TW_NO_LIMIT);
+	}
+	probe->answer = ending->calls;
+}
+
+Test(group_then, waits_for_a_member_that_runs)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	nested_queue = &queue;
+	struct ending ending = ending_of(&rig);
+	struct probe members[2];
+	add_members(&ending, members, 2, MS);
+	for (int i = 0; i < 2; i++)
+		members[i].other = (struct probe *)(void *)&ending;
+	members[0].act = run_all_inside;
+	members[1].act = end_of_probe;
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_run_all(&queue), 1); /* the first; the second ran inside */
+	expect_eq(members[1].runs, 1);
+	expect_eq(members[1].answer, 0);
+	expect_eq(members[0].answer, 0); /* not called while the first ran */
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_complete(&ending);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ the connection that is freed */
+
+/*
+ * A connection with two timers, of which one ends the connection while the other's callback is in the middle. The recipe says
+ * who frees it. A flag outside tells when; AddressSanitizer checks each touch.
+ */
+struct connection {
+	tw_service *service;
+	tw_group timers;
+	int touched;
+};
+
+static bool connection_is_freed, seen_freed, seen_poisoned;
+
+static void connection_free(struct connection *c)
+{
+	tw_group_destroy(c->service, c->timers);
+	free(c);
+	connection_is_freed = true;
+}
+
+#ifdef __SANITIZE_ADDRESS__
+int __asan_address_is_poisoned(void const volatile *address);
+#endif
+
+static void look_at(struct connection *c)
+{
+	seen_freed = connection_is_freed;
+#ifdef __SANITIZE_ADDRESS__
+	seen_poisoned = __asan_address_is_poisoned(&c->touched);
+#else
+	seen_poisoned = seen_freed;
+#endif
+	if (!seen_freed)
+		c->touched++;
+}
+
+static void read_from_peer(void *arg)
+{
+	struct connection *c = arg;
+	tw_service *service = c->service;
+	c->touched++;
+	for (int i = 0; i < 3; i++) { /* meanwhile, on other threads */
+		queue_executor_run_all(nested_queue);
+		tw_advance(service, TW_NO_LIMIT);
+	}
+	look_at(c);
+}
+
+static void close_as_idle_old(void *arg)
+{
+	struct connection *c = arg;
+	tw_group_close(c->service, c->timers);
+}
+
+static void free_in_release(void *arg, enum tw_fate fate)
+{
+	(void)fate;
+	connection_free(arg);
+}
+
+static void free_at_end(void *arg)
+{
+	connection_free(arg);
+}
+
+static void close_as_idle(void *arg)
+{
+	struct connection *c = arg;
+	tw_group_close_then(c->service, c->timers, free_at_end, c);
+}
+
+static void add_timer(struct connection *c, tw_fn *fn, tw_release_fn *release)
+{
+	struct tw_task task = {
+	    .size = sizeof(task), .fn = fn, .arg = c, .when_ns = MS, .release = release, .group = c->timers};
+	expect_eq(tw_schedule_task(c->service, &task, NULL), 0);
+}
+
+static void let_one_timer_end_the_connection_of_another(tw_fn *idle, tw_release_fn *idle_release)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, TW_REFUSED_RETRY);
+	nested_queue = &queue;
+	connection_is_freed = seen_freed = seen_poisoned = false;
+	struct connection *c = malloc(sizeof *c);
+	*c = (struct connection){.service = rig.service, .timers = group_of(&rig)};
+	add_timer(c, read_from_peer, NULL);
+	add_timer(c, idle, idle_release);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_eq(connection_is_freed, true);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+Test(group_then, frees_a_connection_that_another_members_callback_still_uses)
+{
+	let_one_timer_end_the_connection_of_another(close_as_idle, NULL);
+	expect_eq(seen_freed, false);
+	expect_eq(seen_poisoned, false);
+}
+
+/* Why it is there: a release of one member says nothing of the others. */
+Test(group_then, a_release_would_free_it_too_early)
+{
+	let_one_timer_end_the_connection_of_another(close_as_idle_old, free_in_release);
+	expect_eq(seen_freed, true);
+	expect_eq(seen_poisoned, true);
+}
+
+/* ------------------------------------------------------------ what it may do */
+
+static int answers[5];
+
+static void do_much(struct ending *ending)
+{
+	tw_service *service = ending->rig->service;
+	answers[0] = tw_group_cancel_wait(service, ending->group, TW_FOREVER);
+	answers[1] = end(ending);
+	answers[2] = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER);
+	answers[3] = tw_group_destroy(service, ending->group);
+	answers[4] = tw_group_create(service, &ending->group);
+}
+
+Test(group_then, may_destroy_its_group_and_make_another)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	tw_group first = ending.group;
+	struct probe members[2];
+	add_members(&ending, members, 2, HOUR);
+	ending.act = do_much;
+	expect_eq(end(&ending), 0);
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	expect_eq(answers[0], TW_CANCELLED);
+	expect_eq(answers[1], -EALREADY);
+	expect_eq(answers[2], -EDEADLK);
+	expect_eq(answers[3], 0);
+	expect_eq(answers[4], 0);
+	expect_eq(ending.group.id & 0xffffff, first.id & 0xffffff); /* the storage is free again */
+	struct probe next = PROBE(&rig, 7);
+	expect_eq(schedule_in(&next, ending.group, MS, true), 0);
+	rig_advance(&rig, MS);
+	expect_released(&next, TW_FATE_FIRED);
+	expect_eq(ending.calls, 1);
+	rig_close(&rig);
+}
+
+Test(group_then, is_called_though_the_group_is_destroyed_before)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig), empty = ending_of(&rig);
+	struct probe members[2];
+	add_members(&ending, members, 2, HOUR);
+	expect_eq(end(&ending), 0);
+	expect_eq(end(&empty), 0);
+	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
+	expect_eq(tw_group_destroy(rig.service, empty.group), 0);
+	tw_group other = group_of(&rig); /* not in the place of one whose completion is pending */
+	expect_ne(other.id & 0xffffff, ending.group.id & 0xffffff);
+	expect_ne(other.id & 0xffffff, empty.group.id & 0xffffff);
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	expect_complete(&empty);
+	tw_group again[2] = {group_of(&rig), group_of(&rig)};
+	expect_lt(again[0].id & 0xffffff, other.id & 0xffffff);
+	expect_lt(again[1].id & 0xffffff, other.id & 0xffffff);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ bad input */
+
+static char heard[256];
+
+static void hear(const char *text)
+{
+	strncpy(heard, text, sizeof heard - 1);
+}
+
+Test(group_then, bad_input_changes_nothing)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_set_misuse_hook(hear);
+	struct ending ending = ending_of(&rig);
+	expect_eq(tw_group_close_then(NULL, ending.group, complete, &ending), -EINVAL);
+	cr_assert_str_eq(heard, "tw_group_close_then: service is NULL");
+	expect_eq(tw_group_close_then(rig.service, ending.group, NULL, &ending), -EINVAL);
+	cr_assert_str_eq(heard, "tw_group_close_then: fn is NULL");
+	expect_eq(tw_group_close_then(rig.service, (tw_group){0}, complete, &ending), -ENOENT);
+	struct probe members[1];
+	add_members(&ending, members, 1, MS); /* it is still open */
+	rig_advance(&rig, MS);
+	expect_released(&members[0], TW_FATE_FIRED);
+	expect_eq(ending.calls, 0);
+	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
+	expect_eq(end(&ending), -ENOENT);
+	rig_advance(&rig, MS);
+	expect_eq(ending.calls, 0);
+	tw_set_misuse_hook(NULL);
+	rig_close(&rig);
+}
+
+Test(group_then, is_given_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_set_misuse_hook(hear);
+	struct ending ending = ending_of(&rig), other = ending;
+	expect_eq(tw_group_close(rig.service, ending.group), 0); /* a closed group still takes one */
+	expect_eq(end(&ending), 0);
+	expect_eq(end(&other), -EALREADY);
+	cr_assert_str_eq(heard, "tw_group_close_then: the group has a completion already");
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	expect_eq(end(&other), -EALREADY);
+	rig_advance(&rig, MS);
+	expect_eq(ending.calls, 1);
+	expect_eq(other.calls, 0);
+	tw_set_misuse_hook(NULL);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ executors that refuse, or give back */
+
+static void end_with_executor(enum tw_on_refused on_refused, size_t refuse, int give_back)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_queued(&rig, &queue, on_refused);
+	struct ending ending = ending_of(&rig);
+	struct probe members[1];
+	add_members(&ending, members, 1, HOUR);
+	rig_advance(&rig, MS);
+	expect_eq(end(&ending), 0);
+	queue.refuse = refuse;
+	for (int i = 0; i < 5 && !ending.calls; i++) {
+		rig_advance(&rig, MS);
+		if (give_back-- > 0)
+			queue_executor_drop_next(&queue);
+		else
+			queue_executor_run_all(&queue);
+	}
+	expect_complete(&ending);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+Test(group_then, that_is_refused_is_offered_again)
+{
+	end_with_executor(TW_REFUSED_RETRY, 2, 0);
+	end_with_executor(TW_REFUSED_DROP, 2, 0);
+	end_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
+}
+
+Test(group_then, that_is_given_back_is_handed_over_again)
+{
+	end_with_executor(TW_REFUSED_RETRY, 0, 2);
+}
+
+/* ------------------------------------------------------------ records that are kept */
+
+struct closing {
+	struct ending *ending;
+	int answer;
+};
+
+static void *end_elsewhere(void *arg)
+{
+	struct closing *closing = arg;
+	closing->answer = end(closing->ending);
+	return NULL;
+}
+
+/* The list of a group has records of members that ended long ago: they hold nothing up. */
+static void end_with_kept_records(bool elsewhere)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct ending ending = ending_of(&rig);
+	struct probe gone[3] = {PROBE(&rig, 1), PROBE(&rig, 2), PROBE(&rig, 3)};
+	for (int round = 0; round < 2; round++) {
+		for (int i = 0; i < 3; i++)
+			expect_eq(schedule_in(&gone[i], ending.group, MS, false), 0);
+		for (int i = 0; i < 3; i++)
+			expect_eq(tw_cancel(rig.service, gone[i].timer), TW_CANCELLED);
+	}
+	struct closing closing = {.ending = &ending};
+	pthread_t thread;
+	if (elsewhere) {
+		expect_eq(pthread_create(&thread, NULL, end_elsewhere, &closing), 0);
+		pthread_join(thread, NULL);
+	} else {
+		end_elsewhere(&closing);
+	}
+	expect_eq(closing.answer, 0);
+	rig_advance(&rig, MS);
+	expect_complete(&ending);
+	expect_eq(schedule_in(&gone[0], ending.group, MS, false), -ESHUTDOWN);
+	expect_eq(tw_group_destroy(rig.service, ending.group), 0);
+	rig_close(&rig);
+}
+
+Test(group_then, does_not_wait_for_records_that_are_kept)
+{
+	end_with_kept_records(false);
+	end_with_kept_records(true);
+}
+
+/* ------------------------------------------------------------ a simulation */
+
+Test(group_then, is_called_in_a_simulation)
+{
+	tw_sim *sim;
+	struct tw_sim_config cfg = {.size = sizeof(cfg), .seed = 7, .workers = 3};
+	expect_eq(tw_sim_create(&sim, &cfg), 0);
+	struct rig rig = {
+	    .service = tw_sim_service(sim), .clock = tw_sim_clock(sim), .lock = PTHREAD_MUTEX_INITIALIZER};
+	struct ending ending = ending_of(&rig);
+	struct probe members[20];
+	add_members(&ending, members, 20, HOUR);
+	expect_eq(tw_sim_run_for(sim, SECOND), 0);
+	expect_eq(end(&ending), 0);
+	expect_ge(tw_sim_run_until_idle(sim, SECOND), 0);
+	expect_complete(&ending);
+	expect_eq(tw_sim_destroy(sim), 0);
+}

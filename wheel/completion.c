@@ -1,0 +1,131 @@
+/*
+ * Completion: what a closed group calls when its last member has ended. The rule and the pairing are in group.h (K9 to K11).
+ */
+#include <errno.h>
+
+#include "wheel/timer/context.h"
+#include "wheel/group/members.h"
+#include "wheel/service/misuse.h"
+#include "wheel/group/reap.h"
+
+/* One more completion. False: a close has answered, or is about to. */
+static bool count_one(struct tw__groups *groups)
+{
+	uint32_t count = tw_load_relaxed(&groups->completions);
+	do {
+		if (count & TW__COMPLETIONS_CLOSED)
+			return false;
+	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 1)); /* K11 */
+	return true;
+}
+
+static void count_down(struct tw__groups *groups)
+{
+	tw_add_release(&groups->completions, (uint32_t)-1); /* K11; the last access to the service */
+}
+
+/* Closes the group and stores its completion, or changes nothing. */
+static int give(tw_service *service, struct tw__group *group, tw_group handle, const struct tw__completion *completion)
+{
+	int r = -EALREADY;
+	tw__group_lock(group); /* K10 */
+	uint64_t word = tw_load_acquire(&group->word);
+	if (!tw__group_is(group, word, handle.id)) {
+		r = -ENOENT;
+	} else if (tw_load_relaxed(&group->completion) == TW__COMPLETION_NONE) {
+		bool closed = tw__group_shift(service, group, handle.id, TW__GROUP_CLOSED) != 0;
+		r = closed ? 0 : -ENOENT; /* destroyed meanwhile */
+	}
+	if (r == 0) {
+		service->groups.at_end[handle.id & TW__GROUP_INDEX_MASK] = *completion;
+		tw_store_relaxed(&group->completion, TW__COMPLETION_PENDING);
+		tw_add_seq_cst(&group->waiters, 1); /* K9 */
+	}
+	tw__group_unlock(group);
+	return r;
+}
+
+int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *arg)
+{
+	if (!service || !fn)
+		return tw__misuse(-EINVAL, "tw_group_close_then: %s is NULL", service ? "fn" : "service");
+	if (tw__forked(service))
+		return -EPERM;
+	struct tw__group *group = tw__group_of(&service->groups, handle.id);
+	if (!group)
+		return -ENOENT;
+	if (!count_one(&service->groups))
+		return -ESHUTDOWN;
+	int r = give(service, group, handle, &(struct tw__completion){fn, arg});
+	if (r == 0)
+		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
+	else
+		count_down(&service->groups);
+	if (r == -EALREADY)
+		return tw__misuse(r, "tw_group_close_then: the group has a completion already");
+	return r;
+}
+
+bool tw__group_is_complete(const tw_service *service, const struct tw__group *group)
+{
+	return tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING &&
+	       !tw__group_has_before(group, &service->slots, tw_load_relaxed(&group->word));
+}
+
+/* Whoever gets true calls the completion. The group may be another's by then. */
+static bool take(tw_service *service, struct tw__group *group, uint32_t index, struct tw__completion *taken)
+{
+	tw__group_lock(group); /* K10 */
+	bool is_due = tw__group_is_complete(service, group);
+	if (is_due) {
+		*taken = service->groups.at_end[index];
+		tw_store_relaxed(&group->completion, TW__COMPLETION_TAKEN);
+		tw_sub_seq_cst(&group->waiters, 1);
+	}
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+	return is_due;
+}
+
+/* As a callback that is no timer's. */
+static void call(tw_service *service, const struct tw__completion *completion)
+{
+	struct tw__run run = {.outer = tw__current_run, .service = service};
+	struct tw__context_saved saved;
+	tw__current_run = &run;
+	tw__context_enter(NULL, &saved);
+	completion->fn(completion->arg);
+	tw__context_leave(&saved);
+	tw__current_run = run.outer;
+	count_down(&service->groups);
+}
+
+void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	struct tw__completion taken;
+	if (tw_unlikely(tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING) && /* K10 */
+	    take(service, group, index, &taken))
+		call(service, &taken);
+}
+
+bool tw__groups_complete(tw_service *service)
+{
+	struct tw__groups *groups = &service->groups;
+	if (!(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED)) /* K11 */
+		return true;
+	uint32_t end = tw_load_acquire(&groups->fresh);
+	for (uint32_t index = 1; index < end; index++) {
+		struct tw__group *group = tw__group_at(groups, index);
+		if (tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING)
+			continue;
+		tw__group_make_certain(service, group); /* K8: perhaps nothing has settled it yet */
+		tw__group_complete(service, group, index);
+	}
+	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* K11 */
+}
+
+bool tw__groups_forbid_completions(tw_service *service)
+{
+	uint32_t none = 0;
+	return tw_cas_acq_rel(&service->groups.completions, &none, TW__COMPLETIONS_CLOSED) || /* K11 */
+	       none == TW__COMPLETIONS_CLOSED;
+}
