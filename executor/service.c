@@ -56,6 +56,8 @@ static int make(tw_service **out, struct tw_service_config *config)
 		return r;
 	}
 	tw_store_relaxed(&service->pool, source);
+	if (source)
+		tw__pool_watch(source, service);
 	*out = service;
 	return 0;
 }
@@ -77,6 +79,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 /* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */
 static void end_pool(tw_service *service)
 {
+	tw__pool_unwatch(service);
 	tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL));
 }
 

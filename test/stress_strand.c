@@ -135,6 +135,38 @@ static void release(void *arg, enum tw_fate fate)
 	atomic_fetch_add(&cut, fate != TW_FATE_FIRED);
 }
 
+/* ----------------------------------------------------------------- who looks on */
+
+static void destroy_own(void *arg);
+
+/* What is seen of a run belongs together: kind and function. */
+static void check_seen(const struct tw_liveness *seen)
+{
+	tw_fn *fn = seen->longest_fn;
+	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own)
+		violation(NULL, "a strand task that is none");
+	if (seen->longest_kind == TW_RUN_KIND_RELEASE && fn != (tw_fn *)(void (*)(void))release)
+		violation(NULL, "a release that is none");
+	if (!seen->running != (seen->longest_kind == TW_RUN_KIND_NONE))
+		violation(NULL, "%d runs of kind %d", (int)seen->running, (int)seen->longest_kind);
+}
+
+static void on_stuck(void *arg, const struct tw_liveness *seen)
+{
+	struct tw_liveness all = *seen;
+	(void)arg;
+	all.running += !all.running; /* it may have ended before the others were counted */
+	check_seen(&all);
+}
+
+static void look_on(void)
+{
+	struct tw_liveness seen = {.size = sizeof seen};
+	if (tw_liveness_get(now.service, &seen))
+		violation(NULL, "liveness");
+	check_seen(&seen);
+}
+
 /* --------------------------------------------------------------- what threads do */
 
 struct caller {
@@ -224,6 +256,8 @@ static void *call(void *arg)
 		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
 		    tw_strand_dispose_wait(s->strand, TW_FOREVER))
 			violation(NULL, "dispose and wait");
+		if (random_percent(&c->seed, 5))
+			look_on();
 		if (random_percent(&c->seed, 1))
 			usleep((useconds_t)random_below(&c->seed, 1000));
 	}
@@ -262,6 +296,10 @@ static void open_round(uint64_t *seed)
 {
 	struct tw_service_config cfg = {
 	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .tick_ns = 100000};
+	if (random_percent(seed, 50)) {
+		cfg.stuck_ns = 1 + random_below(seed, 2 * TW_MILLISECOND);
+		cfg.on_stuck = on_stuck;
+	}
 	if (tw_service_create(&now.service, &cfg))
 		violation(NULL, "service");
 	for (int i = 0; i < STRANDS; i++) {

@@ -6,6 +6,8 @@
 #include <errno.h>
 
 #include "executor/action/internal.h"
+#include "wheel/run/user_code.h"
+#include "wheel/run/watchdog.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {
@@ -19,12 +21,18 @@ static int call(struct tw_action *action, void *state, void *context)
 {
 	struct tw__context_saved saved;
 	int failure = 0;
+	tw_service *service = action->scheduler->base.service;
+	if (service)
+		tw__running_hide(service);
+	tw_fn *fn = action->fn ? TW__NAMED_BY(action->fn) : action->immediate;
+	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_ACTION, fn, 0);
 	tw__context_enter(context, &saved);
 	if (action->fn)
 		failure = action->fn(action, state);
 	else
 		action->immediate(state);
 	tw__context_leave(&saved);
+	tw__user_end(level);
 	return failure;
 }
 

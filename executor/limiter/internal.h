@@ -38,6 +38,7 @@
 #include "tickwheel/limiter.h"
 #include "wheel/timer/context.h"
 #include "wheel/service/histogram.h"
+#include "wheel/run/user_code.h"
 
 enum {
 	TW__JOB_INSIDE = 1,
@@ -245,7 +246,11 @@ struct tw__limiter_call {
 	const struct tw__job *job; /* or NULL */
 	struct tw__limiter_call *outer;
 	struct tw__context_saved saved;
+	struct tw__run_level *shown; /* NULL: nothing yet */
 };
+
+/* What the call runs now: for those who look at what is under way (wheel/run/user_code.h). since_ns as there. */
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
 
 void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job);
 void tw__limiter_call_end(struct tw__limiter_call *call);

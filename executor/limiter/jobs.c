@@ -150,6 +150,7 @@ static bool tell_added(struct tw_limiter *l, uint64_t id)
 	struct tw__limiter_call call;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
 	l->config.hooks.added(l->config.hooks.hooks_arg, id);
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))

@@ -56,6 +56,7 @@ static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
 	tw__context_enter(listener->context, &saved);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(listener->fn), 0);
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
 	tw__context_leave(&saved);
 	tw__limiter_call_end(&call);
@@ -75,6 +76,7 @@ static bool tell_hook(struct tw_limiter *l)
 		return true;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.idle), 0);
 	l->config.hooks.idle(l->config.hooks.hooks_arg);
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))

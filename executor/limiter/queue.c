@@ -129,14 +129,18 @@ static tw_job handle_of(const struct tw__job *job)
 	return (tw_job){tw__node_handle(&job->node) | tag << 29};
 }
 
-static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see)
+static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see, uint64_t now_ns)
 {
 	struct tw__limiter_call frame;
 	tw__limiter_call_begin(&frame, l, job);
-	if (tw_unlikely(l->config.hooks.started != NULL))
+	if (tw_unlikely(l->config.hooks.started != NULL)) {
+		tw__limiter_call_show(&frame, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.started), 0);
 		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
+		now_ns = 0;
+	}
 	if (tw_unlikely(l->tokens != NULL))
 		tw__rate_begin(l);
+	tw__limiter_call_show(&frame, TW_RUN_KIND_JOB, TW__NAMED_BY(job->fn), now_ns);
 	int r = tw__forked(l->service) ? 0 : job->fn(job->arg, see);
 	tw__limiter_call_end(&frame);
 	return r;
@@ -171,7 +175,7 @@ static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
-	int r = call(l, job, &see);
+	int r = call(l, job, &see, *now_ns);
 	if (tw__forked(l->service))
 		return false;
 	*now_ns = tw_now(l->service);

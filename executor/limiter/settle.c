@@ -20,12 +20,20 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 	call->job = job;
 	call->outer = innermost;
 	innermost = call;
+	call->shown = NULL;
 	tw__context_enter(job ? job->context : NULL, &call->saved);
+}
+
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
+{
+	tw__user_end(call->shown);
+	call->shown = tw__user_begin(call->limiter->service, kind, fn, since_ns);
 }
 
 void tw__limiter_call_end(struct tw__limiter_call *call)
 {
 	tw__context_leave(&call->saved);
+	tw__user_end(call->shown);
 	innermost = call->outer;
 }
 
@@ -315,6 +323,7 @@ static bool do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 	struct tw__limiter_call call;
 	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_TIMED_OUT : TW_JOB_CANCELLED;
 	call_begin(l, job, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
 	job->options->stop(job->arg, (tw_job){tw__node_handle(&job->node)}, why);
 	if (!call_end(l, &call))
 		return false;
@@ -334,10 +343,14 @@ static bool do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	struct tw_job_result result;
 	tw__result_of(job, &result);
 	call_begin(l, job, &call);
-	if (l->config.hooks.settled)
+	if (l->config.hooks.settled) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.settled), 0);
 		l->config.hooks.settled(l->config.hooks.hooks_arg, &result);
-	if (job->done && !tw__forked(l->service))
+	}
+	if (job->done && !tw__forked(l->service)) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
 		job->done(job->arg, &result);
+	}
 	if (!call_end(l, &call))
 		return false;
 	told(l, job, todo);
@@ -352,6 +365,7 @@ static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 	} else if (l->config.hooks.retried) {
 		struct tw__limiter_call call;
 		call_begin(l, job, &call);
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
 		l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
 		if (!call_end(l, &call))
 			return false;
@@ -371,8 +385,10 @@ static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	struct tw__limiter_call call;
 	tw_job_release_fn *release = job->options ? job->options->release : NULL;
 	call_begin(l, job, &call);
-	if (release)
+	if (release) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_RELEASE, TW__NAMED_BY(release), 0);
 		release(job->arg);
+	}
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))
 		return false;
@@ -388,6 +404,7 @@ static bool do_low_water(struct tw_limiter *l, struct tw__todo *todo)
 	struct tw__limiter_call call;
 	todo->low_water = false;
 	call_begin(l, NULL, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.on_low_water), 0);
 	l->config.on_low_water(l->config.low_water_arg);
 	return call_end(l, &call);
 }

@@ -30,6 +30,10 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 /* The face that the service hands over to. */
 tw_executor *tw__source_executor(struct tw__source *source);
 
+/* The service looks at the pool's own tasks from now on: until tw__pool_unwatch, which comes before it leaves. */
+void tw__pool_watch(struct tw__source *source, tw_service *service);
+void tw__pool_unwatch(tw_service *service);
+
 /* The service is settled: nothing of it is queued or runs. Destroys the pool if it was the service's own. NULL does nothing. */
 void tw__pool_leave(struct tw__source *source);
 

@@ -26,9 +26,11 @@ enum { TW__SOURCE_BATCHES = 4096 };
 struct tw__source {
 	tw_executor executor; /* first: the service's executor is its source */
 	tw_pool *pool;
-	struct tw__source *next; /* in the pool's list; set once */
-	_Atomic bool in_use;     /* written under the pool's lock */
-	bool owns_pool;          /* the service made the pool for itself */
+	struct tw__source *next;       /* in the pool's list; set once */
+	_Atomic bool in_use;           /* written under the pool's lock */
+	bool owns_pool;                /* the service made the pool for itself */
+	tw_service *watching;          /* the service, if it has on_stuck; written under the pool's lock */
+	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, U3 */
 	ck_ring_buffer_t *slots;
 	ck_ring_t ring;
 };
@@ -68,12 +70,13 @@ struct tw_pool {
 	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
 
 	_Atomic uint64_t rejected, dropped;
-	_Atomic uint32_t pins;    /* pinned executors given out */
-	_Atomic uint32_t ended;   /* the threads are gone */
-	uint32_t fork_generation; /* of the process that made it */
-	pthread_mutex_t lock;     /* sources, users, closing */
-	unsigned users;           /* sources in use */
-	unsigned holders;         /* strands and the like that run on it; under the lock */
+	_Atomic uint32_t watchers; /* services with on_stuck; written under the lock */
+	_Atomic uint32_t pins;     /* pinned executors given out */
+	_Atomic uint32_t ended;    /* the threads are gone */
+	uint32_t fork_generation;  /* of the process that made it */
+	pthread_mutex_t lock;      /* sources, users, closing */
+	unsigned users;            /* sources in use */
+	unsigned holders;          /* strands and the like that run on it; under the lock */
 	bool closed;
 	bool owned; /* a service made it for itself; constant */
 };
@@ -108,6 +111,9 @@ void tw__pool_free(tw_pool *pool);
 
 /* pool/source.c: whether anything that services handed over waits. */
 bool tw__sources_empty(tw_pool *pool);
+
+/* A task begins: wakes the tick threads that sleep without a date to look at runs. */
+void tw__sources_wake_watchers(tw_pool *pool);
 
 /* The next batch of any source, or NULL. */
 tw_batch *tw__sources_take(tw_pool *pool);

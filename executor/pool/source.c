@@ -96,10 +96,52 @@ void tw__pool_leave(struct tw__source *source)
 	bool owned = source->owns_pool;
 	pthread_mutex_lock(&pool->lock);
 	tw_store_relaxed(&source->in_use, false);
+	if (source->watching)
+		tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) - 1);
+	source->watching = NULL;
 	pool->users--;
 	pthread_mutex_unlock(&pool->lock);
 	if (owned)
 		tw_pool_destroy(pool);
+}
+
+/* ------------------------------------------------------------------ watching */
+
+void tw__sources_wake_watchers(tw_pool *pool)
+{
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
+		if (!tw_load_seq_cst(&s->watch_asleep)) /* user_code.h, U3 */
+			continue;
+		pthread_mutex_lock(&pool->lock); /* the service does not leave meanwhile */
+		tw_store_relaxed(&s->watch_asleep, 0);
+		if (s->watching)
+			tw__gate_ring(&s->watching->gate);
+		pthread_mutex_unlock(&pool->lock);
+	}
+}
+
+void tw__pool_watch(struct tw__source *source, tw_service *service)
+{
+	tw_pool *pool = source->pool;
+	unsigned index = 0;
+	for (struct tw__source *s = source->next; s; s = s->next)
+		index++;
+	tw_store_relaxed(&service->watch_bit, UINT32_C(1) << (index < 31 ? index : 31));
+	tw_store_release(&service->watched_pool, pool);
+	if (!service->config.on_stuck)
+		return;
+	pthread_mutex_lock(&pool->lock);
+	source->watching = service;
+	tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) + 1);
+	pthread_mutex_unlock(&pool->lock);
+	tw_store_release(&service->watch_asleep, &source->watch_asleep);
+	tw__gate_ring(&service->gate); /* the tick thread may sleep already, by the former flag */
+}
+
+void tw__pool_unwatch(tw_service *service)
+{
+	tw_store_relaxed(&service->watch_asleep, &service->own_watch_asleep);
+	tw_store_relaxed(&service->watched_pool, NULL);
 }
 
 void tw__pool_leave_forked(struct tw__source *source)

@@ -49,6 +49,7 @@
 #include "wheel/timer/context.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/work.h"
+#include "wheel/run/user_code.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
 
@@ -315,13 +316,33 @@ static void run_in_context(const struct tw__worker *self, const struct tw__pool_
 		tw__context_release(task->context);
 }
 
+/* For services that look at what runs (wheel/run/user_code.h). */
+static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_ns)
+{
+	struct tw__run_level *level = tw__user_enter();
+	bool watched = tw_load_relaxed(&pool->watchers);
+	if (tw_unlikely(!level))
+		return NULL;
+	tw__user_name(level, pool, fn, watched && !begun_ns ? clock_now() : begun_ns);
+	uint64_t word = tw__user_word(level, TW_RUN_KIND_POOL_TASK);
+	if (tw_likely(!watched)) {
+		tw_store_release(&level->word, word); /* user_code.h, U1 */
+		return level;
+	}
+	tw_store_seq_cst(&level->word, word); /* user_code.h, U1, U3 */
+	tw__sources_wake_watchers(pool);
+	return level;
+}
+
 static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
 	if (!is_the_only_one(self) && more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
 	tw_store_relaxed(&self->busy, 1); /* a gauge */
+	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
 	run_in_context(self, task);
+	tw__user_end(level);
 	tw_store_relaxed(&self->busy, 0);
 	if (tw_unlikely(task->queued_ns)) {
 		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);

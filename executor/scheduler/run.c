@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "executor/scheduler/internal.h"
+#include "wheel/run/user_code.h"
 
 static _Thread_local struct tw__turn_frame *innermost;
 
@@ -102,9 +103,12 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
 		struct tw__context_saved saved;
 		innermost = &frame;
+		struct tw__run_level *level =
+		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(ending.done), 0);
 		tw__context_enter(ending.context, &saved);
 		ending.done(ending.arg, fate, result);
 		tw__context_leave(&saved);
+		tw__user_end(level);
 		innermost = frame.outer;
 	}
 	if (!tw__forked(scheduler->base.service))
@@ -112,17 +116,24 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 }
 
 /* The user's functions; the thread's state is as before, whatever they answer. */
-static int call(struct tw__task *task, struct tw_turn *turn)
+static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
+	tw_service *service = turn->scheduler->base.service;
 	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler, .turn = true};
 	innermost = &frame;
 	enum tw_priority former = tw__priority_swap(turn->priority);
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
+	struct tw__run_level *level =
+	    tw__user_begin(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next), (uint64_t)now_ns);
 	int result = turn->next(turn, task->arg);
+	tw__user_end(level);
 	bool ended = result != TW_TURN_AGAIN && !tw__forked(turn->scheduler->base.service);
-	if (ended && task->done)
+	if (ended && task->done) {
+		level = tw__user_begin(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), 0);
 		task->done(task->arg, TW_FATE_FIRED, result);
+		tw__user_end(level);
+	}
 	tw__context_leave(&saved);
 	if (ended && !tw__forked(turn->scheduler->base.service))
 		tw__context_release(task->context);
@@ -144,7 +155,7 @@ static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 	begin(scheduler, task, &turn, *now_ns);
 	bool alone = is_alone(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
-	int result = call(task, &turn);
+	int result = call(task, &turn, *now_ns);
 	if (tw__forked(scheduler->base.service))
 		return false;
 	if (!alone)

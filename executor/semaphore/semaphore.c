@@ -40,6 +40,7 @@
 #include "executor/semaphore/internal.h"
 #include "mpsc/base/futex.h"
 #include "wheel/timer/context.h"
+#include "wheel/run/user_code.h"
 
 /* -------------------------------------------------------------------- line */
 
@@ -244,9 +245,11 @@ static void run(struct tw__work *work)
 		return;
 	}
 	struct tw__context_saved saved;
+	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
+	tw__user_end(level);
 	if (tw__forked(service))
 		return; /* a forked child: the lock may be held for ever */
 	tw__context_release(context);

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "executor/strand/internal.h"
+#include "wheel/run/user_code.h"
 
 enum { BUDGET = 64 /* runs until it goes to the back of its executor's queue */ };
 
@@ -95,10 +96,13 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 {
 	struct tw__strand_run run = {strand, task, true, tw__strand_runs};
 	struct tw__context_saved saved;
+	struct tw__run_level *level =
+	    tw__user_begin(tw__strand_service(strand), TW_RUN_KIND_RELEASE, TW__NAMED_BY(task->release), 0);
 	tw__strand_runs = &run;
 	tw__context_enter(task->context, &saved);
 	task->release(task->arg, fate);
 	tw__context_leave(&saved);
+	tw__user_end(level);
 	tw__strand_runs = run.outer;
 }
 
@@ -138,9 +142,11 @@ static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	task->state = TW__TASK_RUNNING;
 	strand->running = run->task = task;
 	tw__tiny_unlock(&strand->lock);
+	struct tw__run_level *level = tw__user_begin(tw__strand_service(strand), TW_RUN_KIND_STRAND_TASK, task->fn, 0);
 	tw__context_enter(task->context, &saved);
 	task->fn(task->arg);
 	tw__context_leave(&saved);
+	tw__user_end(level);
 	if (tw__forked(tw__strand_service(strand)))
 		return false;
 	tw__tiny_lock(&strand->lock);

@@ -108,12 +108,16 @@ struct tw_service_config {
 	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
 
 	/*
-	 * Telling of callbacks that do not return: once for each run that has lasted stuck_ns on the service's clock, on the thread that
-	 * drives the service, at its next turn; the tick thread wakes up for it as long as anything runs. `seen` holds what
-	 * tw_liveness_get says of turns and runs, that run as the longest; nothing of what is overdue. on_stuck is bound by the rules
-	 * for callbacks that run inline: short, any call on the service but those that wait for the driver. A tick thread that is
-	 * stuck itself (in an inline callback, or in on_stuck) has nobody to tell: another thread asks tw_liveness_get. With a manual drive
-	 * it is told in tw_advance, for which neither tw_fd nor tw_next_expiry asks. Both or none.
+	 * Notifies of user code that does not return: any kind that tw_liveness_get sees, once for each run that has lasted stuck_ns. `seen` is
+	 * what tw_liveness_get says of turns and runs, with that run as the longest; overdue timers are not counted in it.
+	 *
+	 * on_stuck is called on the thread that drives the service, in a turn. The tick thread wakes up for it while anything runs, and not if
+	 * nothing does. With a manual drive it is called in tw_advance; neither tw_fd nor tw_next_expiry asks for that.
+	 * on_stuck must be short, as a callback that runs inline, and must not wait for the driver.
+	 * If the tick thread itself is stuck (in an inline callback, or in on_stuck), on_stuck is not called: have another thread ask
+	 * tw_liveness_get.
+	 *
+	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */
 	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);

@@ -66,6 +66,20 @@ TW_API int tw_stats_get(tw_service *service, struct tw_stats *out);
 /* The same as a table for people. -EINVAL: NULL. */
 TW_API int tw_stats_print(const struct tw_stats *stats, FILE *out);
 
+/* What kind of user code a run is. */
+enum tw_run_kind {
+	TW_RUN_KIND_NONE = 0,
+	TW_RUN_KIND_TIMER = 1,          /* a timer's callback */
+	TW_RUN_KIND_JOB = 2,            /* a limiter's job */
+	TW_RUN_KIND_STRAND_TASK = 3,    /* a task that was submitted to a strand */
+	TW_RUN_KIND_SCHEDULER_TASK = 4, /* a turn of a scheduler's task */
+	TW_RUN_KIND_ACTION = 5,         /* an action, or an immediate */
+	TW_RUN_KIND_POOL_TASK = 6,      /* tw_pool_submit: shown to every service that uses the pool */
+	TW_RUN_KIND_SEMAPHORE = 7,      /* a function that waited for a permit */
+	TW_RUN_KIND_RELEASE = 8,        /* a release callback of a timer, job or strand task */
+	TW_RUN_KIND_HOOK = 9            /* done, stop, a hook or a listener of a limiter; done of a scheduler's task */
+};
+
 /* Is it alive, and if not, where does it hang? All times on the service's clock. */
 struct tw_liveness {
 	size_t size; /* in: sizeof(struct tw_liveness) */
@@ -80,19 +94,33 @@ struct tw_liveness {
 	uint64_t overdue_ns;    /* the oldest of them: since its tick; 0: none */
 	tw_timer overdue_timer; /* that one */
 
-	uint64_t running;          /* callbacks under way, their releases included */
-	tw_timer longest;          /* of these the one that began first; no timer: nothing runs */
-	tw_fn *longest_fn;         /* NULL: it has ended meanwhile */
-	uint64_t longest_since_ns; /* when it began */
+	uint64_t running;  /* user functions under way, whatever their kind */
+	tw_timer longest;  /* the run that began first: the timer, if it is one */
+	tw_fn *longest_fn; /* its function, cast; to be named, not called. NULL: nothing runs, or it has just ended */
+	uint64_t longest_since_ns; /* when it began, or was first looked at; see tw_liveness_get */
 	uint64_t longest_ns;       /* and how long ago that is */
-	uint32_t longest_thread;   /* on which thread: its number with the system, as in ps -L, top -H and gdb */
-	uint32_t reserved;         /* 0 */
+	uint32_t longest_thread;   /* its thread: the system's number, as in ps -L, top -H and gdb */
+	enum tw_run_kind longest_kind;
 };
 
 /*
- * Fills *out. Lock-free; any thread, any time, also while the tick thread hangs; costs a look at each slot in use (8 bytes a timer)
- * and at each thread's line. Timers 2^25 ticks or more away when last looked at are not looked at. -EINVAL: NULL, or out->size smaller than its first two members. As with
- * tw_stats_get a larger or smaller `size` than the library's is fine.
+ * Fills *out with what the service does at this moment. Lock-free: also answers while the tick thread hangs.
+ *
+ * Which runs are seen: those of the service and of everything that stands on it (limiters, strands, schedulers, actions, semaphores), on
+ * any thread; and plain tasks of its pool. Of timers that run inside one another on one thread the innermost is seen;
+ * of other runs up to four on one thread.
+ *
+ * When a run began: known for timers, jobs and scheduler tasks, and for all kinds if the service has on_stuck. Other runs are dated by the first
+ * look that meets them, so they may look younger than they are, never older. Ask twice to learn how long such a run has lasted.
+ *
+ * Timers 2^25 ticks or more away when last looked at are not looked at for `overdue`. A larger or smaller `size` than
+ * the library's is fine, as with tw_stats_get.
+ *
+ * Threads: any. Never blocks. Costs a look at each slot in use (8 bytes a timer), and at the lines of each thread.
+ * Returns:
+ *   0          *out is filled
+ *   -EINVAL    service or out is NULL, or out->size is smaller than the first two members
+ *   -EPERM     in a forked child
  */
 TW_API int tw_liveness_get(tw_service *service, struct tw_liveness *out);
 

@@ -24,6 +24,20 @@ static void let_go(void *arg, enum tw_fate fate)
 	(void)arg, (void)fate;
 }
 
+/* A thread that runs a task for the first time asks for a record of it (tw_liveness_get), and goes on if it is refused: so it has one. */
+static void run_a_task(void)
+{
+	struct rig rig;
+	tw_strand *strand;
+	rig_open(&rig, NULL);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_eq(runs, 1);
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_close(&rig);
+}
+
 /* The program: the first error that it meets. It puts away what it has made, whatever that was. */
 typedef int program_fn(struct rig *rig);
 
@@ -35,6 +49,7 @@ static void refuse_each_in_turn(program_fn *program, long least)
 	int rounds = 0;
 	bool refused;
 	long nth = 0;
+	run_a_task();
 	do {
 		probe_schedule(&other, MS); /* an older timer, which all this is nothing to */
 		faults_arm(nth++, false);

@@ -10,6 +10,7 @@
 #include "wheel/service/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
+#include "wheel/run/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
@@ -72,9 +73,12 @@ static void call_release(tw_service *service, const struct tw__option *option, v
 {
 	struct tw__context_saved saved;
 	if (option->release) {
+		struct tw__run_level *level =
+		    tw__user_begin(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), 0);
 		tw__context_enter(option->context, &saved);
 		option->release(arg, fate);
 		tw__context_leave(&saved);
+		tw__user_end(level);
 	}
 	if (!tw__forked(service))
 		tw__context_release(option->context);
@@ -92,6 +96,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 				      .generation = generation,
 				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
+		tw__running_returned(local, tw__entry_make(slot, generation));
 		tw__current_run = &run;
 		call_release(service, option, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;

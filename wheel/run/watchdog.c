@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "wheel/run/run.h"
+#include "wheel/run/user_code.h"
 
 void tw__running_none(struct tw__local *local)
 {
@@ -11,15 +12,21 @@ void tw__running_none(struct tw__local *local)
 		tw_store_relaxed(&local->running, 0);
 }
 
+void tw__running_hide(tw_service *service)
+{
+	if (tw__current_run && tw__current_run->service == service)
+		tw_store_release(&tw__local_of(service)->running, 0); /* there is one: it has begun the run */
+}
+
 /* ------------------------------------------------------------------- looking */
 
-/* What a thread shows. False: nothing. */
-static bool shown(const struct tw__local *local, struct tw__running *out)
-{
-	out->entry = tw_load_acquire(&local->running); /* V1 */
-	out->since_ns = tw_load_relaxed(&local->running_since_ns);
-	return out->entry != 0;
-}
+/* A run that was found: a timer's, which `local` shows, or another one, which `user.level` shows. */
+struct found {
+	struct tw__local *local;
+	uint64_t entry; /* of a timer; else 0 */
+	struct tw__user_run user;
+	uint64_t since_ns; /* on the service's clock */
+};
 
 /* The callback of a run, if it is still that run: the word is the same before and after. */
 static tw_fn *fn_of(tw_service *service, uint64_t entry)
@@ -38,27 +45,63 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-static void set_longest(tw_service *service, const struct tw__local *local, struct tw__running run,
-			struct tw_liveness *out)
+/* The timer that a thread shows. False: none. */
+static bool look_at_timer(struct tw__local *local, struct found *found)
 {
-	uint32_t generation = (uint32_t)(run.entry >> TW__GENERATION_SHIFT);
-	out->longest = tw__handle_make(&service->slots, tw__entry_slot(run.entry), generation);
-	out->longest_fn = fn_of(service, run.entry);
-	out->longest_since_ns = run.since_ns;
-	out->longest_ns = span(run.since_ns, out->now_ns);
-	out->longest_thread = tw_load_relaxed(&local->thread_id);
+	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->running)}; /* V1 */
+	found->since_ns = tw_load_relaxed(&local->running_since_ns);
+	return found->entry != 0;
 }
 
-static void look_at_threads(tw_service *service, struct tw_liveness *out)
+/* The other run that a level shows, if it is one of the service's, or a task of its pool. */
+static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns, struct found *found)
 {
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		const struct tw__local *local = (const struct tw__local *)lane;
-		struct tw__running run;
-		if (!shown(local, &run))
-			continue;
-		if (out->running++ == 0 || run.since_ns < out->longest_since_ns)
-			set_longest(service, local, run, out);
+	*found = (struct found){.local = NULL};
+	const void *pool = tw_load_relaxed(&service->watched_pool);
+	if (tw__user_look(level, service, now_ns, &found->user)) {
+		found->since_ns = found->user.since_ns;
+		return true;
 	}
+	uint64_t real_ns = pool ? tw_clock_now(tw_clock_monotonic()) : 0;
+	if (!pool || !tw__user_look(level, pool, real_ns, &found->user))
+		return false;
+	found->since_ns = span(span(found->user.since_ns, real_ns), now_ns);
+	return true;
+}
+
+typedef void found_fn(tw_service *service, const struct found *found, void *context);
+
+static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *context)
+{
+	struct found found;
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
+		if (look_at_timer((struct tw__local *)lane, &found))
+			fn(service, &found, context);
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, U2 */
+	for (; record; record = tw_load_acquire(&record->next))
+		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
+			if (look_at_level(service, &record->levels[i], now_ns, &found))
+				fn(service, &found, context);
+}
+
+static void set_longest(tw_service *service, const struct found *found, struct tw_liveness *out)
+{
+	uint32_t generation = (uint32_t)(found->entry >> TW__GENERATION_SHIFT);
+	bool timer = found->entry != 0;
+	out->longest =
+	    timer ? tw__handle_make(&service->slots, tw__entry_slot(found->entry), generation) : (tw_timer){0};
+	out->longest_fn = timer ? fn_of(service, found->entry) : found->user.fn;
+	out->longest_since_ns = found->since_ns;
+	out->longest_ns = span(found->since_ns, out->now_ns);
+	out->longest_thread = timer ? tw_load_relaxed(&found->local->thread_id) : found->user.thread_id;
+	out->longest_kind = timer ? TW_RUN_KIND_TIMER : found->user.kind;
+}
+
+static void count_run(tw_service *service, const struct found *found, void *context)
+{
+	struct tw_liveness *out = context;
+	if (out->running++ == 0 || found->since_ns < out->longest_since_ns)
+		set_longest(service, found, out);
 }
 
 /* When the tick thread should turn next at the latest, as far as it has said. */
@@ -106,7 +149,7 @@ int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 		return -EPERM;
 	struct tw_liveness seen = {.size = out->size};
 	look_at_driver(service, &seen);
-	look_at_threads(service, &seen);
+	each_run(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
 	if (out->size > sizeof seen)
 		memset((char *)out + sizeof seen, 0, out->size - sizeof seen);
@@ -125,40 +168,63 @@ static void tell(tw_service *service, const struct tw_liveness *seen)
 	tw__current_run = run.outer;
 }
 
-static void tell_if_stuck(tw_service *service, struct tw__local *local)
+static bool is_told(const tw_service *service, const struct found *found)
 {
-	struct tw__running run;
-	if (!shown(local, &run) || run.since_ns == local->stuck_told_ns ||
-	    span(run.since_ns, service->last_now_ns) < service->config.stuck_ns)
+	if (found->local)
+		return found->since_ns == found->local->stuck_told_ns;
+	return tw__user_is_told(&found->user, tw_load_relaxed(&service->watch_bit));
+}
+
+static void set_told(const tw_service *service, const struct found *found)
+{
+	if (found->local)
+		found->local->stuck_told_ns = found->since_ns;
+	else
+		tw__user_set_told(&found->user, tw_load_relaxed(&service->watch_bit));
+}
+
+static void tell_if_stuck(tw_service *service, const struct found *found, void *context)
+{
+	(void)context;
+	if (is_told(service, found) || span(found->since_ns, service->last_now_ns) < service->config.stuck_ns)
 		return;
 	struct tw_liveness seen = {.size = sizeof seen};
 	look_at_driver(service, &seen);
-	look_at_threads(service, &seen);
-	set_longest(service, local, run, &seen);
+	each_run(service, seen.now_ns, count_run, &seen);
+	set_longest(service, found, &seen);
 	if (!seen.longest_fn)
-		return; /* it has just ended */
-	local->stuck_told_ns = run.since_ns;
+		return; /* a timer that has just ended */
+	set_told(service, found);
 	tell(service, &seen);
 }
 
 void tw__tell_stuck(tw_service *service)
 {
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		tell_if_stuck(service, (struct tw__local *)lane);
+	each_run(service, service->last_now_ns, tell_if_stuck, NULL);
+}
+
+/* *context: the instant by which to look. */
+static void look_by(tw_service *service, const struct found *found, void *context)
+{
+	uint64_t *by_ns = context, stuck_at_ns = found->since_ns + service->config.stuck_ns;
+	if (!is_told(service, found) && stuck_at_ns < *by_ns)
+		*by_ns = stuck_at_ns;
 }
 
 uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns)
 {
-	if (tw_likely(!service->config.on_stuck) || (tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS) == 0)
+	if (tw_likely(!service->config.on_stuck))
 		return deadline_ns;
-	uint64_t now_ns = service->last_now_ns, stuck_ns = service->config.stuck_ns, by_ns = now_ns + stuck_ns;
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__local *local = (struct tw__local *)lane;
-		struct tw__running run;
-		if (shown(local, &run) && run.since_ns != local->stuck_told_ns && run.since_ns + stuck_ns < by_ns)
-			by_ns = run.since_ns + stuck_ns;
-	}
-	if (by_ns < now_ns + service->tick_ns)
-		by_ns = now_ns + service->tick_ns; /* one that has ended is shown a moment longer */
+	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
+	uint64_t now_ns = service->last_now_ns, by_ns = UINT64_MAX;
+	tw_store_seq_cst(asleep, 1); /* user_code.h, U3 */
+	each_run(service, now_ns, look_by, &by_ns);
+	bool batches = tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS;
+	if (by_ns == UINT64_MAX && !batches)
+		return deadline_ns;
+	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
+	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->tick_ns;
+	by_ns = by_ns < latest_ns ? by_ns : latest_ns;
+	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* a timer that has ended is shown a moment longer */
 	return by_ns < deadline_ns ? by_ns : deadline_ns;
 }

@@ -1,6 +1,7 @@
 /*
- * What runs where, for whoever asks. Each thread shows the entry of the callback it is in, and since when, in its own line: two stores
- * a run, with the clock's reading that is there for the histograms, and one more when it has nothing left to run.
+ * What runs where. For timers: each thread shows the entry of the callback it is in, and since when, in its own line of the service: two
+ * stores a run, with the clock's reading that is there for the histograms, and one more when nothing is left to run.
+ * All other user code is shown by user_code.h.
  *
  * Pairing table
  *   V1  running_since_ns: store-relaxed, then running: store-release (begin) -> running: load-acquire, then the other (look):
@@ -39,6 +40,19 @@ static inline void tw__running_restore(struct tw__local *local, struct tw__runni
 
 /* Nothing more to run for now. A run that this is within is still shown. */
 void tw__running_none(struct tw__local *local);
+
+/* The timer's callback has returned, but its release is still to be called: that is shown in its place. */
+static inline void tw__running_returned(struct tw__local *local, uint64_t entry)
+{
+	if (local && tw_load_relaxed(&local->running) == entry)
+		tw_store_release(&local->running, 0);
+}
+
+/*
+ * The callback that this thread is in, if it is one of the service's, is not shown any more: it only serves to call a user's function, which
+ * user_code.h shows in its place.
+ */
+void tw__running_hide(tw_service *service);
 
 /* The driver's: tells on_stuck of runs that have lasted too long. `driving` held. */
 void tw__tell_stuck(tw_service *service);

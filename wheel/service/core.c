@@ -286,6 +286,8 @@ static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
 static void set_constants(tw_service *service, const struct tw_service_config *cfg)
 {
 	service->config = *cfg;
+	tw_store_relaxed(&service->watch_asleep, &service->own_watch_asleep);
+	tw_store_relaxed(&service->watch_bit, 1);
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
 	service->on_refused = cfg->on_refused;

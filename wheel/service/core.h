@@ -97,6 +97,12 @@ struct tw_service {
 	_Atomic bool condemns; /* a refused timer or group was left with releases owed; never cleared */
 	struct tw_service_config config;
 
+	/* For on_stuck (run/watchdog.c). The composition root sets these for a service on a pool. */
+	_Atomic(const void *) watched_pool;       /* the pool whose own tasks are looked at too, or NULL */
+	_Atomic uint32_t watch_bit;               /* tells the services on one pool apart */
+	_Atomic(_Atomic uint32_t *) watch_asleep; /* the tick thread sleeps without a date to look at runs */
+	_Atomic uint32_t own_watch_asleep;
+
 	/* The driver's. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
 	struct tw__wheel wheel;

@@ -1,0 +1,160 @@
+#include "wheel/run/user_code.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mpsc/base/fork.h"
+
+_Atomic(struct tw__run_record *) tw__run_records;
+_Thread_local struct tw__run_record *tw__my_run_record;
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t exit_key;
+static bool ready;
+
+/* ------------------------------------------------------------------ records */
+
+/* A later exit handler of the thread that runs something takes a record anew. */
+static void thread_exits(void *record)
+{
+	tw__my_run_record = NULL;
+	tw_store_release(&((struct tw__run_record *)record)->in_use, 0); /* pairs with take_free */
+}
+
+/* Only the thread that has forked goes on. What the others ran does not run here. */
+static void after_fork_in_child(void)
+{
+	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
+	     record = tw_load_acquire(&record->next)) {
+		if (record == tw__my_run_record)
+			continue;
+		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
+			tw_store_relaxed(&record->levels[i].word,
+					 tw_load_relaxed(&record->levels[i].word) & ~UINT64_C(1));
+		record->depth = 0;
+		tw_store_relaxed(&record->in_use, 0);
+	}
+}
+
+static void get_ready(void)
+{
+	ready =
+	    pthread_key_create(&exit_key, thread_exits) == 0 && pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+}
+
+static struct tw__run_record *take_free(void)
+{
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* U2 */
+	for (; record; record = tw_load_acquire(&record->next)) {
+		uint32_t free_now = 0;
+		if (!tw_load_relaxed(&record->in_use) && tw_cas_acq_rel(&record->in_use, &free_now, 1))
+			return record;
+	}
+	return NULL;
+}
+
+static struct tw__run_record *make(void)
+{
+	struct tw__run_record *record = aligned_alloc(TW__CACHE_LINE, sizeof *record);
+	if (!record)
+		return NULL;
+	memset(record, 0, sizeof *record);
+	for (unsigned i = 0; i <= TW__RUN_LEVELS; i++)
+		record->levels[i].record = record;
+	tw_store_relaxed(&record->in_use, 1);
+	struct tw__run_record *first = tw_load_relaxed(&tw__run_records);
+	do
+		tw_store_relaxed(&record->next, first);
+	while (!tw_cas_acq_rel(&tw__run_records, &first, record)); /* U2 */
+	return record;
+}
+
+struct tw__run_record *tw__run_record_make(void)
+{
+	pthread_once(&once, get_ready);
+	struct tw__run_record *record = ready ? take_free() : NULL;
+	if (ready && !record)
+		record = make();
+	if (!record)
+		return NULL;
+	if (pthread_setspecific(exit_key, record)) {
+		tw_store_release(&record->in_use, 0);
+		return NULL;
+	}
+	tw_store_relaxed(&record->thread_id, (uint32_t)gettid());
+	return tw__my_run_record = record;
+}
+
+/* ------------------------------------------------------------- with on_stuck */
+
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
+{
+	struct tw__run_level *level = tw__user_enter();
+	if (!level)
+		return NULL;
+	tw__user_name(level, service, fn, since_ns ? since_ns : tw__clock_read(service));
+	tw_store_seq_cst(&level->word, tw__user_word(level, kind)); /* U1, U3 */
+	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
+	if (tw_load_seq_cst(asleep)) { /* U3 */
+		tw_store_relaxed(asleep, 0);
+		tw__gate_ring(&service->gate);
+	}
+	return level;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/* When the run was first looked at: now, if it was not yet. Two who look at once may both answer now. */
+static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64_t now_ns)
+{
+	uint64_t version = tw_load_acquire(&level->seen_version); /* U4 */
+	uint64_t seen_word = tw_load_acquire(&level->seen_word), seen_ns = tw_load_acquire(&level->seen_ns);
+	if (version & 1 || tw_load_relaxed(&level->seen_version) != version)
+		return now_ns;
+	if (seen_word == word)
+		return seen_ns;
+	if (tw_cas_acq_rel(&level->seen_version, &version, version + 1)) { /* U4 */
+		tw_store_release(&level->seen_ns, now_ns);
+		tw_store_release(&level->seen_word, word);
+		tw_store_release(&level->seen_version, version + 2);
+	}
+	return now_ns;
+}
+
+bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run)
+{
+	uint64_t word = tw_load_seq_cst(&level->word); /* U1, U3 */
+	if (!(word & 1) || tw_load_acquire(&level->owner) != owner)
+		return false;
+	tw_fn *fn = tw_load_acquire(&level->fn);
+	uint64_t since_ns = tw_load_acquire(&level->since_ns);
+	if (tw_load_relaxed(&level->word) != word)
+		return false;
+	*run = (struct tw__user_run){.word = word,
+				     .kind = (enum tw_run_kind)(word >> 1 & 0x7f),
+				     .fn = fn,
+				     .since_ns = since_ns ? since_ns : first_seen_ns(level, word, now_ns),
+				     .thread_id = tw_load_relaxed(&level->record->thread_id),
+				     .level = level};
+	return true;
+}
+
+static uint64_t told_of(const struct tw__user_run *run)
+{
+	return run->word >> 8 << 32;
+}
+
+bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit)
+{
+	uint64_t told = tw_load_relaxed(&run->level->told);
+	return (told ^ told_of(run)) >> 32 == 0 && told & bit;
+}
+
+void tw__user_set_told(const struct tw__user_run *run, uint32_t bit)
+{
+	uint64_t told = tw_load_relaxed(&run->level->told), others;
+	do
+		others = (told ^ told_of(run)) >> 32 == 0 ? told & UINT32_MAX : 0;
+	while (!tw_cas_relaxed(&run->level->told, &told, told_of(run) | others | bit));
+}

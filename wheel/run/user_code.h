@@ -1,0 +1,141 @@
+/*
+ * User code under way: what each thread runs, for tw_liveness_get and on_stuck.
+ *
+ * Timers' callbacks are shown by watchdog.h, in the thread's line of its service. Everything else that calls a user's function does so
+ * between tw__user_begin and tw__user_end: jobs, tasks of strands, schedulers and pools, actions, releases, hooks. Each thread
+ * has a record with a few levels. A run inside another run takes the next level, so that both are shown. Runs below the
+ * last level are not shown.
+ *
+ * A run costs stores to the thread's own lines: no clock is read, except for services with on_stuck. Who looks at an undated run for the
+ * first time dates it, so such a run may look younger than it is, never older.
+ *
+ * Records are never freed; the record of a thread that has ended serves the next thread.
+ *
+ * Pairing table
+ *   U1  owner, fn, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
+ *       again (look): if the word is the same, the fields are that run's. Each store is a release, so none of the next run's fields
+ *       is visible before this run's end.
+ *   U2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete before it is found.
+ *   U3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck), against watch_asleep: store seq_cst, then load of
+ *       the words (look, before the tick thread sleeps): one of the two sees the other. Without it a run that begins as the
+ *       tick thread goes to sleep is never found to be stuck.
+ *   U4  seen_version: CAS acq_rel to odd, the dates: store-release, then store-release to even (date) -> load acquire, the dates: load
+ *       acquire, then the version again: the date belongs to the word.
+ */
+#ifndef TW_WHEEL_USER_CODE_H
+#define TW_WHEEL_USER_CODE_H
+
+#include <stdalign.h>
+
+#include "wheel/service/core.h"
+
+enum { TW__RUN_LEVELS = 4 };
+
+struct tw__run_record;
+
+/* A run. The first line is written by the thread alone, the second by those who look. */
+struct tw__run_level {
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* number of the run << 8 | kind << 1 | 1 while it runs */
+	_Atomic(const void *) owner;                   /* a service; of a pool's own tasks the pool */
+	_Atomic(tw_fn *) fn;
+	_Atomic uint64_t since_ns; /* on the owner's clock (a pool's: the monotonic one); 0: not dated */
+	struct tw__run_record *record;
+
+	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
+	_Atomic uint64_t seen_word, seen_ns; /* the run that was last dated by a look, and when */
+	_Atomic uint64_t told;               /* on_stuck was called: number of the run << 32 | services, a bit each */
+};
+
+struct tw__run_record {
+	struct tw__run_level levels[TW__RUN_LEVELS + 1]; /* the last one is never looked at */
+	_Atomic(struct tw__run_record *) next;
+	_Atomic uint32_t in_use;
+	_Atomic uint32_t thread_id; /* the system's */
+	uint32_t depth;             /* its thread's alone */
+};
+
+extern _Atomic(struct tw__run_record *) tw__run_records;
+extern _Thread_local struct tw__run_record *tw__my_run_record;
+
+/* The calling thread's record. NULL: out of memory; then its runs are not shown. */
+struct tw__run_record *tw__run_record_make(void);
+
+/* Any function as the name of what runs. It is not called by this type. */
+#define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
+
+/* The level that the next run of this thread takes, or NULL. */
+static inline struct tw__run_level *tw__user_enter(void)
+{
+	struct tw__run_record *record = tw__my_run_record;
+	if (tw_unlikely(!record) && !(record = tw__run_record_make()))
+		return NULL;
+	uint32_t depth = record->depth++;
+	return &record->levels[depth < TW__RUN_LEVELS ? depth : TW__RUN_LEVELS];
+}
+
+static inline void tw__user_name(struct tw__run_level *level, const void *owner, tw_fn *fn, uint64_t since_ns)
+{
+	tw_store_release(&level->owner, owner); /* U1 */
+	tw_store_release(&level->fn, fn);
+	tw_store_release(&level->since_ns, since_ns);
+}
+
+/* Words of levels end with the kind and a bit that says that it runs. */
+static inline uint64_t tw__user_word(const struct tw__run_level *level, enum tw_run_kind kind)
+{
+	return ((tw_load_relaxed(&level->word) >> 8) + 1) << 8 | (uint64_t)kind << 1 | 1;
+}
+
+/* The same for a service with on_stuck: dates the run, and wakes a tick thread that sleeps without a date to look at runs. */
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
+
+/*
+ * A user's function of the service begins on this thread. since_ns: a reading of the service's clock that is at hand, or 0. The answer goes
+ * to tw__user_end. service NULL: nobody looks.
+ */
+static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
+						   uint64_t since_ns)
+{
+	if (tw_unlikely(!service))
+		return NULL;
+	if (tw_unlikely(service->config.on_stuck != NULL))
+		return tw__user_begin_watched(service, kind, fn, since_ns);
+	struct tw__run_level *level = tw__user_enter();
+	if (tw_likely(level != NULL)) {
+		tw__user_name(level, service, fn, since_ns);
+		tw_store_release(&level->word, tw__user_word(level, kind)); /* U1 */
+	}
+	return level;
+}
+
+/* The run is over. Nothing but the thread's own record is touched: the owner may be gone. */
+static inline void tw__user_end(struct tw__run_level *level)
+{
+	if (tw_unlikely(!level))
+		return;
+	tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~UINT64_C(1)); /* U1 */
+	level->record->depth--;
+}
+
+/* ------------------------------------------------------------------ looking */
+
+/* A run that a level shows. */
+struct tw__user_run {
+	uint64_t word;
+	enum tw_run_kind kind;
+	tw_fn *fn;
+	uint64_t since_ns; /* on the owner's clock */
+	uint32_t thread_id;
+	struct tw__run_level *level;
+};
+
+/*
+ * What the level shows, if it is of that owner, whose clock reads now_ns. A run that has no date is dated now. False: nothing.
+ */
+bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run);
+
+/* Whether on_stuck of the service that has this bit was called for the run; and that it is about to be. */
+bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit);
+void tw__user_set_told(const struct tw__user_run *run, uint32_t bit);
+
+#endif
