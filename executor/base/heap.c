@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { CACHE_LINE = 64, FIRST_CAPACITY = 15 };
 
@@ -37,6 +38,15 @@ void tw__heap_free(struct tw__heap *heap)
 {
 	free(heap->memory);
 	*heap = (struct tw__heap){0};
+}
+
+void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
+{
+	enum { PAGE = 4096 }; /* larger pages: madvise refuses, and the memory stays */
+	uintptr_t begin = ((uintptr_t)(heap->nodes + from) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+	uintptr_t end = (uintptr_t)(heap->nodes + (to < heap->capacity ? to : heap->capacity)) & ~(uintptr_t)(PAGE - 1);
+	if (begin < end)
+		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
 /* From the last parent upwards, each sifts down over heaps that are already in order (R. W. Floyd: Algorithm 245, Treesort 3, 1964). */

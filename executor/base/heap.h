@@ -13,7 +13,8 @@
  * Loose: a heap whose entries do not know their places, only whether they are in it, and leave as the first or in a sweep. Then
  * sifting touches nothing but the array: with 100 000 entries that is a cache line less for each level.
  *
- * Memory: pushing grows the array and may fail (-ENOMEM, nothing changed); after tw__heap_reserve it does not. It never shrinks by itself.
+ * Memory: pushing grows the array and may fail (-ENOMEM, nothing changed). After tw__heap_reserve pushing does not fail. The array
+ * shrinks only by tw__heap_give_back.
  * No lock: its user's.
  */
 #ifndef TW_EXECUTOR_HEAP_H
@@ -63,6 +64,12 @@ int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape
 
 /* The entries are not told. Empty and usable afterwards. */
 void tw__heap_free(struct tw__heap *heap);
+
+/*
+ * Gives the memory of the places from .. to back to the system: whole pages of it. The capacity stays. Nothing is in these places. One
+ * system call; what is pushed there later touches new pages.
+ */
+void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to);
 
 /* --------------------------------------------------------------------- sifts */
 
@@ -240,6 +247,19 @@ static inline struct tw__heap_item *tw__heap_pop(struct tw__heap *heap)
 	if (first)
 		tw__heap_remove(heap, first);
 	return first;
+}
+
+/* Any item whose removal costs nothing, for owners that empty a heap which is not loose. NULL: empty. */
+static inline struct tw__heap_item *tw__heap_pop_any(struct tw__heap *heap)
+{
+	enum { AHEAD = 8 };
+	if (!heap->count)
+		return NULL;
+	struct tw__heap_entry *last = heap->nodes[--heap->count].entry;
+	if (heap->count >= AHEAD)
+		__builtin_prefetch(heap->nodes[heap->count - AHEAD].entry, 1);
+	last->place = TW__HEAP_NOWHERE;
+	return (struct tw__heap_item *)(void *)last;
 }
 
 /* ---------------------------------------------------------------- the same, loose */

@@ -1,33 +1,42 @@
-/* Taking back what was submitted to a strand: one task, or all; and waiting for what runs. See strand.h. */
+/* Taking back what was submitted to a strand: one task, or all; and waiting for what runs. See internal.h. */
 #include <errno.h>
+#include <sched.h>
 
 #include "executor/strand/internal.h"
 
 /* --------------------------------------------------------------------- cancel */
 
-/* Dead places are taken out of the queue when they outnumber the living. The lock is held. */
+/* A task that was cancelled in the queue leaves it. The thread that is calling its release gives it back itself. */
+static void leave_queue(tw_strand *strand, struct tw__task_node *task)
+{
+	task->linked = false;
+	strand->work.spare--;
+	if (task->state != TW__TASK_SETTLING)
+		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
+}
+
+/* While dead places outnumber the living, each cancel takes some of them out of the queue. The lock is held. */
 static void sweep_some(tw_strand *strand)
 {
-	enum { FEW = 64 };
+	enum { FEW = 64, STEPS = 4 };
 	if (tw_likely(strand->work.spare <= FEW || strand->work.spare <= strand->queued))
 		return;
-	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
-	tw__link place = strand->first, next;
-	uint8_t head_left = strand->head_left; /* of the head, if that is a batch */
-	strand->first = strand->last = 0;
-	for (; place; place = next) {
-		next = *tw__strand_link(place);
+	for (unsigned n = 0; n < STEPS; n++) {
+		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first, place = *at;
 		struct tw__task_node *task = (struct tw__task_node *)place;
+		if (!place) {
+			strand->swept = 0;
+			return;
+		}
 		if (place & TW__LINK_CARGO || !task->dead) {
-			tw__strand_append(strand, place);
+			strand->swept = place;
 			continue;
 		}
-		task->linked = false;
-		strand->work.spare--;
-		if (task->state != TW__TASK_SETTLING)
-			tw__node_put(nodes, &task->node);
+		*at = *tw__strand_link(place);
+		if (strand->last == place)
+			strand->last = strand->swept;
+		leave_queue(strand, task);
 	}
-	strand->head_left = head_left;
 }
 
 /* The task of a handle, if it is one of the strand's and lives. The lock is held: then it stays so. */
@@ -52,6 +61,7 @@ static int cancel(tw_strand *strand, struct tw__task_node *task, bool *here)
 		return TW_RUNNING;
 	case TW__TASK_DELAYED:
 		tw__heap_remove(&strand->delays->heap, &task->item);
+		tw__strand_trim_heap(strand->delays);
 		break;
 	case TW__TASK_QUEUED:
 		if (task->dead)
@@ -142,31 +152,25 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task handle, uint64_t tim
 
 /* -------------------------------------------------------------------- dispose */
 
-/* Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is held. */
-static bool dispose_of(tw_strand *strand, tw__link place, uint8_t tickets, bool *work)
+/*
+ * Goes on in pieces: after some tasks the lock is given up for a moment. The strand is DISPOSED already, so nothing is added; a task that
+ * another thread cancels in between has left the heap, or is dead in the queue.
+ */
+static void breathe(tw_strand *strand, unsigned *piece)
 {
-	if (!(place & TW__LINK_CARGO)) {
-		struct tw__task_node *task = (struct tw__task_node *)place;
-		task->linked = false;
-		if (!task->dead) {
-			strand->queued--;
-			return tw__strand_end(strand, task, TW_FATE_CANCELLED);
-		}
-		strand->work.spare--;
-		if (task->state != TW__TASK_SETTLING)
-			tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
-		return true;
-	}
-	tw_batch *batch = (tw_batch *)(place - TW__LINK_CARGO);
-	if (tw__batch_is_work(batch)) {
-		tw__strand_append(strand, place);
-		*work |= tw__strand_activate(strand);
-		return true;
-	}
-	tw_service *service = tw__strand_service(strand);
-	uint32_t left = tickets ? tickets : tw__batch_chunk(batch)->count;
+	enum { PIECE = 64 };
+	if (++*piece % PIECE)
+		return;
 	tw__tiny_unlock(&strand->lock);
-	while (left-- > 0)
+	sched_yield(); /* the lock is not fair */
+	tw__tiny_lock(&strand->lock);
+}
+
+static bool end_batch(tw_strand *strand, tw_batch *batch, uint32_t tickets)
+{
+	tw_service *service = tw__strand_service(strand);
+	tw__tiny_unlock(&strand->lock);
+	while (tickets-- > 0)
 		tw__batch_end_one(batch);
 	if (tw__forked(service))
 		return false;
@@ -174,64 +178,103 @@ static bool dispose_of(tw_strand *strand, tw__link place, uint8_t tickets, bool 
 	return true;
 }
 
+/* Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is held. */
+static bool dispose_of(tw_strand *strand, tw__link place, uint8_t tickets, bool *work)
+{
+	if (!(place & TW__LINK_CARGO)) {
+		struct tw__task_node *task = (struct tw__task_node *)place;
+		if (task->dead) {
+			leave_queue(strand, task);
+			return true;
+		}
+		task->linked = false;
+		strand->queued--;
+		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	}
+	tw_batch *batch = (tw_batch *)(place - TW__LINK_CARGO);
+	if (!tw__batch_is_work(batch))
+		return end_batch(strand, batch, tickets ? tickets : tw__batch_chunk(batch)->count);
+	tw__strand_append(strand, place);
+	*work |= tw__strand_activate(strand);
+	return true;
+}
+
 /* The lock is held. False: in a forked child. */
 static bool dispose_of_queue(tw_strand *strand, bool *work)
 {
+	unsigned piece = 0;
 	tw__strand_gather(strand);
-	tw__link place = strand->first, next;
 	uint8_t tickets = strand->head_left;
-	strand->first = strand->last = 0;
+	tw__link place = tw__strand_detach_queue(strand), next;
 	strand->head_left = 0;
 	for (; place; place = next, tickets = 0) {
 		next = *tw__strand_link(place);
 		if (!dispose_of(strand, place, tickets, work))
 			return false;
+		breathe(strand, &piece);
 	}
 	return true;
 }
 
 static bool dispose_of_delayed(tw_strand *strand)
 {
+	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *item;
-	while (strand->delays && (item = tw__heap_pop(&strand->delays->heap))) {
+	unsigned piece = 0;
+	while (delays && (item = tw__heap_pop_any(&delays->heap))) {
 		void *task = (char *)item - offsetof(struct tw__task_node, item);
 		if (!tw__strand_end(strand, task, TW_FATE_CANCELLED))
 			return false;
+		tw__strand_trim_heap(delays);
+		breathe(strand, &piece);
 	}
 	return true;
 }
 
-bool tw__strand_dispose(tw_strand *strand)
+bool tw__strand_dispose(tw_strand *strand, bool *work)
 {
-	bool work = false;
+	*work = false;
 	if (tw_or_seq_cst(&strand->word, TW__STRAND_DISPOSED) & TW__STRAND_DISPOSED)
 		return true;
 	strand->settling++;
+	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	tw__strand_disarm(strand);
-	if (!dispose_of_queue(strand, &work) || !dispose_of_delayed(strand))
+	if (!dispose_of_queue(strand, work) || !dispose_of_delayed(strand))
 		return false;
 	strand->settling--;
-	if (work)
-		tw__work_submit(&strand->work);
 	return true;
+}
+
+/* Gives up the lock, and submits the work that a dispose has left in the queue. */
+static void unlock_and_submit(tw_strand *strand, bool work)
+{
+	unlock_and_ring(strand);
+	if (work) /* the strand is ACTIVE until its work has run */
+		tw__work_submit(&strand->work);
 }
 
 int tw_strand_dispose(tw_strand *strand)
 {
+	bool work;
 	if (!strand)
 		return -EINVAL;
 	if (tw__forked(tw__strand_service(strand)))
 		return -EPERM;
 	tw__tiny_lock(&strand->lock);
-	if (!tw__strand_dispose(strand))
+	if (!tw__strand_dispose(strand, &work))
 		return -EPERM;
-	unlock_and_ring(strand);
+	unlock_and_submit(strand, work);
 	return 0;
+}
+
+static bool is_busy(const tw_strand *strand)
+{
+	return strand->flags & TW__STRAND_RUNNING || strand->settling;
 }
 
 int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns)
 {
-	bool in_time = true;
+	bool in_time = true, work;
 	if (!strand)
 		return -EINVAL;
 	if (tw__forked(tw__strand_service(strand)))
@@ -240,11 +283,13 @@ int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns)
 		return -EDEADLK;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
 	tw__tiny_lock(&strand->lock);
-	if (!tw__strand_dispose(strand))
+	if (!tw__strand_dispose(strand, &work))
 		return -EPERM;
-	while ((strand->running || strand->settling) && in_time)
+	unlock_and_submit(strand, work);
+	tw__tiny_lock(&strand->lock);
+	while (is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);
-	bool quiet = !strand->running && !strand->settling;
+	bool quiet = !is_busy(strand);
 	unlock_and_ring(strand);
 	return quiet ? 0 : -ETIMEDOUT;
 }

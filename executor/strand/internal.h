@@ -37,11 +37,12 @@
  * strand was handed out as an executor: the driver may have read a timer's executor before the timer ended, at any time before. Such memory
  * stays until the service's end.
  *
- * A cancelled task leaves the heap at once, but its place in the queue only when the runner comes by, or when dead places
- * outnumber the living: the queue is linked one way, since batches have one link.
+ * A cancelled task leaves the heap immediately. It leaves its place in the queue when the runner meets the place, or when dead places
+ * outnumber the living: then each cancel sweeps a few places. The queue is linked one way, since batches have one link.
  *
- * Not good at: a dispose of a strand with a million tasks, which walks them with no other call let in for long; a strand that thousands of
- * threads submit to at once, which meet at its lock.
+ * The lock is held for a bounded time: dispose, the sweep and the move of due tasks to the queue go on in pieces.
+ *
+ * Not good at: a strand that thousands of threads submit to at the same time. They meet at its lock.
  */
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H
@@ -62,7 +63,10 @@ enum tw__strand_flag {
 	TW__STRAND_WAITED = 1,    /* somebody waits for the bell */
 	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it; its base has been told that it leaves */
 	TW__STRAND_REARM = 4,     /* its timer could not be set: to be tried again in a tick */
-	TW__STRAND_EXPOSED = 8    /* was handed out as an executor */
+	TW__STRAND_EXPOSED = 8,   /* was handed out as an executor */
+	TW__STRAND_RUNNING = 16,  /* a task or a ticket of it runs */
+	TW__STRAND_OVERDUE =
+	    32 /* the timer has been DUE, and due tasks are left in the heap: the runner goes on with them */
 };
 
 enum tw__strand_state {
@@ -88,14 +92,24 @@ struct tw__task_node {
 	void *arg;
 	void *context; /* of its submit (wheel/timer/context.h) */
 	tw_release_fn *release;
-	uint64_t due_ns;    /* nominal */
-	uint64_t period_ns; /* 0: runs once */
-	uint64_t last_ns;   /* of a series: reading of the clock when its next run was last chosen */
-	uint64_t tolerance_ns;
-	uint8_t state; /* enum tw__strand_state */
-	bool linked;   /* the queue holds it, dead or alive */
-	bool dead;     /* cancelled in the queue */
-	bool ended;    /* cancelled while it runs: a series ends */
+	struct tw__strand_terms *terms; /* NULL: it runs once, however late */
+	uint64_t due_ns;                /* nominal */
+	uint8_t state;                  /* enum tw__strand_state */
+	bool linked;                    /* the queue holds it, dead or alive */
+	bool dead;                      /* cancelled in the queue */
+	bool ended;                     /* cancelled while it runs: a series ends */
+};
+
+/* What a series has, and a task with a limit to its lateness. The runner's alone while the task runs. */
+struct tw__strand_terms {
+	uint64_t period_ns;    /* 0: runs once */
+	uint64_t last_ns;      /* reading of the clock when the next run was last chosen */
+	uint64_t tolerance_ns; /* UINT64_MAX: steps of the clock do not matter */
+	uint64_t runs_left;    /* 0: no end */
+	uint64_t overruns;     /* instants missed since the last run */
+	uint64_t max_lateness_ns;
+	bool late_drop, fixed_delay;
+	uint8_t missed; /* enum tw_missed_policy */
 };
 
 /* What a strand has from its first delayed task on. */
@@ -105,6 +119,7 @@ struct tw__strand_delays {
 	uint64_t timer_ns; /* what it is set to */
 	uint64_t sequence; /* equal instants: in order of submission */
 	uint32_t series;   /* that live, in the heap or not: each has room there */
+	uint32_t high;     /* the most the heap has held since its memory was last trimmed */
 };
 
 struct tw_strand {
@@ -115,7 +130,7 @@ struct tw_strand {
 	struct tw__work work; /* its `spare`: dead places in the queue */
 	tw__link first, last; /* the queue */
 	struct tw__strand_delays *delays;
-	void *running;   /* the task that runs, or the batch; NULL: none */
+	tw__link swept;  /* the sweep of dead places goes on behind this one; 0: at the first */
 	uint32_t queued; /* tasks in the queue that are to run */
 	uint8_t flags;
 	uint8_t head_left; /* of the batch at the head: tickets left, once some are used up; else 0 */
@@ -177,6 +192,11 @@ static inline void tw__strand_append(tw_strand *strand, tw__link place)
 	strand->last = place;
 }
 
+static inline bool tw__strand_repeats(const struct tw__task_node *task)
+{
+	return task->terms && task->terms->period_ns;
+}
+
 static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node *task)
 {
 	task->state = TW__TASK_QUEUED;
@@ -211,11 +231,25 @@ bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 /* strand/time.c. Puts a task into the heap and sets the timer. 0, -ENOMEM, -EAGAIN: nothing changed. */
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task);
 
-/* The run of a series has returned: it goes into the heap, or into the queue if it is due. */
-void tw__strand_continue(tw_strand *strand, struct tw__task_node *task);
+/*
+ * The run of a series has returned, or was passed over as too late: the series goes into the heap, or into the queue if it is due. False: its
+ * count is used up.
+ */
+bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool passed_over);
 
-/* The timer was DUE: moves what is due, and sets it anew. */
-void tw__strand_due(tw_strand *strand);
+/* Moves a piece of what is due to the queue. When nothing due is left it sets the timer. */
+void tw__strand_move_due(tw_strand *strand);
+
+/* Gives back memory of the heap that it has not needed for a while, a piece at a time. */
+void tw__strand_trim_heap(struct tw__strand_delays *delays);
+
+/* The queue is taken away as a whole. */
+static inline tw__link tw__strand_detach_queue(tw_strand *strand)
+{
+	tw__link first = strand->first;
+	strand->first = strand->last = strand->swept = 0;
+	return first;
+}
 
 /* Sets the timer to the earliest task. 0, or as tw__strand_delay. */
 int tw__strand_arm(tw_strand *strand);
@@ -223,8 +257,11 @@ int tw__strand_arm(tw_strand *strand);
 /* The timer is not wanted any more. */
 void tw__strand_disarm(tw_strand *strand);
 
-/* strand/cancel.c. Disposes of it; the lock may be given up meanwhile. False: in a forked child, where it is not taken again. */
-bool tw__strand_dispose(tw_strand *strand);
+/*
+ * strand/cancel.c. Disposes of the strand; the lock is given up again and again meanwhile. *work: the caller submits the strand's work once it
+ * has given up the lock. False: in a forked child, where the lock is not taken again.
+ */
+bool tw__strand_dispose(tw_strand *strand, bool *work);
 
 /* Sleeps until something has ended; the lock is given up meanwhile. False: the time is up. */
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);
@@ -232,7 +269,7 @@ bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);
 /* A task of a series has ended. */
 static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__task_node *task)
 {
-	if (task->period_ns)
+	if (tw__strand_repeats(task))
 		strand->delays->series--;
 }
 

@@ -1,10 +1,13 @@
-/* The strand's runner: runs the queue, one thing at a time, for as long as its work is out. See strand.h. */
+/* The strand's runner: runs the queue, one thing at a time, for as long as its work is out. See internal.h. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "executor/strand/internal.h"
+#include "wheel/run/run.h"
 #include "wheel/run/user_code.h"
 
-enum { BUDGET = 64 /* runs until it goes to the back of its executor's queue */ };
+/* A strand goes to the back of its executor's queue after this many runs, or this long, whichever comes first. */
+enum { BUDGET = 64, SLICE_NS = 5000000 };
 
 _Thread_local struct tw__strand_run *tw__strand_runs;
 
@@ -38,16 +41,22 @@ static void append_mail(tw_strand *strand, tw__link mail)
 void tw__strand_gather(tw_strand *strand)
 {
 	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_DISPOSED;
+	if (tw_unlikely(strand->flags & TW__STRAND_OVERDUE))
+		tw__strand_move_due(strand);
 	if (tw_likely(!(tw_load_relaxed(&strand->word) & ~stay))) /* what is missed here keeps it from going idle: S3 */
 		return;
 	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* S1 */
 	append_mail(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
-	if (word & TW__STRAND_DUE)
-		tw__strand_due(strand);
+	if (word & TW__STRAND_DUE) {
+		strand->delays->timer = (tw_timer){0};
+		tw__strand_move_due(strand);
+	}
 }
 
 static void pop(tw_strand *strand)
 {
+	if (tw_unlikely(strand->swept == strand->first))
+		strand->swept = 0;
 	strand->first = *tw__strand_link(strand->first);
 	strand->head_left = 0;
 }
@@ -106,23 +115,35 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 	tw__strand_runs = run.outer;
 }
 
+/* Its release, and its context's, with the lock given up. False: in what is now a forked child. */
+static bool release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+{
+	tw_service *service = tw__strand_service(strand);
+	task->state = TW__TASK_SETTLING;
+	strand->settling++;
+	tw__tiny_unlock(&strand->lock);
+	if (task->release)
+		call_release(strand, task, fate);
+	if (tw__forked(service))
+		return false;
+	tw__context_release(task->context);
+	tw__tiny_lock(&strand->lock);
+	strand->settling--;
+	task->state = TW__TASK_QUEUED;
+	return true;
+}
+
 bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	tw_service *service = tw__strand_service(strand);
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
-	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context))) {
-		task->state = TW__TASK_SETTLING;
-		strand->settling++;
-		tw__tiny_unlock(&strand->lock);
-		if (task->release)
-			call_release(strand, task, fate);
-		if (tw__forked(service))
-			return false;
-		tw__context_release(task->context);
-		tw__tiny_lock(&strand->lock);
-		strand->settling--;
-		task->state = TW__TASK_QUEUED;
+	bool releases = task->release || tw_unlikely(task->context && tw__context_has_release(task->context));
+	if (releases && !release(strand, task, fate))
+		return false;
+	if (tw_unlikely(task->terms)) {
+		free(task->terms);
+		task->terms = NULL;
 	}
 	tw_store_relaxed(&task->strand, NULL);
 	if (!task->linked)
@@ -134,31 +155,58 @@ bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 
 /* ----------------------------------------------------------------------- runs */
 
+static void call(struct tw__task_node *task)
+{
+	struct tw__context_saved saved;
+	tw__context_enter(task->context, &saved);
+	task->fn(task->arg);
+	tw__context_leave(&saved);
+}
+
+/* With terms: whether it is too late, and the series' news for tw_overruns and tw_late. False: it is passed over. */
+static bool call_by_terms(tw_service *service, struct tw__task_node *task)
+{
+	struct tw__strand_terms *terms = task->terms;
+	struct tw__run run = {.outer = tw__current_run};
+	uint64_t now_ns = terms->max_lateness_ns ? tw__clock_read(service) : 0;
+	run.late = now_ns > task->due_ns && now_ns - task->due_ns > terms->max_lateness_ns;
+	if (run.late && terms->late_drop)
+		return false;
+	run.overruns = terms->overruns;
+	terms->overruns = 0;
+	tw__current_run = &run;
+	call(task);
+	tw__current_run = run.outer;
+	return true;
+}
+
 /* Each is called with the lock held, and returns with it, but in what has become a forked child: false. */
 
 static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
-	struct tw__context_saved saved;
+	tw_service *service = tw__strand_service(strand);
+	bool ran = true;
 	task->state = TW__TASK_RUNNING;
-	strand->running = run->task = task;
+	run->task = task;
+	strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	struct tw__run_level *level = tw__user_begin(tw__strand_service(strand), TW_RUN_KIND_STRAND_TASK, task->fn, 0);
-	tw__context_enter(task->context, &saved);
-	task->fn(task->arg);
-	tw__context_leave(&saved);
+	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_STRAND_TASK, task->fn, 0);
+	if (tw_likely(!task->terms))
+		call(task);
+	else
+		ran = call_by_terms(service, task);
 	tw__user_end(level);
-	if (tw__forked(tw__strand_service(strand)))
+	if (tw__forked(service))
 		return false;
 	tw__tiny_lock(&strand->lock);
 	run->task = NULL;
-	strand->running = NULL;
-	strand->runs++;
-	bool cut = task->period_ns && (task->ended || tw__strand_disposed(strand));
-	if (task->period_ns && !cut) {
-		tw__strand_continue(strand, task);
-		return true;
-	}
-	return tw__strand_end(strand, task, cut ? TW_FATE_CANCELLED : TW_FATE_FIRED);
+	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
+	strand->runs += ran;
+	if (tw_likely(!tw__strand_repeats(task)))
+		return tw__strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE);
+	if (task->ended || tw__strand_disposed(strand))
+		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	return tw__strand_continue(strand, task, !ran) || tw__strand_end(strand, task, TW_FATE_FIRED);
 }
 
 /* A ticket of a batch, or work of another layer, for which the strand is a mere executor. */
@@ -166,7 +214,8 @@ static bool run_ticket(tw_strand *strand, tw_batch *batch)
 {
 	bool work = tw__batch_is_work(batch), disposed = tw__strand_disposed(strand);
 	int r = 1;
-	strand->running = work ? NULL : batch;
+	if (!work)
+		strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
 	if (disposed && !work)
 		tw__batch_end_one(batch);
@@ -175,7 +224,7 @@ static bool run_ticket(tw_strand *strand, tw_batch *batch)
 	if (tw__forked(tw__strand_service(strand)))
 		return false;
 	tw__tiny_lock(&strand->lock);
-	strand->running = NULL;
+	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += r == 1 && !work && !disposed;
 	return true;
 }
@@ -219,17 +268,31 @@ static void leave(tw_strand *strand, bool more)
 		tw__work_submit(&strand->work);
 }
 
+/*
+ * Whether the slice is used up. *begun_ns stays 0 until something waits behind the first run: a lone task pays for no clock. The lock is held.
+ */
+static bool slice_is_over(tw_strand *strand, bool first, uint64_t *begun_ns)
+{
+	if (!strand->first || (first && strand->first == strand->last))
+		return false;
+	uint64_t now_ns = tw__clock_read_fast(tw__strand_service(strand));
+	if (!*begun_ns)
+		*begun_ns = now_ns;
+	return (int64_t)(now_ns - *begun_ns) >= SLICE_NS;
+}
+
 void tw__strand_run_work(struct tw__work *work)
 {
 	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
 	struct tw__strand_run run = {strand, NULL, false, tw__strand_runs};
 	tw__link place = 0;
 	bool here = true;
+	uint64_t begun_ns = 0;
 	tw__strand_runs = &run;
 	tw__tiny_lock(&strand->lock);
 	for (unsigned budget = BUDGET; budget && here; budget--) {
 		tw__strand_gather(strand);
-		if (!(place = take(strand)))
+		if (slice_is_over(strand, budget == BUDGET, &begun_ns) || !(place = take(strand)))
 			break;
 		here = perform(strand, &run, place);
 		if (here && tw_unlikely(tw__strand_ring(strand)))
@@ -237,5 +300,5 @@ void tw__strand_run_work(struct tw__work *work)
 	}
 	tw__strand_runs = run.outer;
 	if (here)
-		leave(strand, strand->first != 0);
+		leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
 }

@@ -1,4 +1,4 @@
-/* The strand's public face: birth, submit, end; cancel and dispose: strand/cancel.c. The protocol stands in strand.h. */
+/* The strand's public face: birth, submit, end; cancel and dispose: strand/cancel.c. The protocol is in internal.h. */
 #include "executor/strand/internal.h"
 
 #include <errno.h>
@@ -7,8 +7,6 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/timer/schedule.h"
-
-static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 
 /* ---------------------------------------------------------------------- birth */
 
@@ -120,7 +118,7 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 /* What stood on the strand, and was destroyed before it, has work under way all the same: it comes home by way of the driver. */
 static int send_home(struct tw__work *work)
 {
-	work->executor = tw_executor_inline();
+	tw__work_leave_executor(work);
 	tw__work_submit_later(work);
 	return 0;
 }
@@ -154,127 +152,6 @@ tw_executor *tw_strand_executor(tw_strand *strand)
 	return &strand->executor;
 }
 
-/* --------------------------------------------------------------------- submit */
-
-static int read_spec(struct tw_strand_spec *spec, const struct tw_strand_spec *in)
-{
-	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_spec, period_ns), in);
-	if (r)
-		return r;
-	return !spec->fn || (spec->tolerance_ns && !spec->period_ns) ? -EINVAL : 0;
-}
-
-static void fill(struct tw__task_node *task, const struct tw_strand_spec *spec)
-{
-	task->fn = spec->fn;
-	task->arg = spec->arg;
-	task->release = spec->release;
-	task->period_ns = spec->period_ns;
-	task->linked = task->dead = task->ended = false;
-	task->state = spec->delay_ns ? TW__TASK_DELAYED : TW__TASK_QUEUED;
-}
-
-/*
- * When it is due; for a series that begins at once too. The clock is read before the lock is taken: whoever submits in turn reads in turn.
- * The clock itself: what the counter register says in its stead is not in order to the microsecond.
- */
-static int set_instant(tw_service *service, struct tw__task_node *task, const struct tw_strand_spec *spec)
-{
-	if (tw_likely(!spec->delay_ns && !spec->period_ns))
-		return 0;
-	task->last_ns = task->due_ns = tw__clock_read(service) + spec->delay_ns;
-	task->tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
-	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0;
-}
-
-/* The lock is held. *work: the caller submits the work. */
-static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
-{
-	if (tw_unlikely(tw__strand_disposed(strand)))
-		return -ESHUTDOWN;
-	tw_store_relaxed(&task->strand, strand);
-	if (task->state == TW__TASK_DELAYED || task->period_ns) {
-		int r = tw__strand_delay(strand, task);
-		if (r)
-			return r;
-	} else {
-		tw__strand_queue_task(strand, task);
-	}
-	*work = task->state == TW__TASK_QUEUED && tw__strand_activate(strand);
-	return 0;
-}
-
-static int submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
-{
-	tw_service *service = tw__strand_service(strand);
-	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
-	struct tw__node *node;
-	bool work = false;
-	int r = tw__node_get(nodes, &node);
-	if (tw_unlikely(r))
-		return r;
-	struct tw__task_node *task = (struct tw__task_node *)node;
-	fill(task, spec);
-	task->context = tw__context_capture();
-	r = set_instant(service, task, spec);
-	if (!r) {
-		tw__tiny_lock(&strand->lock);
-		if (out)
-			out->id = tw__node_handle(node); /* before a runner can see it */
-		r = enter(strand, task, &work);
-		tw__tiny_unlock(&strand->lock);
-	}
-	if (tw_unlikely(r)) {
-		tw__context_release(task->context);
-		tw_store_relaxed(&task->strand, NULL);
-		tw__node_put(nodes, node);
-	}
-	if (work)
-		tw__work_submit(&strand->work);
-	return r;
-}
-
-static int check_and_submit(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
-{
-	int r;
-	if (tw_unlikely(tw__forked(tw__strand_service(strand))))
-		r = -EPERM;
-	else if (spec->delay_ns > TW_MAX_DELAY_NS || spec->period_ns > TW_MAX_DELAY_NS ||
-		 spec->tolerance_ns > TW_MAX_DELAY_NS)
-		r = -ERANGE;
-	else
-		r = submit(strand, spec, out);
-	if (tw_unlikely(r) && out)
-		*out = (tw_strand_task){0};
-	return r;
-}
-
-int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task *out)
-{
-	if (!strand || !fn)
-		return -EINVAL;
-	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = delay_ns};
-	return check_and_submit(strand, &spec, out);
-}
-
-int tw_strand_submit_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
-			   tw_strand_task *out)
-{
-	if (!strand || !fn || !period_ns)
-		return -EINVAL;
-	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
-	return check_and_submit(strand, &spec, out);
-}
-
-int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *in, tw_strand_task *out)
-{
-	struct tw_strand_spec spec;
-	if (!strand || !in)
-		return -EINVAL;
-	int r = read_spec(&spec, in);
-	return r ? r : check_and_submit(strand, &spec, out);
-}
-
 /* ------------------------------------------------------------------------ end */
 
 static void free_parts(tw_strand *strand)
@@ -294,9 +171,14 @@ static void retire(tw_strand *strand, struct tw__strands *strands)
 	} while (!tw_cas_acq_rel(&strands->retired, &first, strand));
 }
 
+static struct tw__base base_of(tw_strand *strand)
+{
+	return (struct tw__base){tw__strand_service(strand), tw_load_relaxed(&strand->work.executor)};
+}
+
 void tw__strand_free(tw_strand *strand)
 {
-	struct tw__base base = {tw__strand_service(strand), strand->work.executor};
+	struct tw__base base = base_of(strand);
 	bool left = strand->flags & TW__STRAND_DESTROYED;
 	free_parts(strand);
 	if (strand->flags & TW__STRAND_EXPOSED)
@@ -316,7 +198,7 @@ static bool is_quiet(tw_strand *strand)
 /* Whether others will run what is out: not the calling thread, nor one that waits for it. */
 static bool may_wait(tw_strand *strand)
 {
-	tw_pool *pool = tw__pool_of(strand->work.executor);
+	tw_pool *pool = tw__pool_of(base_of(strand).executor);
 	tw_service *service = tw__strand_service(strand);
 	if (strand->flags & TW__STRAND_REARM && !service->threaded)
 		return false; /* its work may wait for a tick, which may be the caller's to drive */
@@ -339,22 +221,39 @@ static int destroy_forked(tw_strand *strand)
 	return 0;
 }
 
+/*
+ * Its work is out, or its timer about to bring some: the last run frees it. No task is left, so where the executor is not a pool, which never
+ * refuses work, the driver may carry out that run. The lock is held.
+ */
+static void leave(tw_strand *strand)
+{
+	struct tw__base base = base_of(strand);
+	strand->flags |= TW__STRAND_DESTROYED;
+	if (!tw__pool_of(base.executor))
+		tw__work_leave_executor(&strand->work);
+	tw__base_leave(&base);
+}
+
 int tw_strand_destroy(tw_strand *strand)
 {
 	if (!strand)
 		return 0;
 	if (tw__forked(tw__strand_service(strand)))
 		return destroy_forked(strand);
+	bool work;
 	tw__tiny_lock(&strand->lock);
-	if (!tw__strand_dispose(strand))
+	if (!tw__strand_dispose(strand, &work))
 		return 0;
+	if (work) {
+		tw__tiny_unlock(&strand->lock);
+		tw__work_submit(&strand->work); /* ACTIVE, and not DESTROYED: it stays */
+		tw__tiny_lock(&strand->lock);
+	}
 	while (!is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
 	bool gone = go(strand);
-	if (!gone) {
-		strand->flags |= TW__STRAND_DESTROYED;
-		tw__base_leave(&(struct tw__base){tw__strand_service(strand), strand->work.executor});
-	}
+	if (!gone)
+		leave(strand);
 	tw__tiny_unlock(&strand->lock);
 	if (gone)
 		tw__strand_free(strand);
@@ -373,7 +272,7 @@ int tw_strand_stats_get(tw_strand *strand, struct tw_strand_stats *out)
 	struct tw_strand_stats stats = {.size = out->size,
 					.queued = strand->queued,
 					.delayed = strand->delays ? strand->delays->heap.count : 0,
-					.running = strand->running != NULL,
+					.running = (strand->flags & TW__STRAND_RUNNING) != 0,
 					.runs = strand->runs,
 					.cancelled = strand->cancelled,
 					.disposed = tw__strand_disposed(strand)};

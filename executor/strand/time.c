@@ -1,9 +1,9 @@
-/* A strand's delayed tasks and series: a heap by instant and sequence, and one timer of the service for the earliest. See strand.h. */
+/* A strand's delayed tasks and series: a heap by instant and sequence, and one timer of the service for the earliest. See internal.h. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
-#include "wheel/service/core.h"
+#include "wheel/timer/schedule.h"
 
 static struct tw__task_node *task_of(struct tw__heap_item *item)
 {
@@ -11,8 +11,8 @@ static struct tw__task_node *task_of(struct tw__heap_item *item)
 }
 
 /*
- * The timer's callback, on the service's executor: it takes no lock, and after its one access it looks at the strand only if it has become
- * the one to submit the work.
+ * The timer's callback. The driver runs it, so a delayed task waits for no worker of the service's executor. It takes no lock. After its one
+ * access it looks at the strand only if it has to submit the work.
  */
 static void on_timer(void *arg)
 {
@@ -21,23 +21,16 @@ static void on_timer(void *arg)
 		tw__work_submit(&strand->work);
 }
 
-/*
- * Where a refused hand-over would end the timer, the driver itself runs it: it must come. Elsewhere a side record, and sorting out by
- * executors, are not worth it. Tasks have contexts of their own: the timer carries none.
- */
+/* Tasks have contexts of their own: the timer carries none. */
 static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
 {
-	tw_service *service = tw__strand_service(strand);
-	bool drops = service->on_refused == TW_REFUSED_DROP;
-	if (tw_likely(!drops && !tw__context_is_on()))
-		return tw_schedule_at(service, due_ns, on_timer, strand, out);
 	struct tw_task task = {.size = sizeof task,
 			       .fn = on_timer,
 			       .arg = strand,
 			       .when_ns = due_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = drops ? tw_executor_inline() : NULL};
-	return tw_schedule_task(service, &task, out);
+			       .executor = tw_executor_inline()};
+	return tw_schedule_task(tw__strand_service(strand), &task, out);
 }
 
 /* A reset that finds the timer claimed is as good: DUE comes, or is there, and the runner then sets the timer anew. */
@@ -53,7 +46,9 @@ int tw__strand_arm(tw_strand *strand)
 {
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *first = delays ? tw__heap_peek(&delays->heap) : NULL;
-	if (!first || tw__strand_disposed(strand)) /* its dispose ends them all */
+	if (!first || strand->flags & TW__STRAND_OVERDUE) /* the runner arms it, when it is through with what is due */
+		return 0;
+	if (tw__strand_disposed(strand)) /* its dispose ends them all */
 		return 0;
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
@@ -78,15 +73,28 @@ static int reserve(tw_strand *strand, const struct tw__task_node *task)
 	struct tw__strand_delays *delays = strand->delays;
 	if (tw__heap_reserve(&delays->heap, delays->heap.count + delays->series + 1))
 		return -ENOMEM;
-	delays->series += task->period_ns != 0;
+	delays->series += tw__strand_repeats(task);
 	return 0;
 }
 
 static void push(tw_strand *strand, struct tw__task_node *task)
 {
+	struct tw__strand_delays *delays = strand->delays;
 	task->state = TW__TASK_DELAYED;
-	tw__heap_item_init(&task->item, ++strand->delays->sequence);
-	tw__heap_push_reserved(&strand->delays->heap, &task->item, (int64_t)task->due_ns);
+	tw__heap_item_init(&task->item, ++delays->sequence);
+	tw__heap_push_reserved(&delays->heap, &task->item, (int64_t)task->due_ns);
+	if (delays->heap.count > delays->high)
+		delays->high = delays->heap.count;
+}
+
+void tw__strand_trim_heap(struct tw__strand_delays *delays)
+{
+	enum { STEP = 4096 };
+	uint32_t count = delays->heap.count;
+	if (tw_likely(delays->high - count < 2 * STEP))
+		return;
+	tw__heap_give_back(&delays->heap, count + STEP, delays->high);
+	delays->high = count + STEP;
 }
 
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
@@ -94,7 +102,7 @@ int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
 	int r = reserve(strand, task);
 	if (r)
 		return r;
-	if (task->state == TW__TASK_QUEUED) { /* a series that begins at once */
+	if (task->state == TW__TASK_QUEUED) { /* a series that begins immediately */
 		tw__strand_queue_task(strand, task);
 		return 0;
 	}
@@ -107,12 +115,45 @@ int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
 	return r;
 }
 
+/* --------------------------------------------------------------------- series */
+
 uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_ns, uint64_t now_ns,
 			 uint64_t tolerance_ns)
 {
 	bool back = now_ns < last_ns && last_ns - now_ns > tolerance_ns;
-	bool forward = now_ns >= last_ns && now_ns - last_ns > period_ns + tolerance_ns;
+	bool forward = now_ns >= last_ns && tolerance_ns < UINT64_MAX && now_ns - last_ns > period_ns + tolerance_ns;
 	return back || forward ? now_ns + period_ns : nominal_ns + period_ns;
+}
+
+/*
+ * How many instants get no run, of those that are past: the first of them was behind_ns ago. With a limit to lateness a burst leaves out
+ * those that would be passed over one by one. As for timers: wheel/run/series.c.
+ */
+static uint64_t passed_over(const struct tw__strand_terms *terms, uint64_t behind_ns)
+{
+	uint64_t past = behind_ns / terms->period_ns + 1;
+	if (terms->missed == TW_MISSED_SKIP)
+		return past;
+	if (terms->missed == TW_MISSED_COALESCE)
+		return past - 1;
+	if (!terms->late_drop || behind_ns <= terms->max_lateness_ns)
+		return 0;
+	return (behind_ns - terms->max_lateness_ns - 1) / terms->period_ns + 1;
+}
+
+static void choose_next(struct tw__task_node *task, uint64_t now_ns)
+{
+	struct tw__strand_terms *terms = task->terms;
+	if (terms->fixed_delay) {
+		task->due_ns = now_ns + terms->period_ns;
+		return;
+	}
+	task->due_ns = tw__strand_next(task->due_ns, terms->period_ns, terms->last_ns, now_ns, terms->tolerance_ns);
+	if (task->due_ns > now_ns)
+		return;
+	uint64_t missed = passed_over(terms, now_ns - task->due_ns);
+	task->due_ns += missed * terms->period_ns;
+	terms->overruns += missed;
 }
 
 /* The runner has nobody to tell that its timer could not be set: it comes again in a tick. */
@@ -122,31 +163,45 @@ static void arm_or_come_again(tw_strand *strand)
 		strand->flags |= TW__STRAND_REARM;
 }
 
-void tw__strand_continue(tw_strand *strand, struct tw__task_node *task)
+bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too_late)
 {
-	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
-	task->due_ns = tw__strand_next(task->due_ns, task->period_ns, task->last_ns, now_ns, task->tolerance_ns);
-	task->last_ns = now_ns;
+	struct tw__strand_terms *terms = task->terms;
+	tw_service *service = tw__strand_service(strand);
+	uint64_t now_ns = tw__clock_read(service);
+	if (too_late)
+		terms->overruns++;
+	else if (terms->runs_left && --terms->runs_left == 0)
+		return false;
+	choose_next(task, now_ns);
+	terms->last_ns = now_ns;
+	if (tw__beyond_range(service, task->due_ns))
+		return false;
 	if (task->due_ns <= now_ns) {
 		tw__strand_queue_task(strand, task);
-		return;
+		return true;
 	}
 	push(strand, task);
 	arm_or_come_again(strand);
+	return true;
 }
 
-void tw__strand_due(tw_strand *strand)
+/* ------------------------------------------------------------------------ due */
+
+void tw__strand_move_due(tw_strand *strand)
 {
+	enum { PIECE = 64 };
 	struct tw__strand_delays *delays = strand->delays;
 	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
-	struct tw__heap_item *first;
-	delays->timer = (tw_timer){0};
-	if (tw_unlikely(
-		tw__strand_disposed(strand))) /* what is left is for whoever disposes, and is about to come to it */
+	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
+	if (tw_unlikely(tw__strand_disposed(strand))) /* the thread that disposes ends what is left */
 		return;
-	while ((first = tw__heap_peek(&delays->heap)) && (uint64_t)tw__heap_key(&delays->heap, first) <= now_ns) {
-		tw__heap_remove(&delays->heap, first);
-		tw__strand_queue_task(strand, task_of(first));
+	for (unsigned n = 0; delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
+		if (n == PIECE) {
+			strand->flags |= TW__STRAND_OVERDUE;
+			return;
+		}
+		tw__strand_queue_task(strand, task_of(tw__heap_pop(&delays->heap)));
 	}
+	tw__strand_trim_heap(delays);
 	arm_or_come_again(strand);
 }

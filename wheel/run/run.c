@@ -32,22 +32,28 @@ tw_timer tw_self(void)
 	return known ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
 }
 
+/* A run of a strand's series has no service: none of its timers runs. */
+static bool is_inherited(const struct tw__run *run)
+{
+	return run->service && tw__forked(run->service);
+}
+
 uint64_t tw_overruns(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run && !tw__forked(run->service) ? run->overruns : 0;
+	return run && !is_inherited(run) ? run->overruns : 0;
 }
 
 bool tw_late(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run && !tw__forked(run->service) && run->late;
+	return run && !is_inherited(run) && run->late;
 }
 
 bool tw_closing(void)
 {
 	struct tw__run *run = tw__current_run;
-	return run && !tw__forked(run->service) && run->closing;
+	return run && !is_inherited(run) && run->closing;
 }
 
 void tw__ring_finish(tw_service *service)

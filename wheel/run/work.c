@@ -7,7 +7,8 @@
 
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run)
 {
-	*work = (struct tw__work){.tickets = 1, .run = run, .executor = executor};
+	*work = (struct tw__work){.tickets = 1, .run = run};
+	tw_store_relaxed(&work->executor, executor);
 	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
 }
 
@@ -31,9 +32,8 @@ void tw__work_submit_later(struct tw__work *work)
 /* This thread is inside an executor's submit that tw__work_submit has called. */
 static _Thread_local bool submitting;
 
-static int hand_over(struct tw__work *work, bool runs_nothing)
+static int hand_over(struct tw__work *work, tw_executor *executor, bool runs_nothing)
 {
-	tw_executor *executor = work->executor;
 	bool outer = submitting;
 	submitting = runs_nothing;
 	int r = executor->ops->submit(executor, (tw_batch *)(void *)work, 1);
@@ -43,7 +43,8 @@ static int hand_over(struct tw__work *work, bool runs_nothing)
 
 void tw__work_submit(struct tw__work *work)
 {
-	if (work->executor == tw_executor_inline() || hand_over(work, true) < 0)
+	tw_executor *executor = tw_load_relaxed(&work->executor);
+	if (executor == tw_executor_inline() || hand_over(work, executor, true) < 0)
 		tw__work_submit_later(work);
 }
 
@@ -130,8 +131,9 @@ bool tw__work_recall(struct tw__work *work)
 /* True: it was run here. Else it has been taken over, or is the end of what is kept, whose last link is *end. */
 static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
 {
-	bool here = work->executor == tw_executor_inline();
-	if (!here && hand_over(work, false) < 0) {
+	tw_executor *executor = tw_load_relaxed(&work->executor);
+	bool here = executor == tw_executor_inline();
+	if (!here && hand_over(work, executor, false) < 0) {
 		tw_bump(&service->refused, 1);
 		here = service->on_refused == TW_REFUSED_INLINE;
 		if (!here) {

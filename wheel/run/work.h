@@ -43,7 +43,7 @@ struct tw__work {
 	uint32_t spare;        /* its owner's, for whatever */
 	tw__work_fn *run;
 	_Atomic uint64_t service_and_mark; /* where a batch has its service; odd: it is work */
-	tw_executor *executor;
+	_Atomic(tw_executor *) executor;   /* moves to the inline executor once, when the work's owner has ended */
 };
 
 _Static_assert(offsetof(struct tw__work, tickets) == offsetof(struct tw__chunk, count), "seen as a batch");
@@ -66,6 +66,15 @@ void tw__work_submit_later(struct tw__work *work);
  * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
  */
 bool tw__work_recall(struct tw__work *work);
+
+/*
+ * The owner has ended: from now on the driver runs the work where it would offer it to the executor. So an executor that refuses without
+ * end holds up nobody. The work calls no user function any more. An executor that has taken the work still runs it, or gives it back.
+ */
+static inline void tw__work_leave_executor(struct tw__work *work)
+{
+	tw_store_relaxed(&work->executor, tw_executor_inline());
+}
 
 static inline bool tw__batch_is_work(tw_batch *batch)
 {

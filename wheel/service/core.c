@@ -223,7 +223,7 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 bool tw__clock_in_callback(const tw_clock *clock)
 {
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service->clock == clock)
+		if (run->service && run->service->clock == clock)
 			return true;
 	return false;
 }

@@ -75,6 +75,9 @@ static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline
 	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
 }
 
+/* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */
+int tw__period_read(struct tw_period *period, const struct tw_period *in);
+
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
  */

@@ -9,7 +9,7 @@
 
 /* -------------------------------------------------------------------- check */
 
-static int read_period(struct tw_period *period, const struct tw_period *in)
+int tw__period_read(struct tw_period *period, const struct tw_period *in)
 {
 	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
 	if (r)
@@ -65,7 +65,7 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 		*task = other;
 	}
 	if (!r && (*task)->period)
-		r = read_period(period, (*task)->period);
+		r = tw__period_read(period, (*task)->period);
 	return r ? r : check(service, *task, (*task)->period ? period : NULL);
 }
 

@@ -1,0 +1,254 @@
+/* Submitting to a strand: the short forms, and the full one with its checks. See internal.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/strand/internal.h"
+#include "wheel/service/misuse.h"
+#include "wheel/timer/schedule.h"
+
+static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
+
+/* A task to be submitted. All checks have passed. */
+struct request {
+	const struct tw_strand_spec *spec;
+	const struct tw_period *period; /* NULL: it runs once */
+	uint64_t when_ns;               /* delay, or deadline with TW_TASK_AT */
+	uint64_t tolerance_ns;
+};
+
+static bool is_at(const struct request *request)
+{
+	return request->spec->flags & TW_TASK_AT;
+}
+
+/* --------------------------------------------------------------------- the task */
+
+static void fill(struct tw__task_node *task, const struct request *request)
+{
+	const struct tw_strand_spec *spec = request->spec;
+	task->fn = spec->fn;
+	task->arg = spec->arg;
+	task->release = spec->release;
+	task->terms = NULL;
+	task->linked = task->dead = task->ended = false;
+	task->state = request->when_ns || is_at(request) ? TW__TASK_DELAYED : TW__TASK_QUEUED;
+}
+
+/*
+ * The instant when the task is due, which a series or a limit needs without a delay, too. The clock is read before the lock is taken: a thread that
+ * submits one task after another reads in that order. It is the clock itself: the counter register is not in order to the microsecond.
+ */
+static int set_instant(tw_service *service, struct tw__task_node *task, const struct request *request)
+{
+	if (tw_likely(task->state == TW__TASK_QUEUED && !task->terms))
+		return 0;
+	task->due_ns = request->when_ns + (is_at(request) ? 0 : tw__clock_read(service));
+	if (task->terms)
+		task->terms->last_ns = task->due_ns;
+	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0;
+}
+
+static int add_terms(struct tw__task_node *task, const struct request *request)
+{
+	const struct tw_strand_spec *spec = request->spec;
+	const struct tw_period *period = request->period;
+	if (tw_likely(!period && !spec->max_lateness_ns))
+		return 0;
+	struct tw__strand_terms *terms = task->terms = calloc(1, sizeof *terms);
+	if (!terms)
+		return -ENOMEM;
+	terms->max_lateness_ns = spec->max_lateness_ns;
+	terms->late_drop = spec->late == TW_LATE_DROP;
+	terms->tolerance_ns = request->tolerance_ns;
+	if (period) {
+		terms->period_ns = period->period_ns;
+		terms->runs_left = period->count;
+		terms->fixed_delay = period->mode == TW_FIXED_DELAY;
+		terms->missed = (uint8_t)period->missed;
+	}
+	return 0;
+}
+
+static void *context_of(const struct tw_strand_spec *spec)
+{
+	if (tw_likely(!(spec->flags & TW_TASK_CONTEXT)))
+		return tw__context_capture();
+	if (spec->context)
+		tw__context_turn_on();
+	return spec->context;
+}
+
+/* The lock is held. *work: the caller submits the work. */
+static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
+{
+	if (tw_unlikely(tw__strand_disposed(strand)))
+		return -ESHUTDOWN;
+	tw_store_relaxed(&task->strand, strand);
+	if (task->state == TW__TASK_DELAYED || tw__strand_repeats(task)) {
+		int r = tw__strand_delay(strand, task);
+		if (r)
+			return r;
+	} else {
+		tw__strand_queue_task(strand, task);
+	}
+	*work = task->state == TW__TASK_QUEUED && tw__strand_activate(strand);
+	return 0;
+}
+
+static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const struct request *request, int error)
+{
+	if (!(request->spec->flags & TW_TASK_CONTEXT)) /* else it is still the caller's */
+		tw__context_release(task->context);
+	free(task->terms);
+	task->terms = NULL;
+	tw_store_relaxed(&task->strand, NULL);
+	tw__node_put(nodes, &task->node);
+	return error;
+}
+
+static int submit(tw_strand *strand, const struct request *request, tw_strand_task *out)
+{
+	tw_service *service = tw__strand_service(strand);
+	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
+	struct tw__node *node;
+	bool work = false;
+	int r = tw__node_get(nodes, &node);
+	if (tw_unlikely(r))
+		return r;
+	struct tw__task_node *task = (struct tw__task_node *)node;
+	fill(task, request);
+	task->context = context_of(request->spec);
+	r = add_terms(task, request);
+	if (!r)
+		r = set_instant(service, task, request);
+	if (tw_unlikely(r))
+		return give_up(nodes, task, request, r);
+	tw__tiny_lock(&strand->lock);
+	if (out)
+		out->id = tw__node_handle(node); /* before a runner can see it */
+	r = enter(strand, task, &work);
+	tw__tiny_unlock(&strand->lock);
+	if (tw_unlikely(r))
+		return give_up(nodes, task, request, r);
+	if (work) /* the strand is ACTIVE until its work has run */
+		tw__work_submit(&strand->work);
+	return 0;
+}
+
+/* -------------------------------------------------------------------- short forms */
+
+static int check_and_submit(tw_strand *strand, const struct request *request, tw_strand_task *out)
+{
+	int r;
+	if (tw_unlikely(tw__forked(tw__strand_service(strand))))
+		r = -EPERM;
+	else if (!is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
+		r = tw__misuse(-ERANGE, "tw_strand_submit: a delay is at most TW_MAX_DELAY_NS (146 years)");
+	else
+		r = submit(strand, request, out);
+	if (tw_unlikely(r) && out)
+		*out = (tw_strand_task){0};
+	return r;
+}
+
+int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task *out)
+{
+	if (!strand || !fn)
+		return tw__misuse(-EINVAL, "tw_strand_submit: %s is NULL", strand ? "fn" : "strand");
+	const struct tw_strand_spec spec = {.fn = fn, .arg = arg};
+	const struct request request = {.spec = &spec, .when_ns = delay_ns};
+	return check_and_submit(strand, &request, out);
+}
+
+/* A series of the short forms makes up for what it missed. */
+static int submit_burst(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+{
+	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
+	struct request request = {.spec = spec, .period = &period, .when_ns = spec->delay_ns};
+	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
+	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS) {
+		if (out)
+			*out = (tw_strand_task){0};
+		return tw__misuse(-ERANGE, "tw_strand_submit: period and tolerance are at most TW_MAX_DELAY_NS");
+	}
+	return check_and_submit(strand, &request, out);
+}
+
+int tw_strand_submit_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
+			   tw_strand_task *out)
+{
+	if (!strand || !fn)
+		return tw__misuse(-EINVAL, "tw_strand_submit_every: %s is NULL", strand ? "fn" : "strand");
+	if (!period_ns)
+		return tw__misuse(-EINVAL, "tw_strand_submit_every: period_ns is 0");
+	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
+	return submit_burst(strand, &spec, out);
+}
+
+/* ---------------------------------------------------------------------- full form */
+
+static const char *fault_of(const struct tw_strand_spec *spec)
+{
+	bool at = spec->flags & TW_TASK_AT;
+	if (!spec->fn)
+		return "fn is NULL";
+	if (spec->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT))
+		return "flags: must be of TW_TASK_AT and TW_TASK_CONTEXT";
+	if (spec->tolerance_ns && !spec->period_ns && !spec->period)
+		return "tolerance_ns without a period";
+	if (spec->period && spec->period_ns)
+		return "period and period_ns: give one of them";
+	if (spec->period && !at && spec->delay_ns)
+		return "delay_ns beside period: use period->first_ns";
+	if (spec->context && !(spec->flags & TW_TASK_CONTEXT))
+		return "context without TW_TASK_CONTEXT";
+	if ((unsigned)spec->late > TW_LATE_DROP)
+		return "late: must be TW_LATE_RUN or TW_LATE_DROP";
+	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
+}
+
+static int read_spec(struct tw_strand_spec *spec, const struct tw_strand_spec *in)
+{
+	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_spec, period_ns), in);
+	if (r)
+		return tw__misuse(r, "tw_strand_submit_spec: size %zu: must be sizeof(struct tw_strand_spec)",
+				  in->size);
+	const char *fault = fault_of(spec);
+	return fault ? tw__misuse(-EINVAL, "tw_strand_submit_spec: %s", fault) : 0;
+}
+
+static int submit_period(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+{
+	struct tw_period period;
+	bool at = spec->flags & TW_TASK_AT;
+	int r = tw__period_read(&period, spec->period);
+	if (!r && at && period.first_ns)
+		r = -EINVAL;
+	if (!r && spec->tolerance_ns > TW_MAX_DELAY_NS)
+		r = -ERANGE;
+	if (r) {
+		if (out)
+			*out = (tw_strand_task){0};
+		return tw__misuse(
+		    r, "tw_strand_submit_spec: period: see struct tw_period; with TW_TASK_AT first_ns must be 0");
+	}
+	struct request request = {.spec = spec, .period = &period, .when_ns = at ? spec->delay_ns : period.first_ns};
+	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : UINT64_MAX;
+	return check_and_submit(strand, &request, out);
+}
+
+int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *in, tw_strand_task *out)
+{
+	struct tw_strand_spec spec;
+	if (!strand || !in)
+		return tw__misuse(-EINVAL, "tw_strand_submit_spec: %s is NULL", strand ? "spec" : "strand");
+	int r = read_spec(&spec, in);
+	if (r)
+		return r;
+	if (spec.period)
+		return submit_period(strand, &spec, out);
+	if (spec.period_ns)
+		return submit_burst(strand, &spec, out);
+	const struct request request = {.spec = &spec, .when_ns = spec.delay_ns};
+	return check_and_submit(strand, &request, out);
+}

@@ -1,0 +1,325 @@
+/* A series on a strand does as a series of timers does: the same program on either, run by run. */
+#include <errno.h>
+#include <string.h>
+
+#include "test/support/strands.h"
+
+TestSuite(strand_series, .timeout = 60);
+
+enum { RUNS = 200 };
+
+/* What one run has seen. */
+struct seen {
+	uint64_t at_ns, overruns;
+	bool late;
+};
+
+struct trace {
+	struct strand_rig rig;
+	uint64_t random, longest_ns;
+	int runs, releases;
+	enum tw_fate fate;
+	struct seen seen[RUNS];
+};
+
+static void run(void *arg)
+{
+	struct trace *trace = arg;
+	if (trace->runs < RUNS)
+		trace->seen[trace->runs] = (struct seen){rig_now(&trace->rig.rig), tw_overruns(), tw_late()};
+	trace->runs++;
+	uint64_t took_ns = random_below(&trace->random, trace->longest_ns + 1);
+	tw_clock_manual_set(trace->rig.rig.clock, rig_now(&trace->rig.rig) + took_ns);
+}
+
+static void released(void *arg, enum tw_fate fate)
+{
+	struct trace *trace = arg;
+	trace->fate = fate;
+	trace->releases++;
+}
+
+/* What the series is like. */
+struct shape {
+	struct tw_period period;
+	uint64_t max_lateness_ns, longest_ns, deadline_ns;
+	enum tw_late_policy late;
+};
+
+static void open_trace(struct trace *trace, const struct shape *shape, uint64_t seed)
+{
+	memset(trace, 0, sizeof *trace);
+	trace->random = seed;
+	trace->longest_ns = shape->longest_ns;
+	strand_rig_open(&trace->rig);
+}
+
+/* All that is due at this instant: a timer's missed run comes by way of the driver, a strand's by its queue. */
+static void run_due(struct trace *trace)
+{
+	do
+		tw_advance(trace->rig.rig.service, TW_NO_LIMIT);
+	while (queue_executor_run_all(&trace->rig.queue) > 0);
+}
+
+static void go_on(struct trace *trace, uint64_t seed)
+{
+	uint64_t random = ~seed, to_ns = rig_now(&trace->rig.rig) + SECOND;
+	for (uint64_t now_ns; (now_ns = rig_now(&trace->rig.rig)) < to_ns;) {
+		rig_advance(&trace->rig.rig, 1 + random_below(&random, trace->rig.rig.tick_ns));
+		run_due(trace);
+	}
+}
+
+static void trace_timer(struct trace *trace, const struct shape *shape, uint64_t seed)
+{
+	tw_timer timer;
+	open_trace(trace, shape, seed);
+	struct tw_task task = {.size = sizeof task,
+			       .fn = run,
+			       .arg = trace,
+			       .when_ns = shape->deadline_ns,
+			       .flags = shape->deadline_ns ? TW_TASK_AT : 0,
+			       .period = &shape->period,
+			       .max_lateness_ns = shape->max_lateness_ns,
+			       .late = shape->late,
+			       .release = released,
+			       .executor = &trace->rig.queue.base};
+	expect_eq(tw_schedule_task(trace->rig.rig.service, &task, &timer), 0);
+	go_on(trace, seed);
+	tw_cancel(trace->rig.rig.service, timer);
+	strand_rig_close(&trace->rig);
+}
+
+static void trace_strand(struct trace *trace, const struct shape *shape, uint64_t seed)
+{
+	tw_strand_task handle;
+	open_trace(trace, shape, seed);
+	struct tw_strand_spec spec = {.size = sizeof spec,
+				      .fn = run,
+				      .arg = trace,
+				      .delay_ns = shape->deadline_ns,
+				      .flags = shape->deadline_ns ? TW_TASK_AT : 0,
+				      .period = &shape->period,
+				      .max_lateness_ns = shape->max_lateness_ns,
+				      .late = shape->late,
+				      .release = released};
+	expect_eq(tw_strand_submit_spec(trace->rig.strand, &spec, &handle), 0);
+	go_on(trace, seed);
+	tw_strand_cancel(trace->rig.strand, handle);
+	strand_rig_close(&trace->rig);
+}
+
+static void expect_same(const struct shape *shape)
+{
+	static struct trace timer, strand;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		trace_timer(&timer, shape, seed);
+		trace_strand(&strand, shape, seed);
+		expect_gt(timer.runs, 2);
+		expect_eq(strand.runs, timer.runs);
+		expect_eq(strand.releases, 1);
+		expect_eq(strand.fate, timer.fate);
+		for (int i = 0; i < timer.runs && i < RUNS; i++) {
+			expect_eq(strand.seen[i].at_ns, timer.seen[i].at_ns);
+			expect_eq(strand.seen[i].overruns, timer.seen[i].overruns);
+			expect_eq(strand.seen[i].late, timer.seen[i].late);
+		}
+	}
+}
+
+static struct tw_period period_of(enum tw_missed_policy missed, enum tw_period_mode mode, uint64_t count)
+{
+	return (struct tw_period){.size = sizeof(struct tw_period),
+				  .first_ns = 7 * MS,
+				  .period_ns = 10 * MS,
+				  .mode = mode,
+				  .count = count,
+				  .missed = missed};
+}
+
+Test(strand_series, skips_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), .longest_ns = 35 * MS});
+}
+
+Test(strand_series, coalesces_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 0), .longest_ns = 18 * MS});
+}
+
+Test(strand_series, bursts_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0), .longest_ns = 15 * MS});
+}
+
+Test(strand_series, keeps_a_fixed_delay_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_SKIP, TW_FIXED_DELAY, 0), .longest_ns = 35 * MS});
+}
+
+Test(strand_series, ends_after_its_count_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_COALESCE, TW_FIXED_RATE, 5), .longest_ns = 15 * MS});
+}
+
+Test(strand_series, knows_late_runs_as_timers_do)
+{
+	expect_same(&(struct shape){
+	    .period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 0), .longest_ns = 15 * MS, .max_lateness_ns = 3 * MS});
+}
+
+Test(strand_series, passes_over_late_runs_as_timers_do)
+{
+	expect_same(&(struct shape){.period = period_of(TW_MISSED_BURST, TW_FIXED_RATE, 9),
+				    .longest_ns = 15 * MS,
+				    .max_lateness_ns = 5 * MS,
+				    .late = TW_LATE_DROP});
+}
+
+Test(strand_series, begins_at_a_deadline_as_timers_do)
+{
+	struct shape shape = {.period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), .longest_ns = 15 * MS};
+	shape.period.first_ns = 0;
+	shape.deadline_ns = RIG_START_NS + 33 * MS;
+	expect_same(&shape);
+}
+
+/* ----------------------------------------------------------------- tasks that run once */
+
+static struct strand_rig rig;
+
+static void opened(void)
+{
+	strand_rig_open(&rig);
+}
+
+static void closed(void)
+{
+	strand_rig_close(&rig);
+}
+
+static struct tw_strand_spec spec_of(struct noted *noted)
+{
+	return (struct tw_strand_spec){
+	    .size = sizeof(struct tw_strand_spec), .fn = note_run, .arg = noted, .release = note_release};
+}
+
+Test(strand_series, a_task_that_is_too_late_ends_as_late, .init = opened, .fini = closed)
+{
+	struct noted late = NOTED(&rig, 1), in_time = NOTED(&rig, 2);
+	struct tw_strand_spec spec = spec_of(&late);
+	spec.delay_ns = 5 * MS;
+	spec.max_lateness_ns = 10 * MS;
+	spec.late = TW_LATE_DROP;
+	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	spec.arg = &in_time;
+	spec.delay_ns = 30 * MS;
+	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	rig_advance(&rig.rig, 31 * MS); /* nobody pumps until now */
+	strand_rig_pump(&rig);
+	strand_rig_advance(&rig, 2 * MS);
+	expect_eq(late.runs, 0);
+	expect_eq(late.releases, 1);
+	expect_eq(late.fate, TW_FATE_LATE);
+	expect_eq(in_time.runs, 1);
+	expect_eq(in_time.fate, TW_FATE_FIRED);
+	expect_eq(strand_stats(rig.strand).runs, 1);
+}
+
+Test(strand_series, a_deadline_in_the_past_is_due_immediately, .init = opened, .fini = closed)
+{
+	struct noted task = NOTED(&rig, 1);
+	struct tw_strand_spec spec = spec_of(&task);
+	spec.flags = TW_TASK_AT;
+	spec.delay_ns = RIG_START_NS - SECOND;
+	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	strand_rig_advance(&rig, 2 * rig.rig.tick_ns);
+	expect_eq(task.runs, 1);
+}
+
+static void look_at_context(struct noted *noted)
+{
+	noted->answer = tw_context_get() == noted;
+}
+
+Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init = opened, .fini = closed)
+{
+	struct noted series = NOTED(&rig, 1);
+	struct tw_period period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 3);
+	struct tw_strand_spec spec = spec_of(&series);
+	spec.period = &period;
+	spec.flags = TW_TASK_CONTEXT;
+	spec.context = &series;
+	series.act = series.act_in_release = look_at_context;
+	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	for (int i = 0; i < 3; i++) {
+		series.answer = 0;
+		strand_rig_advance(&rig, 10 * MS);
+		expect_eq(series.answer, 1);
+		expect_eq(series.runs, i + 1);
+	}
+	expect_eq(series.releases, 1);
+	expect_eq(series.fate, TW_FATE_FIRED);
+	cr_assert_null(tw_context_get());
+}
+
+/* ------------------------------------------------------------------------- bad input */
+
+static char heard[256];
+
+static void hear(const char *text)
+{
+	strncpy(heard, text, sizeof heard - 1);
+}
+
+static void expect_refused(const struct tw_strand_spec *spec, int error, const char *text)
+{
+	struct tw_strand_stats before = strand_stats(rig.strand);
+	heard[0] = '\0';
+	tw_set_misuse_hook(hear);
+	expect_eq(tw_strand_submit_spec(rig.strand, spec, NULL), error);
+	tw_set_misuse_hook(NULL);
+	cr_assert(strstr(heard, text), "\"%s\" says nothing of \"%s\"", heard, text);
+	struct tw_strand_stats after = strand_stats(rig.strand);
+	cr_assert_eq(memcmp(&before, &after, sizeof before), 0);
+}
+
+Test(strand_series, bad_specs_are_refused_with_a_text, .init = opened, .fini = closed)
+{
+	struct noted noted = NOTED(&rig, 1);
+	struct tw_period good = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), bad = good;
+	struct tw_strand_spec spec = spec_of(&noted);
+	spec.period = &good;
+	spec.period_ns = MS;
+	expect_refused(&spec, -EINVAL, "period and period_ns");
+	spec.period_ns = 0;
+	spec.delay_ns = MS;
+	expect_refused(&spec, -EINVAL, "delay_ns beside period");
+	spec.flags = TW_TASK_AT;
+	expect_refused(&spec, -EINVAL, "first_ns must be 0");
+	spec.delay_ns = 0;
+	spec.flags = 1u << 31;
+	expect_refused(&spec, -EINVAL, "flags");
+	spec.flags = 0;
+	spec.context = &noted;
+	expect_refused(&spec, -EINVAL, "context");
+	spec.context = NULL;
+	spec.late = TW_LATE_DROP;
+	expect_refused(&spec, -EINVAL, "max_lateness_ns");
+	spec.late = (enum tw_late_policy)7;
+	expect_refused(&spec, -EINVAL, "late");
+	spec.late = TW_LATE_RUN;
+	spec.period = &bad;
+	bad.period_ns = 0;
+	expect_refused(&spec, -EINVAL, "period");
+	bad = good;
+	bad.missed = (enum tw_missed_policy)9;
+	expect_refused(&spec, -EINVAL, "period");
+	bad = good;
+	bad.period_ns = TW_MAX_DELAY_NS + 1;
+	expect_refused(&spec, -ERANGE, "period");
+	spec.period = &good;
+	spec.tolerance_ns = TW_MAX_DELAY_NS + 1;
+	expect_refused(&spec, -ERANGE, "period");
+}
