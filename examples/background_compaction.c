@@ -103,7 +103,7 @@ static int show(const char *what, struct table table, const char *trace)
 	static struct request requests[REQUESTS];
 	tw_service *service;
 	tw_scheduler *scheduler;
-	struct tw_service_config one_thread = {.size = sizeof one_thread, .workers = 1};
+	struct tw_service_config one_thread = {.size = sizeof one_thread, .workers = 1, .max_workers = 1};
 	struct tw_scheduler_config logged = {.size = sizeof logged, .log_events = 4096};
 	if (tw_service_create(&service, &one_thread) || tw_scheduler_create(&scheduler, service, &logged))
 		return 1;

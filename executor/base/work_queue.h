@@ -5,7 +5,7 @@
  *
  * Pairing table
  *   Q1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's link and what its owner wrote.
- *   Q2  "some are there" for sleepers (pool/worker.c, E2): the push, and the store of `first`, are seq_cst, as are the looks. In the
+ *   Q2  "some are there" for sleepers (pool/wake.c, E2): the push, and the store of `first`, are seq_cst, as are the looks. In the
  *       moment when a consumer has emptied the stack and not yet stored `first`, others see nothing; that consumer looks again
  *       before it runs anything, and calls for help.
  */

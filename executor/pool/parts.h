@@ -1,7 +1,11 @@
 /*
- * What the pool's parts share: pool.c (birth, end, submit), pool/source.c (what comes from services), pool/worker.c (the threads).
- *
- * The workers' rules stand in pool/worker.c.
+ * What the parts of the pool share:
+ *   pool.c    birth, end, submit
+ *   source.c  what services hand over
+ *   worker.c  the threads: how they find and run work
+ *   wake.c    who wakes whom, how a worker sleeps and ends; the pairing table of E2, E3, E6
+ *   grow.c    the reserve thread, which starts workers while others block
+ *   stats.c   counters
  */
 #ifndef TW_EXECUTOR_POOL_PARTS_H
 #define TW_EXECUTOR_POOL_PARTS_H
@@ -38,24 +42,72 @@ struct tw__source {
 struct tw__worker {
 	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open; /* by its thread: the batch it took, others may join it */
 	_Atomic uint64_t open_sequence;
-	_Atomic uint32_t joiners; /* by others: they may be looking at the open batch (pool/worker.c) */
-	_Atomic uint32_t busy;    /* by its thread: inside a callback or task */
-	_Atomic uint64_t completed;
+	_Atomic uint32_t joiners; /* by others: they may be looking at the open batch (worker.c) */
 	struct ck_ec32 wakes;
 	tw_pool *pool;
 	unsigned index;
-	unsigned turn;             /* which of sources, plain tasks and work is looked at first */
-	tw_executor pinned;        /* its face to work that is to run on it alone */
-	struct tw__work_queue own; /* that work */
+
+	alignas(TW__CACHE_LINE) _Atomic uint64_t runs; /* by its thread: odd while inside a run; moves on with each */
+	_Atomic uint64_t completed;
+	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
+	bool retired;           /* it has been idle for too long, and ends */
+	uint64_t idle_until_ns; /* while it sleeps; UINT64_MAX: without limit */
+	_Atomic uint32_t thread_id;
+
+	_Atomic uint32_t state;      /* enum tw__worker_state; of slots beyond `kept` */
+	uint64_t seen_runs, seen_ns; /* by the reserve: `runs` at its last look, and since when it is that */
+	uint64_t blocked_runs;       /* by the reserve: the value of `runs` for which the worker was found blocked */
+	tw_executor pinned;          /* its face to work that is to run on it alone */
+	struct tw__work_queue own;   /* that work */
 	pthread_t thread;
 	struct tw__histogram wait, run;
 };
 
+enum tw__worker_state {
+	TW__WORKER_NONE = 0,   /* the slot has no thread */
+	TW__WORKER_ALIVE = 1,  /* set by the reserve */
+	TW__WORKER_RETIRED = 2 /* set by the worker: its thread is to be joined */
+};
+
+/* Spans of time that tests change before they make a pool. */
+struct tw__pool_times {
+	uint64_t look_ns;   /* between two looks of the reserve; a run that lasts longer blocks */
+	uint64_t on_cpu_ns; /* the same for a run whose thread is runnable: it computes, or is preempted */
+	uint64_t idle_ns;   /* after which a worker beyond the kept ones ends */
+	uint64_t retry_ns;  /* after a thread could not be created; doubles with each failure */
+	uint64_t max_retry_ns;
+};
+
+extern struct tw__pool_times tw__pool_times;
+
+/* Bits of tw__reserve.calls. */
+enum { TW__CALL_ARMED = 1, TW__CALL_JOIN = 2, TW__CALL_STOP = 4 };
+
+/* grow.c: one thread, which sleeps while no run waits for a busy pool. All but `calls` and the counters is its own. */
+struct tw__reserve {
+	alignas(TW__CACHE_LINE) _Atomic uint32_t calls; /* what it is to do; a futex */
+	_Atomic uint64_t grown, at_max, start_failures;
+	bool started;
+	bool crowded;        /* runs wait, and the pool is at its maximum */
+	unsigned doublings;  /* of the number of workers to start, in looks that followed each other */
+	uint64_t needed_ns;  /* when a look found need last */
+	uint64_t look_at_ns; /* the next look; UINT64_MAX: none */
+	uint64_t join_at_ns; /* the next try to join */
+	uint64_t join_wait_ns;
+	uint64_t retry_wait_ns;
+	pthread_t thread;
+	struct tw_service_config threads; /* how to start workers */
+	char name[16];
+};
+
 struct tw_pool {
-	tw_executor executor; /* first: its public face */
-	unsigned worker_count;
-	unsigned max_workers; /* worker_count .. TW__WORKERS_MAX; constant */
-	struct tw__worker *workers;
+	tw_executor executor;       /* first: its public face */
+	unsigned kept;              /* workers that never end before the pool does; constant */
+	unsigned max_workers;       /* kept .. TW__WORKERS_MAX; constant */
+	struct tw__worker *workers; /* max_workers slots; those from `slots` on were never touched */
+	_Atomic uint32_t slots;     /* that have had a worker; grows only, by the reserve */
+	_Atomic uint32_t alive;     /* workers */
+	struct tw__pool_times times;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
 	struct tw__task_ring tasks;
@@ -79,23 +131,63 @@ struct tw_pool {
 	unsigned holders;          /* strands and the like that run on it; under the lock */
 	bool closed;
 	bool owned; /* a service made it for itself; constant */
+	struct tw__reserve reserve;
 };
 
 /* The worker that the calling thread is, or NULL. */
 extern _Thread_local struct tw__worker *tw__this_worker;
 
-/* pool/worker.c */
+/* worker.c */
 void *tw__worker_main(void *worker);
+
+/* What a worker has found to do. */
+struct tw__find {
+	struct tw__work *work; /* NULL: one of the others */
+	tw_batch *batch;       /* NULL: a plain task */
+	uint64_t sequence;
+	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
+	struct tw__pool_task task;
+};
+
+bool tw__worker_find(struct tw__worker *self, struct tw__find *find);
+
+/* Whether runs wait that any worker may take, those of open batches left out. */
+bool tw__pool_more_waits(tw_pool *pool);
+
+/* wake.c */
 void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
 
-/* Work has been put where workers find it (E2's first half): wakes one if that is needed. */
+/* Work has been put where workers find it (E2's first half): wakes one, or arms the reserve if all are busy. */
 void tw__pool_call_for_help(tw_pool *pool);
 
 /* The same, for the one worker that may run it. */
 void tw__pool_call(tw_pool *pool, unsigned worker);
 
 /* Lets all workers go on and end. */
-void tw__pool_wake_all(tw_pool *pool, unsigned started);
+void tw__pool_wake_all(tw_pool *pool);
+
+/*
+ * Sleeps until the worker is called. Called while counted as searching.
+ * True: it has found work. False: it was called, the pool stops, or (self->retired) it ends. Counted as searching
+ * afterwards, except if it ends or the pool stops.
+ */
+bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find);
+
+/* grow.c: the reserve. */
+int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config);
+
+/* Waits until nothing waits any more, and the reserve has ended. */
+void tw__reserve_stop(tw_pool *pool);
+void tw__reserve_free(tw_pool *pool);
+
+/* A run waits, and no worker is idle. */
+void tw__reserve_arm(tw_pool *pool);
+
+/* The worker's thread ends. */
+void tw__reserve_retired(struct tw__worker *self);
+
+/* pool.c: a slot's first worker is about to start. */
+void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
 /* In a child of the process that made the pool: its locks may be held for ever, its threads are not there. */
 static inline bool tw__pool_forked(const tw_pool *pool)
@@ -109,7 +201,7 @@ bool tw__pool_is_pinned(const tw_executor *executor);
 /* Frees all, with no thread left. */
 void tw__pool_free(tw_pool *pool);
 
-/* pool/source.c: whether anything that services handed over waits. */
+/* source.c: whether anything that services handed over waits. */
 bool tw__sources_empty(tw_pool *pool);
 
 /* A task begins: wakes the tick threads that sleep without a date to look at runs. */

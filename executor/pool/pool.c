@@ -1,10 +1,10 @@
 /*
- * The pool's birth, end, and plain tasks. What the workers do: pool/worker.c; what services hand over: pool/source.c.
+ * The pool's birth, end, and plain tasks. What the workers do: worker.c; what services hand over: source.c.
  *
  * Submit against close: a bit in the ring's tail says closed (task_ring.h, T3). Close sets it, and waits until all that were given a place
  * before have filled it: from then on the ring only empties.
  *
- * Pairing table (of the waking: pool/worker.c)
+ * Pairing table (of the waking: worker.c)
  *   D1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
  *       when nobody else is to be woken -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
  */
@@ -156,7 +156,7 @@ static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_subm
 
 tw_executor *tw__pool_pin(tw_pool *pool)
 {
-	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->worker_count];
+	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->kept]; /* it never ends */
 	return &worker->pinned;
 }
 
@@ -179,12 +179,15 @@ tw_pool *tw__pool_of(tw_executor *executor)
 
 /* ----------------------------------------------------------------------- end */
 
-static void stop(tw_pool *pool, unsigned started)
+/* The reserve ends first: while runs wait behind blocked workers it is still needed, and then no thread is started any more. */
+static void stop(tw_pool *pool)
 {
 	tw_store_seq_cst(&pool->stopping, 1);
-	tw__pool_wake_all(pool, started);
-	for (unsigned i = 0; i < started; i++)
-		pthread_join(pool->workers[i].thread, NULL);
+	tw__pool_wake_all(pool);
+	tw__reserve_stop(pool);
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		if (tw_load_relaxed(&pool->workers[i].state) != TW__WORKER_NONE)
+			pthread_join(pool->workers[i].thread, NULL);
 }
 
 /* A batch of a service that uses the pool for some of its timers: it will offer them again, and hear that the pool is closed. */
@@ -249,7 +252,7 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 	shut_door(pool);
 	if (mode == TW_POOL_DROP)
 		drop_tasks(pool, told, told_arg);
-	stop(pool, pool->worker_count);
+	stop(pool);
 	tw_store_release(&pool->ended, 1); /* pairs with a second close */
 	tw__futex_wake(&pool->ended, INT_MAX);
 	return 0;
@@ -263,6 +266,7 @@ void tw__pool_free(tw_pool *pool)
 		free(s);
 	}
 	pthread_mutex_destroy(&pool->lock);
+	tw__reserve_free(pool);
 	free(pool->workers);
 	free(pool->tasks.cells);
 	free(pool);
@@ -284,30 +288,47 @@ int tw_pool_destroy(tw_pool *pool)
 
 /* --------------------------------------------------------------------- birth */
 
+void tw__pool_slot_init(tw_pool *pool, unsigned index)
+{
+	tw__worker_init(&pool->workers[index], pool, index, &pinned_ops);
+}
+
+static int start_worker(tw_pool *pool, unsigned index, const struct tw_service_config *config)
+{
+	struct tw__worker *worker = &pool->workers[index];
+	char suffix[16];
+	snprintf(suffix, sizeof suffix, "-%u", index);
+	int r = tw__spawn(&worker->thread, config, suffix, false, tw__worker_main, worker);
+	if (!r) {
+		tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
+		tw_add_seq_cst(&pool->alive, 1);
+	}
+	return r;
+}
+
 static int start(tw_pool *pool, const struct tw_service_config *config)
 {
-	for (unsigned i = 0; i < pool->worker_count; i++)
-		tw__worker_init(&pool->workers[i], pool, i, &pinned_ops);
-	for (unsigned i = 0; i < pool->worker_count; i++) {
-		char suffix[16];
-		snprintf(suffix, sizeof suffix, "-%u", i);
-		int r = tw__spawn(&pool->workers[i].thread, config, suffix, false, tw__worker_main, &pool->workers[i]);
-		if (r) {
-			stop(pool, i);
-			return r;
-		}
-	}
-	return 0;
+	int r = 0;
+	for (unsigned i = 0; i < pool->kept; i++)
+		tw__pool_slot_init(pool, i);
+	tw_store_seq_cst(&pool->slots, pool->kept);
+	for (unsigned i = 0; i < pool->kept && !r; i++)
+		r = start_worker(pool, i, config);
+	if (!r)
+		r = tw__reserve_start(pool, config);
+	if (r)
+		stop(pool);
+	return r;
 }
 
 /* The default number of workers respects a maximum that is given alone. */
 static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 {
 	unsigned most = config->max_workers, cpus = tw__usable_cpus();
-	pool->worker_count = config->workers ? config->workers : most && most < cpus ? most : cpus;
+	pool->kept = config->workers ? config->workers : most && most < cpus ? most : cpus;
 	if (!most)
 		most = TW__MAX_WORKERS_DEFAULT;
-	pool->max_workers = most > pool->worker_count ? most : pool->worker_count;
+	pool->max_workers = most > pool->kept ? most : pool->kept;
 }
 
 int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config)
@@ -320,7 +341,8 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 	pool->owned = owned;
 	pool->fork_generation = tw__fork_generation();
 	set_sizes(pool, config);
-	pool->workers = aligned_alloc(alignof(struct tw__worker), pool->worker_count * sizeof *pool->workers);
+	pool->times = tw__pool_times;
+	pool->workers = aligned_alloc(alignof(struct tw__worker), pool->max_workers * sizeof *pool->workers);
 	struct tw__task_cell *cells = calloc(queue, sizeof *cells);
 	pthread_mutex_init(&pool->lock, NULL); /* cannot fail with default attributes */
 	int r = -ENOMEM;
@@ -371,50 +393,4 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 						  .affinity = config.affinity,
 						  .affinity_size = config.affinity_size};
 	return r ? r : tw__pool_create(out, config.queue, false, &threads);
-}
-
-/* --------------------------------------------------------------------- stats */
-
-static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
-{
-	for (unsigned i = 0; i < pool->worker_count; i++) {
-		struct tw__worker *worker = &pool->workers[i];
-		stats->running += tw_load_relaxed(&worker->busy);
-		stats->completed += tw_load_relaxed(&worker->completed);
-		stats->queued += tw__work_queue_count(&worker->own);
-		tw__histogram_merge(&sums[0], &worker->wait);
-		tw__histogram_merge(&sums[1], &worker->run);
-	}
-	stats->wait = tw__histogram_read(&sums[0]);
-	stats->run = tw__histogram_read(&sums[1]);
-}
-
-static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
-{
-	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
-		stats->queued += ck_ring_size(&s->ring);
-		stats->services += tw_load_relaxed(&s->in_use);
-	}
-	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works);
-}
-
-int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
-{
-	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
-		return -EINVAL;
-	if (tw__pool_forked(pool))
-		return -EPERM;
-	struct tw__histogram *sums = calloc(2, sizeof *sums);
-	if (!sums)
-		return -ENOMEM;
-	struct tw_pool_stats stats = {.size = out->size, .workers = pool->worker_count};
-	stats.rejected = tw_load_relaxed(&pool->rejected);
-	stats.dropped = tw_load_relaxed(&pool->dropped);
-	sum_workers(pool, &stats, sums);
-	sum_sources(pool, &stats);
-	free(sums);
-	if (out->size > sizeof stats)
-		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
-	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
-	return 0;
 }

@@ -4,7 +4,7 @@
  * as empty from its cell on, until it goes on.
  *
  * Differs: the consumer's head is moved by a sequentially consistent operation, so that a producer may sleep until there is room
- * (pool/worker.c, E5); what a producer last does is one too, so that a consumer may sleep until something comes (E2). And the ring can be
+ * (worker.c, E5); what a producer last does is one too, so that a consumer may sleep until something comes (E2). And the ring can be
  * closed: by a bit in the tail, so that no count of those within is needed.
  *
  * Rejected: Concurrency Kit's ring with many producers. Its producers wait for each other in turn, spinning: four of them and three

@@ -7,6 +7,17 @@
  * Runs are claimed one at a time, so a slow one holds up nothing but its own thread while another worker is free. What one
  * service hands over, and what one thread submits, is begun in that order; timers and plain tasks take turns.
  *
+ * Blocking. Callbacks and tasks may block. A run that has lasted 2 ms blocks its worker. While runs wait, the pool keeps
+ * `workers` workers that are not blocked: it starts more threads, at most `max_workers` in all.
+ *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 6 ms.
+ *   - A callback that computes all the time counts as blocked after 20 ms.
+ *   - A thread beyond `workers` ends after 10 s without a run.
+ *   - At the maximum, runs wait until a callback returns. tw_pool_stats.at_max counts that.
+ *   - If the system refuses a thread, the pool goes on with those it has, and tries again while runs wait.
+ *   - A blocking callback costs one thread: its stack, and a cache of free timer slots in each service it has used.
+ * Callbacks may run beside each other as soon as max_workers is above 1, also with workers 1. For one thread that runs
+ * callbacks one after the other, set both to 1. A pool that may grow has one thread more, which sleeps while no worker is missing.
+ *
  * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks. In a forked child
  * all calls that can fail answer -EPERM, but destroy, which frees the memory.
  */
@@ -30,7 +41,8 @@ typedef struct tw_pool tw_pool;
 /* Zero means default for each knob. */
 struct tw_pool_config {
 	size_t size;             /* sizeof(struct tw_pool_config); 0 only if all else is 0 too */
-	uint32_t workers;        /* threads; 1 .. 1024; default: CPUs the process may use */
+	uint32_t workers;        /* threads that are kept; 1 .. 1024; default: CPUs the process may use
+	                          * (affinity, and CPU quota of its control groups), at most max_workers */
 	uint32_t queue;          /* plain tasks that may wait; power of two, 16 .. 16 Mi; default 65536 */
 	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw" */
 	size_t stack_size;       /* bytes; 0: the system's default */
@@ -86,17 +98,20 @@ TW_API int tw_pool_destroy(tw_pool *pool);
 TW_API bool tw_pool_is_worker(const tw_pool *pool);
 
 struct tw_pool_stats {
-	size_t size; /* in: sizeof(struct tw_pool_stats) */
-	uint64_t workers;
+	size_t size;       /* in: sizeof(struct tw_pool_stats) */
+	uint64_t workers;  /* threads now; between the config's `workers` and `max_workers` */
 	uint64_t services; /* whose executor it is */
 	uint64_t
 	    queued; /* what waits: plain tasks, batches of due timers that nobody has begun, strands and the like that have work */
-	uint64_t running;       /* workers inside a callback, a task, or the work of a strand and the like */
-	uint64_t completed;     /* plain tasks that have returned (the timers' runs are in tw_stats) */
-	uint64_t rejected;      /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
-	uint64_t dropped;       /* by tw_pool_close */
-	struct tw_latency wait; /* of plain tasks, submit to start; one in 16 of each submitting thread's is timed */
-	struct tw_latency run;  /* of these, their duration */
+	uint64_t running;        /* workers inside a callback, a task, or the work of a strand and the like */
+	uint64_t completed;      /* plain tasks that have returned (the timers' runs are in tw_stats) */
+	uint64_t rejected;       /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
+	uint64_t dropped;        /* by tw_pool_close */
+	struct tw_latency wait;  /* of plain tasks, submit to start; one in 16 of each submitting thread's is timed */
+	struct tw_latency run;   /* of these, their duration */
+	uint64_t grown;          /* threads started beyond the config's `workers` */
+	uint64_t at_max;         /* times that runs waited for a blocked pool that was at its maximum */
+	uint64_t start_failures; /* threads that could not be started */
 };
 
 /* A snapshot; any thread. Counts the strands and the like that wait one by one, under a short lock. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */

@@ -92,7 +92,8 @@ struct tw_service_config {
 	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi; address space, touched on demand. Each thread that uses the
 				* service, its own ones included, may add up to 256: its cache of free slots */
 	uint32_t lane_entries; /* undrained entries per scheduling thread; 1024 .. 2^30; default 1 Mi */
-	uint32_t workers;      /* threads of the service's own pool; 1 .. 1024; default: CPUs the process may use.
+	uint32_t workers;      /* threads that the service's own pool keeps; 1 .. 1024; default: CPUs the process
+	                        * may use (affinity, and CPU quota of its control groups), at most max_workers.
 	                        * Must be 0 if executor is given */
 	enum tw_drive drive;
 	enum tw_on_refused on_refused;
@@ -132,7 +133,8 @@ struct tw_service_config {
 
 	/*
 	 * Most threads of the service's own pool at a time; `workers` .. 1024. Default: 64, or `workers` if that is more.
-	 * Must be 0 if executor is given.
+	 * While callbacks block and others wait, the pool starts threads beyond `workers` ("Blocking" in pool.h).
+	 * 1: one thread runs all callbacks, one after the other. Must be 0 if executor is given.
 	 */
 	uint32_t max_workers;
 	uint32_t reserved; /* 0 */

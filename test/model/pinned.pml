@@ -1,5 +1,5 @@
 /*
- * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (E6 in pool/worker.c), and
+ * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (E6 in pool/wake.c), and
  * the end of a pool whose work has run while its bringer still looks for somebody to wake (D1 in pool.c).
  *
  * Modelled: two bringers, two workers. PINNED: one piece is for worker 0 alone, and slow: it returns only when the other, which anybody may

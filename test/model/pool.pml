@@ -1,5 +1,5 @@
 /*
- * The pool's wake rule: executor/pool/worker.c.
+ * The pool's wake rule: executor/pool/wake.c and worker.c.
  *
  * Modelled: the driver submits batches; workers dequeue and join, claim, call for help, and sleep on their event counts; then the
  * pool is stopped. The first entry of all is slow: it returns only when all others have run, which a free worker must

@@ -1,5 +1,5 @@
 /*
- * Plain tasks: the ring's push and close (executor/pool/task_ring.h) together with the pool's wake rule (pool/worker.c) and its end (pool.c).
+ * Plain tasks: the ring's push and close (executor/pool/task_ring.h) together with the pool's wake rule (pool/wake.c) and its end (pool.c).
  *
  * Modelled: two threads submit a task each; a push takes a position, then fills its cell, then calls for help. Workers pop and run. Close sets
  * the bit, waits for the cells that are being filled, and stops the pool. QUIET: two workers; the task that is run first is slow, and

@@ -353,7 +353,7 @@ Test(context, is_restored_on_a_foreign_executors_thread)
 Test(context, goes_with_a_pools_task_and_not_with_the_next)
 {
 	tw_pool *pool;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1};
 	struct seer one = {.act = set_another}, two = {0}, three = {0};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	tw_context_set(&first);

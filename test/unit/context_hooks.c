@@ -391,7 +391,7 @@ Test(context_hooks, release_for_tasks_that_ran_and_that_were_refused_or_dropped)
 {
 	tw_pool *pool;
 	int told = 0;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .queue = QUEUE};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = QUEUE};
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	expect_eq(tw_pool_submit(pool, wait_at_the_gate, NULL, 0), 0);

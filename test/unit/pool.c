@@ -15,7 +15,7 @@ TestSuite(pool, .timeout = 30);
 static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 {
 	tw_pool *pool = NULL;
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = queue};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	return pool;
 }

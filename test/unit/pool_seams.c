@@ -127,7 +127,7 @@ static void bring(void *arg)
 
 static void open_scene(struct scene *scene, uint32_t workers)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = 16};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = 16};
 	expect_eq(tw_pool_create(&scene->pool, &cfg), 0);
 	expect_eq(tw_clock_manual_create(&scene->clock, 0), 0);
 	struct tw_service_config config = {.size = sizeof config,
@@ -149,7 +149,7 @@ static void close_scene(struct scene *scene)
 
 static void await_sleepers(tw_pool *pool)
 {
-	while (tw_load_seq_cst(&pool->sleepers) != pool->worker_count || tw_load_seq_cst(&pool->searching))
+	while (tw_load_seq_cst(&pool->sleepers) != pool->kept || tw_load_seq_cst(&pool->searching))
 		sched_yield();
 }
 
@@ -250,7 +250,7 @@ static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of)
 static bool pool_sleeps(void *of)
 {
 	tw_pool *pool = of;
-	return tw_load_seq_cst(&pool->sleepers) == pool->worker_count && !tw_load_seq_cst(&pool->searching);
+	return tw_load_seq_cst(&pool->sleepers) == pool->kept && !tw_load_seq_cst(&pool->searching);
 }
 
 static void pool_outlasts_its_bringers(bool pinned)

@@ -66,7 +66,7 @@ static void expect_sizes(uint32_t workers, uint32_t max_workers, uint32_t kept, 
 	tw_pool *pool;
 	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = max_workers};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	expect_eq(pool->worker_count, kept);
+	expect_eq(pool->kept, kept);
 	expect_eq(tw__executor_capacity(tw_pool_executor(pool)), most);
 	expect_eq(tw_pool_destroy(pool), 0);
 }

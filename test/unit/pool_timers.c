@@ -14,7 +14,7 @@ static tw_pool *pool;
 
 static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .queue = queue};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = workers, .max_workers = workers, .queue = queue};
 	tw_pool *made = NULL;
 	expect_eq(tw_pool_create(&made, &cfg), 0);
 	return made;

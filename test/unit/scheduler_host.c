@@ -255,7 +255,7 @@ Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused
 {
 	tw_pool *pool;
 	struct closing closing = {0};
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	closing.scheduler = rig.scheduler;
@@ -280,7 +280,7 @@ Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_ef
 {
 	tw_pool *pool;
 	struct closing closing = {0};
-	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
+	struct tw_pool_config config = {.size = sizeof config, .workers = 1, .max_workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	closing.scheduler = rig.scheduler;

@@ -208,7 +208,7 @@ Test(tick_thread, feeds_a_pool)
 
 Test(tick_thread, feeds_one_worker_in_order)
 {
-	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1, .max_workers = 1};
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	static struct probe probes[3000];
@@ -315,7 +315,8 @@ Test(tick_thread, and_workers_carry_names)
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	expect_eq(find_threads("tw-tick", threads, 10), 1);
-	expect_eq(find_threads("tw-", threads, 10), 4);
+	expect_eq(find_threads("tw-grow", threads, 10), 1);
+	expect_eq(find_threads("tw-", threads, 10), 5);
 	rig_close(&rig);
 }
 
@@ -325,7 +326,7 @@ Test(tick_thread, and_workers_carry_the_prefix_of_the_config)
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
-	expect_eq(find_threads("abcdefghi-", threads, 10), 3);
+	expect_eq(find_threads("abcdefghi-", threads, 10), 4);
 	expect_eq(find_threads("abcdefghi-tick", threads, 10), 1);
 	expect_eq(find_threads("tw", threads, 10), 0);
 	rig_close(&rig);
@@ -338,7 +339,7 @@ Test(tick_thread, and_workers_block_all_signals_but_their_own_faults)
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	size_t count = find_threads("tw-", threads, 10);
-	expect_eq(count, 3);
+	expect_eq(count, 4);
 	for (size_t i = 0; i < count; i++)
 		await_begun(threads[i].id);
 	static const int open[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -384,7 +385,7 @@ Test(tick_thread, and_workers_take_their_affinity_from_the_config)
 	rig_open(&rig, &cfg);
 	struct seen_thread threads[10];
 	size_t count = find_threads("tw-", threads, 10);
-	expect_eq(count, 3);
+	expect_eq(count, 4);
 	for (size_t i = 0; i < count; i++) {
 		expect_eq(sched_getaffinity(threads[i].id, sizeof(seen), &seen), 0);
 		cr_assert(CPU_EQUAL(&seen, &wanted), "%s", threads[i].name);

@@ -212,7 +212,7 @@ static pthread_t closer;
 
 static tw_pool *full_pool(void)
 {
-	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .queue = 16};
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	runner = (struct runner){.over = false};
 	expect_eq(tw_pool_submit(pool, stay, NULL, 0), 0);

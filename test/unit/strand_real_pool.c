@@ -198,7 +198,7 @@ Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
 	enum { WAITING = 5 };
 	tw_pool *pool;
 	tw_service *service = open_service(1);
-	struct tw_pool_config one = {.size = sizeof one, .workers = 1};
+	struct tw_pool_config one = {.size = sizeof one, .workers = 1, .max_workers = 1};
 	struct tw_strand_config pinned = {.size = sizeof pinned, .flags = TW_STRAND_PINNED};
 	struct tw_pool_stats stats = {.size = sizeof stats};
 	tw_strand *strands[WAITING];

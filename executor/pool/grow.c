@@ -1,0 +1,362 @@
+/*
+ * Growth: a pool starts more workers while callbacks block, and lets them end when they have been idle for long.
+ *
+ * The reserve is one thread of each pool that may grow. It sleeps until a run waits and no worker is idle (tw__reserve_arm).
+ * Then it looks every 2 ms:
+ *   1. No run waits, or a worker is idle or searches: it sleeps again.
+ *   2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose thread is runnable is
+ *      merely short of processors, so it counts as blocked only after 20 ms: a backlog of short callbacks on a busy machine must
+ *      not make the pool grow.
+ *   3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those that are missing. If the next
+ *      look still finds need, it starts twice the number, and so on; while the pool grows, looks are 0.5 ms apart.
+ *   4. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less often while the need lasts.
+ *
+ * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its thread, and the slot may have
+ * another worker. A slot is initialized once: others may be looking at its `joiners` at any time.
+ *
+ * The thread that brings work only sets a bit, and wakes the reserve if the bit was not set. Creating threads and allocating
+ * memory is the reserve's.
+ *
+ * Pairing table (of arming: wake.c, E7)
+ *   W1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
+ *       then its slot is used again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "executor/pool/parts.h"
+#include "mpsc/base/futex.h"
+#include "wheel/service/thread.h"
+
+enum { MS = 1000000, DOUBLINGS_MAX = 10, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
+
+struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
+					.on_cpu_ns = 20 * MS,
+					.idle_ns = 10000 * UINT64_C(1000000),
+					.retry_ns = 10 * MS,
+					.max_retry_ns = 1000 * MS};
+
+static uint64_t clock_now(void)
+{
+	return tw_clock_now(tw_clock_monotonic());
+}
+
+static bool may_grow(const tw_pool *pool)
+{
+	return pool->max_workers > pool->kept;
+}
+
+static void call(tw_pool *pool, uint32_t what)
+{
+	if (!(tw_or_seq_cst(&pool->reserve.calls, what) & what))
+		tw__futex_wake(&pool->reserve.calls, 1);
+}
+
+void tw__reserve_arm(tw_pool *pool)
+{
+	if (!(tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED) && may_grow(pool)) /* E7 */
+		call(pool, TW__CALL_ARMED);
+}
+
+void tw__reserve_retired(struct tw__worker *self)
+{
+	tw_pool *pool = self->pool;
+	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
+	tw_store_release(&self->state, TW__WORKER_RETIRED); /* W1 */
+	call(pool, TW__CALL_JOIN);
+}
+
+/* -------------------------------------------------------------------- looking */
+
+/* Whether the batch that the worker shows has runs to claim. The look is counted as a joiner's is: the batch may not go home meanwhile. */
+static bool shows_runs(struct tw__worker *worker)
+{
+	if (!tw_load_seq_cst(&worker->open))
+		return false;
+	tw_add_seq_cst(&worker->joiners, 1); /* S1 */
+	tw_batch *batch = tw_load_seq_cst(&worker->open);
+	bool left = batch && tw__batch_left(batch, tw_load_seq_cst(&worker->open_sequence));
+	tw_sub_seq_cst(&worker->joiners, 1); /* S2 */
+	return left;
+}
+
+static bool runs_wait(tw_pool *pool)
+{
+	bool wait = tw__pool_more_waits(pool);
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots && !wait; i++)
+		wait = shows_runs(&pool->workers[i]);
+	return wait;
+}
+
+/* Runs wait, and nobody is about to take them. */
+static bool is_short(tw_pool *pool)
+{
+	return tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) == 0 && runs_wait(pool);
+}
+
+/* Whether the thread is runnable: it runs, or waits for a processor. False also if the system does not say. */
+static bool is_runnable(const struct tw__worker *worker)
+{
+	char path[48], text[128];
+	snprintf(path, sizeof path, "/proc/self/task/%u/stat", tw_load_relaxed(&worker->thread_id));
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = 0;
+	const char *name_end = strrchr(text, ')'); /* "123 (tw-0) R ..." */
+	return name_end && name_end[1] == ' ' && name_end[2] == 'R';
+}
+
+static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
+{
+	uint64_t runs = tw_load_relaxed(&worker->runs);
+	if (!(runs & 1) || runs != worker->seen_runs) {
+		worker->seen_runs = runs;
+		worker->seen_ns = now_ns;
+		return false;
+	}
+	uint64_t age_ns = now_ns - worker->seen_ns;
+	if (worker->blocked_runs == runs)
+		return true;
+	if (age_ns < pool->times.look_ns / (pool->reserve.doublings ? GROWING_LOOKS : 1))
+		return false;
+	if (age_ns < pool->times.on_cpu_ns && is_runnable(worker))
+		return false;
+	worker->blocked_runs = runs;
+	return true;
+}
+
+static bool is_alive(struct tw__worker *worker)
+{
+	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* W1 */
+}
+
+/* How many workers are missing. */
+static unsigned missing(tw_pool *pool, uint64_t now_ns)
+{
+	unsigned alive = 0, blocked = 0;
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		if (!is_alive(worker))
+			continue;
+		alive++;
+		blocked += is_blocked(pool, worker, now_ns);
+	}
+	unsigned able = alive - blocked;
+	return able < pool->kept ? pool->kept - able : 0;
+}
+
+/* -------------------------------------------------------------------- growing */
+
+/* A slot without a thread, or NULL: all are in use. */
+static struct tw__worker *free_slot(tw_pool *pool)
+{
+	unsigned slots = tw_load_seq_cst(&pool->slots);
+	for (unsigned i = pool->kept; i < slots; i++)
+		if (tw_load_relaxed(&pool->workers[i].state) == TW__WORKER_NONE)
+			return &pool->workers[i];
+	if (slots == pool->max_workers)
+		return NULL;
+	tw__pool_slot_init(pool, slots);
+	tw_store_seq_cst(&pool->slots, slots + 1); /* it is complete */
+	return &pool->workers[slots];
+}
+
+static bool start_worker(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
+{
+	char suffix[16];
+	snprintf(suffix, sizeof suffix, "-%u", worker->index);
+	worker->retired = false;
+	worker->seen_runs = tw_load_relaxed(&worker->runs) + 1; /* its first run begins soon */
+	worker->seen_ns = now_ns;
+	tw_store_relaxed(&worker->state, TW__WORKER_ALIVE);
+	tw_add_seq_cst(&pool->alive, 1);
+	if (tw__spawn(&worker->thread, &pool->reserve.threads, suffix, false, tw__worker_main, worker) == 0) {
+		tw_bump(&pool->reserve.grown, 1);
+		return true;
+	}
+	tw_store_relaxed(&worker->state, TW__WORKER_NONE);
+	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
+	tw_bump(&pool->reserve.start_failures, 1);
+	return false;
+}
+
+/* After a failure, and at the maximum, the next look comes later. */
+static void grow(tw_pool *pool, unsigned n, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	struct tw__worker *slot = NULL;
+	bool failed = false, crowded = true;
+	for (; n > 0 && !failed && (slot = free_slot(pool)); n--) {
+		failed = !start_worker(pool, slot, now_ns);
+		crowded = false;
+	}
+	if (failed) {
+		reserve->look_at_ns = now_ns + reserve->retry_wait_ns;
+		if (reserve->retry_wait_ns < pool->times.max_retry_ns)
+			reserve->retry_wait_ns *= 2;
+		return;
+	}
+	reserve->retry_wait_ns = pool->times.retry_ns;
+	if (crowded && !reserve->crowded)
+		tw_bump(&reserve->at_max, 1);
+	reserve->crowded = crowded;
+	reserve->look_at_ns =
+	    now_ns + (crowded ? CROWDED_LOOKS * pool->times.look_ns : pool->times.look_ns / GROWING_LOOKS);
+}
+
+static void look(tw_pool *pool, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	unsigned need = missing(pool, now_ns);
+	if (need > 0) {
+		grow(pool, need << reserve->doublings, now_ns);
+		reserve->doublings += reserve->doublings < DOUBLINGS_MAX;
+		reserve->needed_ns = now_ns;
+		return;
+	}
+	/* New workers may need a moment until they are inside their first runs. */
+	if (now_ns - reserve->needed_ns >= pool->times.look_ns)
+		reserve->doublings = 0;
+	reserve->crowded = false;
+	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->doublings ? GROWING_LOOKS : 1);
+}
+
+/* Nothing waits for a busy pool. */
+static void disarm(tw_pool *pool)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	reserve->doublings = 0;
+	reserve->crowded = false;
+	reserve->look_at_ns = UINT64_MAX;
+	reserve->retry_wait_ns = pool->times.retry_ns;
+	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* E7 */
+	if (is_short(pool))
+		tw_or_seq_cst(&reserve->calls, TW__CALL_ARMED);
+}
+
+/* -------------------------------------------------------------------- joining */
+
+/* Threads that have retired. One that is still in an exit handler of the user's is tried again later. */
+static void join_retired(tw_pool *pool, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	unsigned left = 0;
+	for (unsigned i = pool->kept, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		if (tw_load_acquire(&worker->state) != TW__WORKER_RETIRED) /* W1 */
+			continue;
+		if (pthread_tryjoin_np(worker->thread, NULL) == 0)
+			tw_store_relaxed(&worker->state, TW__WORKER_NONE);
+		else
+			left++;
+	}
+	reserve->join_wait_ns = reserve->join_wait_ns < 500 * MS ? 2 * reserve->join_wait_ns : 1000 * MS;
+	reserve->join_at_ns = left ? now_ns + reserve->join_wait_ns : UINT64_MAX;
+}
+
+/* ---------------------------------------------------------------- the reserve */
+
+/* A look, when its time has come; the first one comes as soon as the reserve is armed. */
+static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	if (!(calls & (TW__CALL_ARMED | TW__CALL_STOP)) ||
+	    (reserve->look_at_ns != UINT64_MAX && now_ns < reserve->look_at_ns))
+		return;
+	if (is_short(pool))
+		look(pool, now_ns);
+	else
+		disarm(pool);
+	if (calls & TW__CALL_STOP && reserve->look_at_ns == UINT64_MAX)
+		reserve->look_at_ns = now_ns + pool->times.look_ns;
+}
+
+static void see_to_joins(tw_pool *pool, uint32_t calls, uint64_t now_ns)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	if (calls & TW__CALL_JOIN) {
+		tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_JOIN);
+		reserve->join_wait_ns = MS / 8;
+	} else if (now_ns < reserve->join_at_ns)
+		return;
+	join_retired(pool, now_ns);
+}
+
+/* Whether it was called for something while it did what it had been called for before. */
+static bool called_again(const struct tw__reserve *reserve, uint32_t calls, uint32_t now)
+{
+	return now & TW__CALL_JOIN || (now & TW__CALL_ARMED && reserve->look_at_ns == UINT64_MAX) ||
+	       (now & ~calls & TW__CALL_STOP);
+}
+
+static void sleep_until_called(struct tw__reserve *reserve, uint32_t calls)
+{
+	uint32_t now = tw_load_seq_cst(&reserve->calls);
+	uint64_t until_ns = reserve->look_at_ns < reserve->join_at_ns ? reserve->look_at_ns : reserve->join_at_ns;
+	if (!called_again(reserve, calls, now))
+		tw__futex_wait(&reserve->calls, now, until_ns);
+}
+
+static void *reserve_main(void *arg)
+{
+	tw_pool *pool = arg;
+	for (;;) {
+		uint32_t calls = tw_load_seq_cst(&pool->reserve.calls);
+		if (calls & TW__CALL_STOP && !runs_wait(pool))
+			return NULL;
+		uint64_t now_ns = clock_now();
+		see_to_need(pool, calls, now_ns);
+		see_to_joins(pool, calls, now_ns);
+		sleep_until_called(&pool->reserve, calls);
+	}
+}
+
+static int copy_settings(struct tw__reserve *reserve, const struct tw_service_config *config)
+{
+	reserve->threads =
+	    (struct tw_service_config){.stack_size = config->stack_size, .affinity_size = config->affinity_size};
+	snprintf(reserve->name, sizeof reserve->name, "%.9s", config->thread_name);
+	reserve->threads.thread_name = reserve->name;
+	if (!config->affinity)
+		return 0;
+	void *affinity = malloc(config->affinity_size);
+	if (!affinity)
+		return -ENOMEM;
+	memcpy(affinity, config->affinity, config->affinity_size);
+	reserve->threads.affinity = affinity;
+	return 0;
+}
+
+int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config)
+{
+	struct tw__reserve *reserve = &pool->reserve;
+	if (!may_grow(pool))
+		return 0;
+	reserve->look_at_ns = reserve->join_at_ns = UINT64_MAX;
+	reserve->retry_wait_ns = pool->times.retry_ns;
+	int r = copy_settings(reserve, config);
+	if (!r)
+		r = tw__spawn(&reserve->thread, config, "-grow", false, reserve_main, pool);
+	reserve->started = r == 0;
+	return r;
+}
+
+void tw__reserve_stop(tw_pool *pool)
+{
+	if (!pool->reserve.started)
+		return;
+	call(pool, TW__CALL_STOP);
+	pthread_join(pool->reserve.thread, NULL);
+}
+
+void tw__reserve_free(tw_pool *pool)
+{
+	free((void *)(uintptr_t)pool->reserve.threads.affinity);
+}

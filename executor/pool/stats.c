@@ -1,0 +1,55 @@
+/* What a pool shows of itself. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/pool/internal.h"
+#include "executor/pool/parts.h"
+
+static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
+{
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		struct tw__worker *worker = &pool->workers[i];
+		stats->running += tw_load_relaxed(&worker->runs) & 1;
+		stats->completed += tw_load_relaxed(&worker->completed);
+		stats->queued += tw__work_queue_count(&worker->own);
+		tw__histogram_merge(&sums[0], &worker->wait);
+		tw__histogram_merge(&sums[1], &worker->run);
+	}
+	stats->wait = tw__histogram_read(&sums[0]);
+	stats->run = tw__histogram_read(&sums[1]);
+}
+
+static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
+{
+	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
+		stats->queued += ck_ring_size(&s->ring);
+		stats->services += tw_load_relaxed(&s->in_use);
+	}
+	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works);
+}
+
+int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
+{
+	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
+		return -EINVAL;
+	if (tw__pool_forked(pool))
+		return -EPERM;
+	struct tw__histogram *sums = calloc(2, sizeof *sums);
+	if (!sums)
+		return -ENOMEM;
+	struct tw_pool_stats stats = {.size = out->size, .workers = tw_load_relaxed(&pool->alive)};
+	stats.rejected = tw_load_relaxed(&pool->rejected);
+	stats.dropped = tw_load_relaxed(&pool->dropped);
+	stats.grown = tw_load_relaxed(&pool->reserve.grown);
+	stats.at_max = tw_load_relaxed(&pool->reserve.at_max);
+	stats.start_failures = tw_load_relaxed(&pool->reserve.start_failures);
+	sum_workers(pool, &stats, sums);
+	sum_sources(pool, &stats);
+	free(sums);
+	if (out->size > sizeof stats)
+		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
+	return 0;
+}

@@ -1,0 +1,217 @@
+/*
+ * Who wakes whom, and how a worker sleeps (the scheme of D. Vyukov's Go scheduler). At most one worker at a time is being woken to
+ * **search**. Whoever brings work, and whoever is about to run something and leaves work behind, wakes one sleeper unless one
+ * is searching already. A searcher that finds work stops searching, and by the same rule wakes the next if there is more.
+ * If no worker searches and none sleeps, the reserve is armed: it is the last sleeper (grow.c).
+ *
+ * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker. Workers beyond the
+ * kept ones sleep for a limited time, and then end.
+ *
+ * Pairing table
+ *   E2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
+ *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
+ *       one comes. A worker that ends takes its idle bit back first, and then looks once more: the same two sides.
+ *       Between the two steps stands: for a source a full fence (CK); for an open batch its seq_cst store and load; for a
+ *       task its cell's seq_cst store and load (of several tasks being pushed, a worker sees none beyond the first
+ *       unfinished one, whose pusher then sees the worker); for work its seq_cst push (work_queue.h, Q2).
+ *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
+ *       makes the wait return immediately. A worker that finds work after its bit was taken waits for the increment that must
+ *       follow: else it would be woken by it later, with nobody counting it as searching.
+ *   E6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the bit set (seq_cst), then its look at
+ *       its own queue: one of the two sees the other. Whoever calls it raises `searching` first, as for any other call.
+ *   E7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for work (the reserve): of a bringer that
+ *       finds the reserve armed, and a reserve about to sleep, one sees the other. Without it runs wait behind blocked
+ *       workers until the next bringer comes.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <time.h>
+
+#include "executor/pool/parts.h"
+#include "mpsc/base/futex.h"
+
+/* ---------------------------------------------------- Concurrency Kit's side */
+
+static int ec_gettime(const struct ck_ec_ops *ops, struct timespec *out)
+{
+	(void)ops;
+	return clock_gettime(CLOCK_MONOTONIC, out);
+}
+
+/* Event counts in multi-producer mode lose no wake-up, so the periodic looks that CK asks for are left out. */
+static void ec_wait(const struct ck_ec_wait_state *state, const uint32_t *word, uint32_t expected,
+		    const struct timespec *deadline)
+{
+	(void)state;
+	(void)deadline;
+	tw__futex_wait((_Atomic uint32_t *)(uintptr_t)word, expected, tw__this_worker->idle_until_ns);
+}
+
+static void ec_wake(const struct ck_ec_ops *ops, const uint32_t *word)
+{
+	(void)ops;
+	tw__futex_wake((_Atomic uint32_t *)(uintptr_t)word, INT_MAX);
+}
+
+static const struct ck_ec_ops ec_ops = {
+    .gettime = ec_gettime, .wait32 = ec_wait, .wake32 = ec_wake, .busy_loop_iter = 1};
+static const struct ck_ec_mode ec_mode = {.ops = &ec_ops, .single_producer = false};
+
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned)
+{
+	*worker = (struct tw__worker){.pool = pool, .index = index, .pinned = {pinned}};
+	ck_ec32_init(&worker->wakes, 0);
+}
+
+/* --------------------------------------------------------------------- waking */
+
+static unsigned idle_words(tw_pool *pool)
+{
+	return (tw_load_seq_cst(&pool->slots) + 63) / 64;
+}
+
+static bool take_idle(tw_pool *pool, unsigned index)
+{
+	uint64_t bit = UINT64_C(1) << index % 64;
+	if (!(tw_and_seq_cst(&pool->idle[index / 64], ~bit) & bit))
+		return false;
+	tw_sub_seq_cst(&pool->sleepers, 1);
+	return true;
+}
+
+/* Calls a sleeper, in whose name `searching` was raised already. */
+static bool call_one(tw_pool *pool)
+{
+	for (unsigned w = 0, words = idle_words(pool); w < words; w++) {
+		uint64_t bits;
+		while ((bits = tw_load_seq_cst(&pool->idle[w]))) {
+			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
+			if (!take_idle(pool, index))
+				continue;
+			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3 */
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool any_idle(tw_pool *pool)
+{
+	for (unsigned w = 0, words = idle_words(pool); w < words; w++)
+		if (tw_load_seq_cst(&pool->idle[w]))
+			return true;
+	return false;
+}
+
+/*
+ * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
+ * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (E2).
+ * False: no worker searches, and none sleeps.
+ */
+static bool wake_one(tw_pool *pool)
+{
+	do {
+		uint32_t none = 0;
+		if (!tw_cas_seq_cst(&pool->searching, &none, 1) || call_one(pool))
+			return true;
+		tw_sub_seq_cst(&pool->searching, 1);
+	} while (any_idle(pool));
+	return false;
+}
+
+void tw__pool_call_for_help(tw_pool *pool)
+{
+	if (tw_load_seq_cst(&pool->searching) != 0) /* E2 */
+		return;
+	if (tw_load_seq_cst(&pool->sleepers) == 0 || !wake_one(pool)) /* E2 */
+		tw__reserve_arm(pool);
+}
+
+/*
+ * Work that one worker alone may run. If it sleeps it is called as any searcher is, so `searching` is raised in its name first; and if it
+ * has woken by itself meanwhile, whoever trusted in the raised `searching` is looked after, as in wake_one.
+ */
+void tw__pool_call(tw_pool *pool, unsigned worker)
+{
+	if (!(tw_load_seq_cst(&pool->idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* E6 */
+		return;
+	tw_add_seq_cst(&pool->searching, 1);
+	if (take_idle(pool, worker)) {
+		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* E3 */
+		return;
+	}
+	tw_sub_seq_cst(&pool->searching, 1);
+	tw__pool_call_for_help(pool);
+}
+
+/* They are in nobody's count: `searching` means nothing from here on, and need not, since no worker sleeps again. */
+void tw__pool_wake_all(tw_pool *pool)
+{
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		ck_ec32_inc(&pool->workers[i].wakes, &ec_mode);
+}
+
+/* ------------------------------------------------------------------- sleeping */
+
+/*
+ * Until the worker has been called since `before`. In a loop: Concurrency Kit's wait also returns when a caller of an earlier
+ * round, who was slow, takes down the flag that this wait has just put up. False: the time is over.
+ */
+static bool await_call(struct tw__worker *self, uint32_t before, uint64_t until_ns)
+{
+	const struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u),
+				       .tv_nsec = (long)(until_ns % 1000000000u)};
+	const struct timespec *deadline = until_ns == UINT64_MAX ? NULL : &until;
+	self->idle_until_ns = until_ns;
+	while (ck_ec32_value(&self->wakes) == before)
+		if (ck_ec32_wait(&self->wakes, &ec_mode, before, deadline) < 0)
+			return false;
+	return true;
+}
+
+/* Kept workers sleep until they are called. The clock is read for the others alone. */
+static uint64_t sleep_limit_ns(const struct tw__worker *self)
+{
+	if (self->index < self->pool->kept)
+		return UINT64_MAX;
+	return tw_clock_now(tw_clock_monotonic()) + self->pool->times.idle_ns;
+}
+
+/*
+ * The worker has been idle for too long. Once its idle bit is taken back nobody can call it, so it looks once more (E2). True: it has
+ * found work, and is counted as searching.
+ */
+static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t before)
+{
+	tw_pool *pool = self->pool;
+	if (!take_idle(pool, self->index)) {
+		await_call(self, before, UINT64_MAX); /* E3: called already */
+		return false;
+	}
+	bool found = tw__worker_find(self, find);
+	if (found)
+		tw_add_seq_cst(&pool->searching, 1);
+	self->retired = !found;
+	return found;
+}
+
+bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
+{
+	tw_pool *pool = self->pool;
+	uint32_t before = ck_ec32_value(&self->wakes); /* E3 */
+	tw_sub_seq_cst(&pool->searching, 1);
+	sched_yield(); /* who brings work may want this processor, and then need wake nobody; others are woken as usual meanwhile */
+	tw_add_seq_cst(&pool->sleepers, 1);
+	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
+	ck_pr_fence_memory(); /* E2: sources */
+	bool found = tw__worker_find(self, find);
+	if (found || tw_load_seq_cst(&pool->stopping)) {
+		if (take_idle(pool, self->index))
+			tw_add_seq_cst(&pool->searching, 1);
+		else if (found)
+			await_call(self, before, UINT64_MAX); /* E3: the call must not wake it later */
+		return found;
+	}
+	return !await_call(self, before, sleep_limit_ns(self)) && retire(self, find, before);
+}
