@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "wheel/service/quota.h"
+
 static void faults_only(sigset_t *mask)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS};
@@ -78,9 +80,15 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	return -r;
 }
 
+unsigned tw__cpus_within(unsigned cpus, unsigned quota)
+{
+	unsigned n = quota && quota < cpus ? quota : cpus;
+	return n < 1 ? 1 : n > TW__WORKERS_MAX ? TW__WORKERS_MAX : n;
+}
+
 unsigned tw__usable_cpus(void)
 {
 	cpu_set_t set;
 	int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-	return n < 1 ? 1 : n > 1024 ? 1024 : (unsigned)n;
+	return tw__cpus_within((unsigned)n, tw__quota_cpus(""));
 }

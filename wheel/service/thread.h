@@ -18,7 +18,10 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 
 enum { TW__WORKERS_MAX = 1024, TW__MAX_WORKERS_DEFAULT = 64 };
 
-/* The processors that the process may use, 1 .. 1024. */
+/* The processors that the process may use: by its affinity, and by the CPU quota of its control groups. 1 .. 1024. */
 unsigned tw__usable_cpus(void);
+
+/* So many processors, within a quota (0: none). */
+unsigned tw__cpus_within(unsigned cpus, unsigned quota);
 
 #endif
