@@ -2,140 +2,364 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <unistd.h>
 
-#define FREE_INDEX UINT64_C(0xffffffff)
+enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
 
-/* Chunk k holds the indices from FIRST * (2^k - 1) on, FIRST * 2^k of them. */
-static unsigned chunk_of(uint32_t index)
+/* A slab of which more is used is not worth becoming current: it would be exhausted soon. */
+enum { MANY_USED = TW__NODE_SLAB / 2 };
+
+/* ----------------------------------------------------------------------- words */
+
+static uint64_t word_make(uint64_t tag, unsigned used, unsigned fresh, unsigned head)
 {
-	return 31u - (unsigned)__builtin_clz((index >> TW__NODE_FIRST_BITS) + 1);
+	return tag << 3 * FIELD_BITS | (uint64_t)used << 2 * FIELD_BITS | fresh << FIELD_BITS | head;
 }
 
-static uint32_t chunk_start(unsigned chunk)
+static uint64_t word_tag(uint64_t word)
 {
-	return ((UINT32_C(1) << chunk) - 1) << TW__NODE_FIRST_BITS;
+	return word >> 3 * FIELD_BITS;
 }
 
-static size_t chunk_nodes(unsigned chunk)
+static unsigned word_used(uint64_t word)
 {
-	return (size_t)1 << (chunk + TW__NODE_FIRST_BITS);
+	return word >> 2 * FIELD_BITS & FIELD;
 }
+
+static unsigned word_fresh(uint64_t word)
+{
+	return word >> FIELD_BITS & FIELD;
+}
+
+static unsigned word_head(uint64_t word)
+{
+	return word & FIELD;
+}
+
+static bool word_has_free(uint64_t word)
+{
+	return word_head(word) || word_fresh(word) < TW__NODE_SLAB;
+}
+
+/* ---------------------------------------------------------------------- places */
 
 /* NULL: there is none yet. */
-static struct tw__node *node_at(const struct tw__nodes *nodes, uint32_t index)
+static struct tw__slab *slab_of(const struct tw__nodes *nodes, uint32_t index)
 {
-	unsigned chunk = chunk_of(index);
-	if (chunk >= TW__NODE_CHUNKS)
+	uint32_t number = (index >> TW__NODE_SLAB_BITS) + 1;
+	unsigned k = 31u - (unsigned)__builtin_clz(number);
+	if (k >= TW__NODE_EXTENTS)
 		return NULL;
-	char *start = tw_load_acquire(&nodes->chunks[chunk]); /* N2 */
-	return start ? (struct tw__node *)(void *)(start + (index - chunk_start(chunk)) * nodes->node_size) : NULL;
+	struct tw__extent *extent = tw_load_acquire(&nodes->extents[k]); /* NODE2 */
+	return extent ? &extent->slabs[number - (UINT32_C(1) << k)] : NULL;
 }
 
-void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max)
+static struct tw__node *node_at(const struct tw__nodes *nodes, const struct tw__slab *slab, unsigned place)
 {
-	*nodes = (struct tw__nodes){.node_size = node_size, .max = max};
-	pthread_mutex_init(&nodes->lock, NULL);
-	if (getrandom(&nodes->first_generation, sizeof nodes->first_generation, 0) < 0)
-		nodes->first_generation = (uint32_t)getpid() * UINT32_C(2654435761);
+	return (struct tw__node *)(void *)(slab->memory + place * nodes->node_size);
 }
 
-void tw__nodes_fini(struct tw__nodes *nodes)
+/* ------------------------------------------------------------------- generations */
+
+/* How far it is from the first one. */
+static uint32_t age_of(const struct tw__nodes *nodes, uint32_t generation)
 {
-	for (unsigned chunk = 0; chunk < TW__NODE_CHUNKS; chunk++)
-		free(tw_load_relaxed(&nodes->chunks[chunk]));
-	pthread_mutex_destroy(&nodes->lock);
+	return generation - nodes->first_generation;
 }
 
-/* ---------------------------------------------------------------------- free */
-
-static struct tw__node *pop(struct tw__nodes *nodes)
+static uint32_t random_generation(void)
 {
-	uint64_t head = tw_load_acquire(&nodes->free), rest; /* N1 */
-	struct tw__node *node;
-	do {
-		if (!(head & FREE_INDEX))
-			return NULL;
-		node = node_at(nodes, (uint32_t)(head & FREE_INDEX) - 1);
-		/* If it is taken meanwhile, this is a stale number, and the count has moved on. */
-		rest = ((head >> 32) + 1) << 32 | tw_load_relaxed(&node->next_free);
-	} while (!tw_cas_acq_rel(&nodes->free, &head, rest)); /* N1 */
-	return node;
-}
-
-static void push(struct tw__nodes *nodes, struct tw__node *node)
-{
-	uint64_t head = tw_load_relaxed(&nodes->free);
-	do {
-		tw_store_relaxed(&node->next_free, (uint32_t)(head & FREE_INDEX));
-	} while (!tw_cas_acq_rel(&nodes->free, &head, (head & ~FREE_INDEX) | (node->index + 1))); /* N1 */
-}
-
-/* ---------------------------------------------------------------------- grow */
-
-/* The lock is held. Its first node; NULL: out of memory. */
-static struct tw__node *add_chunk(struct tw__nodes *nodes, unsigned chunk)
-{
-	char *start = calloc(chunk_nodes(chunk), nodes->node_size);
-	if (start)
-		tw_store_release(&nodes->chunks[chunk], start); /* N2 */
-	return (struct tw__node *)(void *)start;
-}
-
-/* A node that nobody has had. Numbered as it is given out, so that untouched memory stays so. */
-static int make(struct tw__nodes *nodes, struct tw__node **out)
-{
-	uint32_t index = tw_load_relaxed(&nodes->made);
-	unsigned chunk = chunk_of(index);
-	if (index - tw_load_relaxed(&nodes->retired) >= nodes->max || index >= TW__NODES_MAX)
-		return -EAGAIN;
-	struct tw__node *node =
-	    tw_load_relaxed(&nodes->chunks[chunk]) ? node_at(nodes, index) : add_chunk(nodes, chunk);
-	if (!node)
-		return -ENOMEM;
-	node->index = index;
-	tw_store_release(&node->generation, nodes->first_generation);
-	*out = node;
-	tw_store_release(&nodes->made, index + 1);
-	return 0;
-}
-
-int tw__node_get(struct tw__nodes *nodes, struct tw__node **out)
-{
-	*out = pop(nodes);
-	if (tw_likely(*out != NULL))
-		return 0;
-	pthread_mutex_lock(&nodes->lock);
-	int r = make(nodes, out);
-	pthread_mutex_unlock(&nodes->lock);
-	if (r == -EAGAIN && (*out = pop(nodes)))
-		r = 0; /* one came back meanwhile */
-	return r;
+	uint32_t generation;
+	if (getrandom(&generation, sizeof generation, 0) < 0)
+		generation = (uint32_t)getpid() * UINT32_C(2654435761);
+	return generation < 2 ? 2 : generation; /* neither 0 nor, as the last one, just before it */
 }
 
 bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node)
 {
 	uint32_t next = tw_load_relaxed(&node->generation) + 1;
-	tw_store_release(&node->generation, next); /* N3 */
+	next += next == 0;
+	tw_store_release(&node->generation, next); /* NODE3 */
 	if (tw_likely(next != nodes->first_generation - 1))
 		return true;
 	tw_add_relaxed(&nodes->retired,
-		       1); /* this one generation is never given out: the table's handles all lie behind */
+		       1); /* this generation is never given out: the table's handles all lie behind it */
 	return false;
+}
+
+/* ------------------------------------------------------------------------ lists */
+
+/* The lock is held in all of these. */
+
+static void unlist(struct tw__nodes *nodes, struct tw__slab *slab)
+{
+	if (slab->state == TW__SLAB_OUT)
+		return;
+	if (slab->before)
+		slab->before->next = slab->next;
+	else
+		nodes->lists[slab->state] = slab->next;
+	if (slab->next)
+		slab->next->before = slab->before;
+	nodes->idle -= slab->state == TW__SLAB_IDLE;
+	slab->state = TW__SLAB_OUT;
+}
+
+static void list(struct tw__nodes *nodes, struct tw__slab *slab, enum tw__slab_state state)
+{
+	unlist(nodes, slab);
+	slab->before = NULL;
+	slab->next = nodes->lists[state];
+	if (slab->next)
+		slab->next->before = slab;
+	nodes->lists[state] = slab;
+	nodes->idle += state == TW__SLAB_IDLE;
+	slab->state = state;
+}
+
+/* A slab that is not current goes where it belongs. */
+static void sort(struct tw__nodes *nodes, struct tw__slab *slab)
+{
+	uint64_t word = tw_load_seq_cst(&slab->word); /* NODE4 */
+	if (word_used(word) > MANY_USED)
+		return; /* a later put sorts it */
+	enum tw__slab_state state = word_used(word) ? TW__SLAB_PARTIAL : TW__SLAB_IDLE;
+	if (slab->state == TW__SLAB_OUT || (slab->state == TW__SLAB_PARTIAL && state == TW__SLAB_IDLE))
+		list(nodes, slab, state);
+}
+
+/* ------------------------------------------------------------------------- grow */
+
+static bool map_extent(const struct tw__nodes *nodes, struct tw__extent *extent, unsigned k)
+{
+	extent->bytes = nodes->slab_bytes << k;
+	if (k == 0)
+		return (extent->memory = calloc(1, extent->bytes)) != NULL;
+	void *at =
+	    mmap(NULL, extent->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	extent->memory = at == MAP_FAILED ? NULL : at;
+	return extent->memory != NULL;
+}
+
+static struct tw__extent *make_extent(const struct tw__nodes *nodes, unsigned k)
+{
+	size_t count = (size_t)1 << k;
+	struct tw__extent *extent = calloc(1, sizeof *extent);
+	struct tw__slab *slabs = aligned_alloc(alignof(struct tw__slab), count * sizeof *slabs);
+	if (!extent || !slabs || !map_extent(nodes, extent, k)) {
+		free(extent);
+		free(slabs);
+		return NULL;
+	}
+	for (size_t i = 0; i < count; i++)
+		slabs[i] = (struct tw__slab){.memory = extent->memory + i * nodes->slab_bytes,
+					     .first = (uint32_t)(count - 1 + i) << TW__NODE_SLAB_BITS,
+					     .base = nodes->first_generation};
+	extent->slabs = slabs;
+	return extent;
+}
+
+/* The lock is held. 0, -ENOMEM, -EAGAIN. */
+static int make_slab(struct tw__nodes *nodes, struct tw__slab **out)
+{
+	uint32_t number = nodes->slabs + 1;
+	unsigned k = 31u - (unsigned)__builtin_clz(number);
+	if (nodes->slabs >= nodes->max_slabs)
+		return -EAGAIN;
+	if (!tw_load_relaxed(&nodes->extents[k])) {
+		struct tw__extent *extent = make_extent(nodes, k);
+		if (!extent)
+			return -ENOMEM;
+		tw_store_release(&nodes->extents[k], extent); /* NODE2 */
+	}
+	nodes->slabs = number;
+	*out = slab_of(nodes, (number - 1) << TW__NODE_SLAB_BITS);
+	return 0;
+}
+
+/* ------------------------------------------------------------------------ purge */
+
+/* Some idle slab whose nodes are all free, and nobody's from here on. The lock is held. *fresh: its nodes that were ever given out. */
+static struct tw__slab *claim_idle(struct tw__nodes *nodes, unsigned *fresh)
+{
+	struct tw__slab *slab = nodes->lists[TW__SLAB_IDLE];
+	uint64_t word = tw_load_acquire(&slab->word);
+	unlist(nodes, slab);
+	if (word_used(word) == 0 && slab->first != 0) {
+		*fresh = word_fresh(word);
+		if (tw_cas_acq_rel(&slab->word, &word, word_make(word_tag(word) + 1, 0, TW__NODE_SLAB, 0))) /* NODE1 */
+			return slab;
+	}
+	sort(nodes, slab); /* a thread that saw it as current has taken a node */
+	return NULL;
+}
+
+static void give_back(const struct tw__nodes *nodes, struct tw__slab *slab, unsigned fresh)
+{
+	for (unsigned place = 0; place < fresh; place++) {
+		uint32_t generation = tw_load_relaxed(&node_at(nodes, slab, place)->generation);
+		if (age_of(nodes, generation) > age_of(nodes, slab->base))
+			slab->base = generation;
+	}
+	madvise(slab->memory, nodes->slab_bytes, MADV_DONTNEED); /* if that fails, the memory stays */
+}
+
+/* The lock is held, and given up. */
+static void purge_some(struct tw__nodes *nodes)
+{
+	unsigned fresh;
+	struct tw__slab *slab = nodes->idle > TW__NODE_IDLE_SLABS ? claim_idle(nodes, &fresh) : NULL;
+	pthread_mutex_unlock(&nodes->lock);
+	if (!slab)
+		return;
+	give_back(nodes, slab, fresh);
+	pthread_mutex_lock(&nodes->lock);
+	uint64_t tag = word_tag(tw_load_relaxed(&slab->word));
+	tw_store_release(&slab->word, word_make(tag + 1, 0, 0, 0)); /* NODE1 */
+	list(nodes, slab, TW__SLAB_PURGED);
+	pthread_mutex_unlock(&nodes->lock);
+}
+
+/* -------------------------------------------------------------------- get and put */
+
+/* NULL: it is exhausted. */
+static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
+{
+	uint64_t word = tw_load_acquire(&slab->word), next; /* NODE1 */
+	struct tw__node *node;
+	bool fresh;
+	do {
+		fresh = !word_head(word);
+		if (fresh && word_fresh(word) == TW__NODE_SLAB)
+			return NULL;
+		node = node_at(nodes, slab, fresh ? word_fresh(word) : word_head(word) - 1);
+		/* If the head is taken meanwhile, this is a stale number, and the tag has moved on. */
+		unsigned rest = fresh ? 0 : tw_load_relaxed(&node->next_free) & FIELD;
+		next = word_make(word_tag(word) + 1, word_used(word) + 1, word_fresh(word) + fresh, rest);
+	} while (!tw_cas_acq_rel(&slab->word, &word, next)); /* NODE1 */
+	if (fresh) {
+		node->index = slab->first + word_fresh(word);
+		tw_store_release(&node->generation, slab->base); /* NODE3 */
+	}
+	return node;
+}
+
+/* No slab can be had: any node will do, wherever it is. The lock is held. NULL: all are in use. */
+static struct tw__slab *search(struct tw__nodes *nodes)
+{
+	for (uint32_t number = 0; number < nodes->slabs; number++) {
+		struct tw__slab *slab = slab_of(nodes, number << TW__NODE_SLAB_BITS);
+		if (word_has_free(tw_load_acquire(&slab->word)))
+			return slab;
+	}
+	return NULL;
+}
+
+/* The one to be taken from next. The lock is held. 0, -ENOMEM, -EAGAIN. */
+static int choose(struct tw__nodes *nodes, struct tw__slab **slab)
+{
+	static const enum tw__slab_state order[] = {TW__SLAB_IDLE, TW__SLAB_PARTIAL, TW__SLAB_PURGED};
+	for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
+		if ((*slab = nodes->lists[order[i]]))
+			return 0;
+	int r = make_slab(nodes, slab);
+	return r && (*slab = search(nodes)) ? 0 : r;
+}
+
+/* Makes another slab current than the one that is exhausted (NULL: at first). 0: try again. -ENOMEM, -EAGAIN. */
+static int next_slab(struct tw__nodes *nodes, struct tw__slab *exhausted)
+{
+	struct tw__slab *slab = NULL;
+	int r = 0;
+	pthread_mutex_lock(&nodes->lock);
+	if (tw_load_relaxed(&nodes->current) == exhausted && !(r = choose(nodes, &slab))) {
+		unlist(nodes, slab);
+		tw_store_seq_cst(&nodes->current, slab); /* NODE4 */
+		if (exhausted && exhausted != slab)
+			sort(nodes, exhausted);
+	}
+	pthread_mutex_unlock(&nodes->lock);
+	return r;
+}
+
+int tw__node_get(struct tw__nodes *nodes, struct tw__node **out)
+{
+	for (;;) {
+		struct tw__slab *slab = tw_load_acquire(&nodes->current);
+		*out = slab ? take(nodes, slab) : NULL;
+		if (tw_likely(*out != NULL))
+			return 0;
+		int r = next_slab(nodes, slab);
+		if (r)
+			return r;
+	}
+}
+
+/* Half of a slab's nodes are free again, or all are. */
+static void has_changed(struct tw__nodes *nodes, struct tw__slab *slab)
+{
+	if (tw_load_seq_cst(&nodes->current) == slab) /* NODE4 */
+		return;
+	pthread_mutex_lock(&nodes->lock);
+	if (tw_load_relaxed(&nodes->current) != slab)
+		sort(nodes, slab);
+	purge_some(nodes);
 }
 
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
-	if (tw__node_end(nodes, node))
-		push(nodes, node);
+	if (!tw__node_end(nodes, node))
+		return;
+	struct tw__slab *slab = slab_of(nodes, node->index);
+	unsigned place = node->index - slab->first;
+	uint64_t word = tw_load_relaxed(&slab->word), next;
+	do {
+		tw_store_relaxed(&node->next_free, word_head(word));
+		next = word_make(word_tag(word), word_used(word) - 1, word_fresh(word), place + 1);
+	} while (!tw_cas_seq_cst(&slab->word, &word, next)); /* NODE1, NODE4 */
+	if (tw_unlikely(word_used(next) == MANY_USED || word_used(next) == 0))
+		has_changed(nodes, slab);
 }
 
 struct tw__node *tw__node_find(const struct tw__nodes *nodes, uint64_t handle)
 {
 	uint32_t index = (uint32_t)handle - 1;
-	if ((uint32_t)handle == 0 || index >= tw_load_acquire(&nodes->made))
+	struct tw__slab *slab = (uint32_t)handle ? slab_of(nodes, index) : NULL;
+	if (!slab || !(handle >> 32))
 		return NULL;
-	struct tw__node *node = node_at(nodes, index);
-	return node && tw__node_is(node, handle) ? node : NULL;
+	struct tw__node *node = node_at(nodes, slab, index % TW__NODE_SLAB);
+	return tw__node_is(node, handle) ? node : NULL;
+}
+
+/* ------------------------------------------------------------------- birth and end */
+
+void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max)
+{
+	memset(nodes, 0, sizeof *nodes);
+	nodes->node_size = node_size;
+	nodes->slab_bytes = (node_size * TW__NODE_SLAB + PAGE - 1) & ~(size_t)(PAGE - 1);
+	nodes->max_slabs = (max + TW__NODE_SLAB - 1) / TW__NODE_SLAB;
+	nodes->first_generation = random_generation();
+	if (nodes->max_slabs >= UINT32_C(1) << TW__NODE_EXTENTS)
+		nodes->max_slabs = (UINT32_C(1) << TW__NODE_EXTENTS) - 1;
+	pthread_mutex_init(&nodes->lock, NULL);
+}
+
+void tw__nodes_fini(struct tw__nodes *nodes)
+{
+	for (unsigned k = 0; k < TW__NODE_EXTENTS; k++) {
+		struct tw__extent *extent = tw_load_relaxed(&nodes->extents[k]);
+		if (!extent)
+			continue;
+		if (k == 0)
+			free(extent->memory);
+		else
+			munmap(extent->memory, extent->bytes);
+		free(extent->slabs);
+		free(extent);
+	}
+	pthread_mutex_destroy(&nodes->lock);
 }

@@ -1,62 +1,123 @@
 /*
  * Nodes: the tasks and jobs of the layers above the service, with handles that never go bad.
  *
- * A handle is a node's index and generation. Memory of nodes stays theirs until the whole table ends, so a stale handle is looked up
- * without harm: its generation no longer matches. Generations begin at a random value for each table, and a node whose generation has come round
- * is retired, so no handle ever names a newer node (G5).
+ * A handle is a node's index and generation. A node's address stays the table's until the table ends, so a stale handle is looked up
+ * without harm: its generation no longer matches. Generations begin at a random value for each table, are never 0, and a node whose
+ * generation has come round is retired. So no handle ever names a newer node (G5).
  *
- * get and put are lock-free: a stack of free nodes (R. K. Treiber, 1986) whose head carries a count of takings against ABA. Growing
- * takes a mutex and allocates: chunks of 64, 128, 256 .. nodes, which never move.
+ * Nodes lie in slabs of 128. A slab's free nodes form a stack (R. K. Treiber, 1986); its word holds all that changes, so get and put are
+ * one compare-and-swap:
  *
- * tw__node_find is a hint: the node may go to somebody else at once. Its user takes whatever lock guards the node's contents and asks
- * tw__node_is once more; the lock must not lie in the node's own contents, unless these outlive the node's owner.
+ *     word:  tag (40 bits) | used (8) | fresh (8) | head (8)
+ *            takings         nodes     nodes that  first free node's
+ *            (against ABA)   taken     were given  place + 1; 0: none
+ *                                      out at all
+ *
+ * All threads take from one slab, the **current** one. When it is exhausted, another becomes current: the lock guards which. It also guards
+ * the lists of slabs that are not current and have free nodes.
+ *
+ *     state of a slab   list       when
+ *     OUT               -          current, or more than half used, or being purged
+ *     IDLE              idle       all its nodes are free; at most TW__NODE_IDLE_SLABS are kept
+ *     PARTIAL           partial    half of them are
+ *     PURGED            purged     all are, and its memory has gone back to the system
+ *
+ * Slabs are taken in this order: an idle slab is in nobody else's cache, and lasts. The state is a hint: a thread that has looked
+ * at `current` long ago may still take from a slab of any list. Only the word decides. If no slab is left and none can be made, all words
+ * are searched.
+ *
+ * Purge (thread that gives a slab's last node back, if too many are idle):
+ *   1. claim: CAS of the word from "nothing used" to "nothing left", so nobody takes a node
+ *   2. base := the furthest generation of its nodes; from there they all go on
+ *   3. give the pages back: they read as zeros, and generation 0 matches no handle
+ *   4. open: store of the word "nothing used, nothing fresh"
+ *
+ * tw__node_find is a hint: the node may go to somebody else immediately, and read as zeros. Its user takes whatever lock guards the
+ * node's contents and asks tw__node_is once more. The lock must not lie in the node's own contents.
  *
  * Pairing table
- *   N1  free: CAS acq_rel (put) -> CAS acq_rel (get): what the last owner wrote, next_free above all. Without it get may
- *       take a link that was never there.
- *   N2  chunks[k]: store-release (grow) -> load-acquire (find): a chunk's nodes are zeroed and numbered.
- *   N3  generation: store-release (put) -> load-acquire (find, is): who sees the old one may read a node's contents only under its lock.
+ *   NODE1  word: CAS seq_cst (put), store-release (open) -> CAS acq_rel (get), CAS acq_rel (claim): what the last owner wrote, next_free
+ *       above all, and `base`. Without it get may take a link that was never there.
+ *   NODE2  extents[k]: store-release (grow) -> load-acquire (find, put): its slabs and nodes are there.
+ *   NODE3  generation: store-release (put, get) -> load-acquire (find, is): who sees the old one may read a node's contents only under its
+ *       lock.
+ *   NODE4  current: store seq_cst, then load of the old slab's word (next_slab), against CAS of the word, then load of current (put, both
+ *       seq_cst): of the last look at an exhausted slab, and the put that frees half of it, one sees the other, and lists the slab. Without it the slab is lost.
  *
- * Not good at: threads that get and put flat out at once; they share the head's cache line.
+ * Not good at: threads that get flat out at the same time, since they share the current slab's word; tables where one node in each slab lives
+ * for long, since a slab goes back as a whole; pages larger than 4 KiB, whose memory stays.
  */
 #ifndef TW_EXECUTOR_NODES_H
 #define TW_EXECUTOR_NODES_H
 
 #include <pthread.h>
+#include <stdalign.h>
 
 #include "mpsc/base/atomics.h"
 
-enum { TW__NODE_CHUNKS = 23, TW__NODE_FIRST_BITS = 6, TW__NODES_MAX = 1 << 28 };
+enum {
+	TW__NODE_SLAB_BITS = 7,
+	TW__NODE_SLAB = 1 << TW__NODE_SLAB_BITS,
+	TW__NODE_EXTENTS = 21,
+	TW__NODE_IDLE_SLABS = 16,
+	TW__NODES_MAX = 1 << 28
+};
 
 /* What each node begins with. */
 struct tw__node {
 	_Atomic uint32_t generation;
-	_Atomic uint32_t next_free; /* index + 1; 0: none */
-	uint32_t index;             /* constant */
+	_Atomic uint32_t next_free; /* its place in the slab + 1; 0: none */
+	uint32_t index;             /* constant while the slab has memory */
 	uint32_t spare;             /* its owner's */
 };
 
-struct tw__nodes {
-	_Atomic uint64_t free; /* takings (32 bits) | index + 1 of the first free node, or 0 */
-	_Atomic(char *) chunks[TW__NODE_CHUNKS];
-	size_t node_size;
-	uint32_t first_generation;
-	uint32_t max;
-	_Atomic uint32_t made; /* under the lock */
-	_Atomic uint32_t retired;
-	pthread_mutex_t lock;
+enum tw__slab_state { TW__SLAB_OUT, TW__SLAB_PARTIAL, TW__SLAB_IDLE, TW__SLAB_PURGED, TW__SLAB_STATES };
+
+/* Under the lock but for the word; the memory and `first` are constant. */
+struct tw__slab {
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
+	char *memory;
+	uint32_t first; /* the index of its first node */
+	uint32_t
+	    base; /* generation of nodes that are given out for the first time, or again after a purge; published with the word */
+	enum tw__slab_state state;
+	struct tw__slab *before, *next; /* in the list of its state */
 };
 
-/* node_size: bytes, the struct tw__node at the beginning included; a multiple of 8. max: 1 .. TW__NODES_MAX. Allocates nothing. */
+/* Extent k holds 2^k slabs, from slab 2^k - 1 on. The first is allocated, and never purged; the others are mapped. */
+struct tw__extent {
+	char *memory;
+	size_t bytes;
+	struct tw__slab *slabs;
+};
+
+struct tw__nodes {
+	_Atomic(struct tw__slab *) current; /* NULL: no node was taken yet */
+	size_t node_size, slab_bytes;
+	uint32_t first_generation;
+	_Atomic(struct tw__extent *) extents[TW__NODE_EXTENTS];
+
+	pthread_mutex_t lock; /* for what follows, and the slabs' lists */
+	struct tw__slab *lists[TW__SLAB_STATES];
+	uint32_t idle;      /* slabs in that list */
+	uint32_t slabs;     /* made so far */
+	uint32_t max_slabs; /* constant */
+	_Atomic uint32_t retired;
+};
+
+/*
+ * node_size: bytes, the struct tw__node at the beginning included; a multiple of 8. max: 1 .. TW__NODES_MAX, rounded up to whole slabs.
+ * Allocates nothing.
+ */
 void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max);
 
 /* All nodes are gone with it. */
 void tw__nodes_fini(struct tw__nodes *nodes);
 
-/* A node of the caller's own; beyond its head it holds what its last owner left, or zeros. 0, -ENOMEM, or -EAGAIN: max are in use. */
+/* A node of the caller's own; beyond its head it holds what its last owner left, or zeros. 0, -ENOMEM, or -EAGAIN: all are in use. */
 int tw__node_get(struct tw__nodes *nodes, struct tw__node **out);
 
-/* Free again; handles to it are stale from now on. */
+/* Free again; handles to it are stale from now on. Gives memory back to the system now and then: a system call. */
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node);
 
 /* The same for a node that its owner keeps, to use it again himself. False: it is retired, and nobody's. */
@@ -71,7 +132,7 @@ static inline uint64_t tw__node_handle(const struct tw__node *node)
 /* Whether the handle is still the node's. */
 static inline bool tw__node_is(const struct tw__node *node, uint64_t handle)
 {
-	return tw_load_acquire(&node->generation) == handle >> 32; /* N3 */
+	return tw_load_acquire(&node->generation) == handle >> 32; /* NODE3 */
 }
 
 /* The node of a handle, or NULL: stale, or never given out. Any number may be asked for. */

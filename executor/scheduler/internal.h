@@ -51,6 +51,8 @@ struct tw__ending {
 	void *arg, *context;
 };
 
+enum { TW__SCHEDULER_SPARES = 64 };
+
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
 
 struct tw_scheduler {
@@ -64,7 +66,8 @@ struct tw_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t home;           /* closed, and something has come home: host, timer or retry */
 	struct tw__heap tasks, timers; /* loose */
-	struct tw__task *spare;        /* nodes to be used again, linked by arg */
+	struct tw__task *spare;        /* nodes to be used again, linked by arg: at most TW__SCHEDULER_SPARES */
+	uint32_t spares;
 	uint64_t last_number;
 	enum tw__host_state host;
 	bool paused, closed, retrying;

@@ -9,8 +9,13 @@
 
 void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
 {
+	if (tw_unlikely(scheduler->spares == TW__SCHEDULER_SPARES)) {
+		tw__node_put(&scheduler->nodes, &task->node);
+		return;
+	}
 	if (tw_unlikely(!tw__node_end(&scheduler->nodes, &task->node)))
 		return;
+	scheduler->spares++;
 	task->arg = scheduler->spare;
 	scheduler->spare = task;
 }
@@ -177,6 +182,7 @@ static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 	*out = scheduler->spare;
 	if (tw_likely(*out != NULL)) {
 		scheduler->spare = (*out)->arg;
+		scheduler->spares--;
 		return 0;
 	}
 	pthread_mutex_unlock(&scheduler->lock);

@@ -5,15 +5,15 @@
  * HANDLE: one node whose generation comes round; each thread notes the handle, and asks for it when it has given the node back. The count of
  * takings in the head goes round at COUNTS.
  *
- * Left out: growth (a mutex). In the code the count goes round at 2^32: a pop that sleeps through exactly so many takings would err. Program
- * order stands for release and acquire.
+ * Left out: slabs (slabs.pml): this is the free list of one. In the code the count goes round at 2^40: a pop that sleeps through exactly so many
+ * takings would err. Program order stands for release and acquire.
  *
  * Holds:
- *   N1  a node has one owner; none is lost
- *   G5  a handle never names its node anew once that was given back: N3, and a node whose generation has come round is retired
+ *   NODE1  a node has one owner; none is lost
+ *   G5  a handle never names its node anew once that was given back: NODE3, and a node whose generation has come round is retired
  *
- *   run: LIST    N1
- *   run: HANDLE  G5, N3
+ *   run: LIST    NODE1
+ *   run: HANDLE  G5, NODE3
  *   mutant: LIST NO_COUNT           the head is an index alone
  *   mutant: LIST NEXT_LATE          the link is read when the head has been taken
  *   mutant: LIST LINK_ONCE          a push that is outrun tries again with the link that it has written before
@@ -47,7 +47,7 @@ byte at_work = THREADS;
 inline get()
 {
 	do
-	:: atomic { seen = head; seen_count = count }; /* N1 */
+	:: atomic { seen = head; seen_count = count }; /* NODE1 */
 		if
 		:: seen == NONE -> break
 		:: else
@@ -64,7 +64,7 @@ inline get()
 		:: atomic { head == seen && count == seen_count -> head = NONE; count = (count + 1) % COUNTS };
 			head = next[seen]; break
 #else
-		:: atomic { head == seen && count == seen_count -> head = after; count = (count + 1) % COUNTS }; break /* N1 */
+		:: atomic { head == seen && count == seen_count -> head = after; count = (count + 1) % COUNTS }; break /* NODE1 */
 #endif
 		:: atomic { else }
 #endif
@@ -73,7 +73,7 @@ inline get()
 	atomic {
 		after = NONE; seen_count = 0;
 		if
-		:: seen != NONE -> assert(!owned[seen]); owned[seen] = true /* N1 */
+		:: seen != NONE -> assert(!owned[seen]); owned[seen] = true /* NODE1 */
 		:: else
 		fi
 	}
@@ -93,7 +93,7 @@ inline push(node)
 		next[node] = seen;
 #endif
 		if
-		:: atomic { head == seen -> head = node }; break /* N1 */
+		:: atomic { head == seen -> head = node }; break /* NODE1 */
 		:: atomic { head != seen -> seen = head }
 		fi
 	od;
@@ -107,7 +107,7 @@ inline put(node)
 	push(node);
 #endif
 #ifndef SAME_GENERATION
-	generation[node] = (generation[node] + 1) % GENERATIONS; /* N3 */
+	generation[node] = (generation[node] + 1) % GENERATIONS; /* NODE3 */
 #endif
 #ifndef PUSH_FIRST
 	if
@@ -142,7 +142,7 @@ init {
 		:: n <= NODES -> left = left + retired[n]; n++
 		:: else -> break
 		od;
-		assert(left == NODES) /* N1 */
+		assert(left == NODES) /* NODE1 */
 	}
 }
 

@@ -1,0 +1,153 @@
+/* Many delayed tasks of a strand end at the same time: in pieces, and their memory goes back. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/support/rig.h"
+
+TestSuite(strand_real_storm, .timeout = 120);
+
+enum { MANY = 300000 };
+
+static tw_service *service;
+static tw_strand *strand;
+static tw_strand_task tasks[MANY];
+
+static void never(void *arg)
+{
+	(void)arg;
+}
+
+static void opened(void)
+{
+	expect_eq(tw_service_create(&service, NULL), 0);
+	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
+}
+
+static void closed(void)
+{
+	expect_eq(tw_strand_destroy(strand), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+static size_t resident_bytes(void)
+{
+	long pages = 0;
+	FILE *statm = fopen("/proc/self/statm", "r");
+	if (!statm || fscanf(statm, "%*s %ld", &pages) != 1)
+		abort();
+	fclose(statm);
+	return (size_t)(pages * sysconf(_SC_PAGESIZE));
+}
+
+static void submit_many(uint64_t delay_ns)
+{
+	for (int i = 0; i < MANY; i++)
+		expect_eq(tw_strand_submit(strand, delay_ns ? delay_ns + (uint64_t)i : 0, never, NULL, &tasks[i]), 0);
+}
+
+static void cancel_many(void)
+{
+	for (int i = 0; i < MANY; i++)
+		expect_eq(tw_strand_cancel(strand, tasks[i]), TW_CANCELLED);
+}
+
+static void expect_memory_went_back(size_t before_bytes)
+{
+	size_t now_bytes = resident_bytes();
+	expect_le(now_bytes > before_bytes ? now_bytes - before_bytes : 0, 4u << 20);
+}
+
+Test(strand_real_storm, memory_of_cancelled_tasks_goes_back_while_the_strand_lives, .init = opened, .fini = closed)
+{
+	submit_many(HOUR); /* once before it is measured: handles, the first slabs */
+	cancel_many();
+	size_t before_bytes = resident_bytes();
+	submit_many(HOUR);
+	expect_ge(resident_bytes(), before_bytes + (20u << 20));
+	cancel_many();
+	expect_memory_went_back(before_bytes);
+}
+
+Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_lives, .init = opened, .fini = closed)
+{
+	submit_many(HOUR);
+	size_t full_bytes = resident_bytes();
+	expect_eq(tw_strand_dispose(strand), 0);
+	expect_le(resident_bytes(), full_bytes - (25u << 20));
+}
+
+/* --------------------------------------------------------------------- in pieces */
+
+static struct tw_strand_stats stats_now(void)
+{
+	struct tw_strand_stats stats = {.size = sizeof stats};
+	expect_eq(tw_strand_stats_get(strand, &stats), 0);
+	return stats;
+}
+
+static atomic_bool over;
+
+static void *dispose_in_thread(void *arg)
+{
+	*(int *)arg = tw_strand_dispose(strand);
+	atomic_store(&over, true);
+	return NULL;
+}
+
+/* Calls on the strand that were answered when some of the tasks had ended and some had not. */
+static int calls_beside_dispose(void)
+{
+	pthread_t thread;
+	int answer = -1, between = 0;
+	pthread_create(&thread, NULL, dispose_in_thread, &answer);
+	while (!atomic_load(&over)) {
+		struct tw_strand_stats stats = stats_now();
+		between += stats.cancelled > 0 && stats.cancelled < MANY;
+	}
+	pthread_join(thread, NULL);
+	expect_eq(answer, 0);
+	expect_eq(stats_now().cancelled, MANY);
+	return between;
+}
+
+Test(strand_real_storm, calls_beside_a_dispose_of_delayed_tasks_come_in_between, .init = opened, .fini = closed)
+{
+	submit_many(HOUR);
+	expect_ge(calls_beside_dispose(), 10);
+}
+
+static void hold(void *arg)
+{
+	while (!atomic_load((atomic_bool *)arg))
+		usleep(1000);
+}
+
+Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, .init = opened, .fini = closed)
+{
+	expect_eq(tw_strand_submit(strand, 0, hold, &over, NULL), 0);
+	while (!stats_now().running)
+		usleep(1000);
+	submit_many(0);
+	expect_ge(calls_beside_dispose(), 10);
+}
+
+/* Each time all are due in the same moment, and the runner moves them to the queue. */
+Test(strand_real_storm, calls_beside_many_due_tasks_come_in_between, .init = opened, .fini = closed)
+{
+	uint64_t due_ns = tw_now(service) + SECOND;
+	for (int i = 0; i < MANY; i++) {
+		struct tw_strand_spec spec = {
+		    .size = sizeof spec, .fn = never, .delay_ns = due_ns, .flags = TW_TASK_AT};
+		expect_eq(tw_strand_submit_spec(strand, &spec, NULL), 0);
+	}
+	int between = 0;
+	while (stats_now().runs < MANY) {
+		struct tw_strand_stats stats = stats_now();
+		between += stats.delayed > 0 && stats.delayed < MANY && stats.queued < MANY / 2;
+	}
+	expect_ge(between, 10);
+}
