@@ -268,17 +268,36 @@ static void leave(tw_strand *strand, bool more)
 		tw__work_submit(&strand->work);
 }
 
-/*
- * Whether the slice is used up. *begun_ns stays 0 until something waits behind the first run: a lone task pays for no clock. The lock is held.
- */
-static bool slice_is_over(tw_strand *strand, bool first, uint64_t *begun_ns)
+/* How long a strand has been at work: by the counter register, where the service's clock runs on it. */
+struct slice {
+	uint64_t begun, length; /* in counts, or ns; length 0: not begun */
+	bool counts;
+};
+
+static uint64_t slice_now(const struct slice *slice, tw_service *service)
+{
+	return slice->counts ? tw__counter_register() : tw__clock_read(service);
+}
+
+static void slice_begin(struct slice *slice, tw_service *service)
+{
+	uint64_t rate = service->counter.usable ? tw_load_relaxed(&service->counter.rate) : 0;
+	if (tw_unlikely(!rate && service->counter.usable))
+		(void)tw__counter_now(&service->counter); /* has the rate measured */
+	slice->counts = rate > 0;
+	slice->length = rate ? ((uint64_t)SLICE_NS << 32) / rate : SLICE_NS;
+	slice->begun = slice_now(slice, service);
+}
+
+/* It begins when something waits behind the first run: a lone task pays for no clock. The lock is held. */
+static bool slice_is_over(struct slice *slice, tw_strand *strand, bool first)
 {
 	if (!strand->first || (first && strand->first == strand->last))
 		return false;
-	uint64_t now_ns = tw__clock_read_fast(tw__strand_service(strand));
-	if (!*begun_ns)
-		*begun_ns = now_ns;
-	return (int64_t)(now_ns - *begun_ns) >= SLICE_NS;
+	if (slice->length)
+		return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >= (int64_t)slice->length;
+	slice_begin(slice, tw__strand_service(strand));
+	return false;
 }
 
 void tw__strand_run_work(struct tw__work *work)
@@ -287,12 +306,12 @@ void tw__strand_run_work(struct tw__work *work)
 	struct tw__strand_run run = {strand, NULL, false, tw__strand_runs};
 	tw__link place = 0;
 	bool here = true;
-	uint64_t begun_ns = 0;
+	struct slice slice = {0};
 	tw__strand_runs = &run;
 	tw__tiny_lock(&strand->lock);
 	for (unsigned budget = BUDGET; budget && here; budget--) {
 		tw__strand_gather(strand);
-		if (slice_is_over(strand, budget == BUDGET, &begun_ns) || !(place = take(strand)))
+		if (slice_is_over(&slice, strand, budget == BUDGET) || !(place = take(strand)))
 			break;
 		here = perform(strand, &run, place);
 		if (here && tw_unlikely(tw__strand_ring(strand)))

@@ -10,25 +10,31 @@ static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 
 /* A task to be submitted. All checks have passed. */
 struct request {
-	const struct tw_strand_spec *spec;
-	const struct tw_period *period; /* NULL: it runs once */
-	uint64_t when_ns;               /* delay, or deadline with TW_TASK_AT */
+	tw_fn *fn;
+	void *arg;
+	const struct tw_strand_spec *spec; /* NULL: of the short forms, which have nothing else */
+	const struct tw_period *period;    /* NULL: it runs once */
+	uint64_t when_ns;                  /* delay, or deadline with TW_TASK_AT */
 	uint64_t tolerance_ns;
 };
 
 static bool is_at(const struct request *request)
 {
-	return request->spec->flags & TW_TASK_AT;
+	return request->spec && request->spec->flags & TW_TASK_AT;
+}
+
+static bool names_context(const struct request *request)
+{
+	return request->spec && request->spec->flags & TW_TASK_CONTEXT;
 }
 
 /* --------------------------------------------------------------------- the task */
 
 static void fill(struct tw__task_node *task, const struct request *request)
 {
-	const struct tw_strand_spec *spec = request->spec;
-	task->fn = spec->fn;
-	task->arg = spec->arg;
-	task->release = spec->release;
+	task->fn = request->fn;
+	task->arg = request->arg;
+	task->release = request->spec ? request->spec->release : NULL;
 	task->terms = NULL;
 	task->linked = task->dead = task->ended = false;
 	task->state = request->when_ns || is_at(request) ? TW__TASK_DELAYED : TW__TASK_QUEUED;
@@ -52,13 +58,13 @@ static int add_terms(struct tw__task_node *task, const struct request *request)
 {
 	const struct tw_strand_spec *spec = request->spec;
 	const struct tw_period *period = request->period;
-	if (tw_likely(!period && !spec->max_lateness_ns))
+	if (tw_likely(!period && !(spec && spec->max_lateness_ns)))
 		return 0;
 	struct tw__strand_terms *terms = task->terms = calloc(1, sizeof *terms);
 	if (!terms)
 		return -ENOMEM;
-	terms->max_lateness_ns = spec->max_lateness_ns;
-	terms->late_drop = spec->late == TW_LATE_DROP;
+	terms->max_lateness_ns = spec ? spec->max_lateness_ns : 0;
+	terms->late_drop = spec && spec->late == TW_LATE_DROP;
 	terms->tolerance_ns = request->tolerance_ns;
 	if (period) {
 		terms->period_ns = period->period_ns;
@@ -69,13 +75,13 @@ static int add_terms(struct tw__task_node *task, const struct request *request)
 	return 0;
 }
 
-static void *context_of(const struct tw_strand_spec *spec)
+static void *context_of(const struct request *request)
 {
-	if (tw_likely(!(spec->flags & TW_TASK_CONTEXT)))
+	if (tw_likely(!names_context(request)))
 		return tw__context_capture();
-	if (spec->context)
+	if (request->spec->context)
 		tw__context_turn_on();
-	return spec->context;
+	return request->spec->context;
 }
 
 /* The lock is held. *work: the caller submits the work. */
@@ -97,7 +103,7 @@ static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
 
 static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const struct request *request, int error)
 {
-	if (!(request->spec->flags & TW_TASK_CONTEXT)) /* else it is still the caller's */
+	if (!names_context(request)) /* else it is still the caller's */
 		tw__context_release(task->context);
 	free(task->terms);
 	task->terms = NULL;
@@ -117,7 +123,7 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 		return r;
 	struct tw__task_node *task = (struct tw__task_node *)node;
 	fill(task, request);
-	task->context = context_of(request->spec);
+	task->context = context_of(request);
 	r = add_terms(task, request);
 	if (!r)
 		r = set_instant(service, task, request);
@@ -155,8 +161,7 @@ int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 {
 	if (!strand || !fn)
 		return tw__misuse(-EINVAL, "tw_strand_submit: %s is NULL", strand ? "fn" : "strand");
-	const struct tw_strand_spec spec = {.fn = fn, .arg = arg};
-	const struct request request = {.spec = &spec, .when_ns = delay_ns};
+	const struct request request = {.fn = fn, .arg = arg, .when_ns = delay_ns};
 	return check_and_submit(strand, &request, out);
 }
 
@@ -164,7 +169,8 @@ int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 static int submit_burst(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
 {
 	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
-	struct request request = {.spec = spec, .period = &period, .when_ns = spec->delay_ns};
+	struct request request = {
+	    .fn = spec->fn, .arg = spec->arg, .spec = spec, .period = &period, .when_ns = spec->delay_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS) {
 		if (out)
@@ -232,7 +238,11 @@ static int submit_period(tw_strand *strand, const struct tw_strand_spec *spec, t
 		return tw__misuse(
 		    r, "tw_strand_submit_spec: period: see struct tw_period; with TW_TASK_AT first_ns must be 0");
 	}
-	struct request request = {.spec = spec, .period = &period, .when_ns = at ? spec->delay_ns : period.first_ns};
+	struct request request = {.fn = spec->fn,
+				  .arg = spec->arg,
+				  .spec = spec,
+				  .period = &period,
+				  .when_ns = at ? spec->delay_ns : period.first_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : UINT64_MAX;
 	return check_and_submit(strand, &request, out);
 }
@@ -249,6 +259,6 @@ int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *in, tw
 		return submit_period(strand, &spec, out);
 	if (spec.period_ns)
 		return submit_burst(strand, &spec, out);
-	const struct request request = {.spec = &spec, .when_ns = spec.delay_ns};
+	const struct request request = {.fn = spec.fn, .arg = spec.arg, .spec = &spec, .when_ns = spec.delay_ns};
 	return check_and_submit(strand, &request, out);
 }

@@ -25,6 +25,7 @@
  *   mutant: LIVE IDLE_BY_STORE       the runner goes idle by a store, whatever has come meanwhile
  *   mutant: LIVE ALWAYS_SUBMIT       whoever brings something submits the work, active or not
  *   mutant: LIVE GATHER_LATE         the runner gathers the mail, and then takes off what is in the word
+ *   mutant: LIVE FORGET_OVERDUE      the runner goes idle though a piece of what is due is left in the heap
  *   mutant: LIVE SUBMIT_UNLOCKED     a submitter looks whether the strand is active before it takes the lock
  *   mutant: DISPOSE RUN_ON           the runner does not ask whether the strand is disposed of, neither of what is due nor before a run
  *   mutant: DESTROY MAIL_AFTER_END   the driver looks whether the strand is disposed of, and then pushes
@@ -65,6 +66,8 @@ byte out;     /* how often the work is out on the executor */
 byte runners; /* that are inside */
 byte sent_home; /* the layer's work, by the driver */
 bool timer_set = true; /* delays->timer */
+bool overdue;          /* what is due is moved in pieces, and some is left */
+bool postponed;
 bool timer_claimed;
 bool left;    /* DESTROYED: whoever makes it idle frees it */
 bool freed;
@@ -205,12 +208,15 @@ inline gather()
 		:: had_due -> timer_set = false
 		:: else
 		fi;
+		had_due = had_due || overdue;
+		overdue = false;
 		if
 #ifdef RUN_ON
 		:: had_due && in_heap -> in_heap = false; queued[DELAYED] = true
 #else
 		:: had_due && in_heap && !disposed -> in_heap = false; queued[DELAYED] = true
 #endif
+		:: had_due && in_heap && !disposed && !postponed -> overdue = true; postponed = true /* the piece was full */
 		:: else
 		fi;
 		had_mail = false;
@@ -266,7 +272,11 @@ loop:	do
 		:: budget == 0 -> break
 		od;
 		atomic {
+#ifdef FORGET_OVERDUE
 			idle = !(queued[0] || queued[1] || queued[2] || queued[3]);
+#else
+			idle = !(queued[0] || queued[1] || queued[2] || queued[3] || overdue);
+#endif
 #ifdef FORGET_TIMER
 			last = left
 #else
@@ -308,6 +318,7 @@ loop:	do
 inline dispose()
 {
 	disposed = true;
+	overdue = false;
 	atomic { timer_set = timer_set && timer_claimed }; /* a cancel */
 	gather();
 	atomic {
