@@ -51,7 +51,7 @@ struct tw__ending {
 	void *arg, *context;
 };
 
-enum { TW__SCHEDULER_SPARES = 64 };
+enum { TW__SCHEDULER_SPARES = 2048 };
 
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
 
