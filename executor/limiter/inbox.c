@@ -39,7 +39,8 @@ static bool all_permits_out(const struct tw_limiter *l)
 void tw__inbox_init(struct tw_limiter *l)
 {
 	const struct tw_limiter_config *c = &l->config;
-	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts && !c->flags && !c->hooks.added;
+	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts &&
+		       !(c->flags & ~(uint32_t)TW_LIMITER_NONBLOCKING) && !c->hooks.added;
 }
 
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)

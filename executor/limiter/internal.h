@@ -22,6 +22,10 @@
  *
  * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a timer's callback holds it.
  *
+ * Timers run on the driver: their executor is the inline one, so that they wait for no worker. They settle and send; user code that
+ * follows goes to the executor (tell.c). The driver waits for the lock only as long as others hold it, who run no user code
+ * and no system call under it but those of memory.
+ *
  * One timer for each job that has a time to keep: for the earliest of them. Its callback looks at the clock and at the job's state,
  * so one that comes too late, or for an attempt of before, does no harm. While the service has no timer to give, such jobs are in a heap
  * by their instants, at whose top the driver looks in each tick.
@@ -53,8 +57,11 @@ enum {
 	TW__JOB_FINISHED = 512,
 	TW__JOB_IS_ASYNC = 1024,
 	TW__JOB_KEEP = 2048,
-	TW__JOB_ENDED = 4096 /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
+	TW__JOB_ADDING = 8192, /* the hook `added` has not returned: not in line yet, but as if */
+	TW__JOB_ENDED = 4096   /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 };
+
+enum { TW__MAX_CONCURRENCY = 1 << 30 };
 
 struct tw__job;
 
@@ -73,6 +80,7 @@ struct tw__job_options {
 	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
+	struct tw__work tell; /* tell.c */
 };
 
 /* A ring with its owner in it: whoever leaves need not know which it is. */
@@ -103,7 +111,7 @@ struct tw__job {
 	int16_t priority;
 	uint8_t state;         /* enum tw_job_state */
 	uint8_t status;        /* enum tw_job_status, SETTLED */
-	uint16_t timers;       /* armed, or whose callback has not come to its end */
+	uint16_t timers;       /* armed, or whose callback has not come to its end; and `tell` while it is out */
 	uint32_t waiters;      /* threads */
 	_Atomic uint32_t bell; /* 1: TOLD; threads sleep on it */
 };
@@ -164,6 +172,7 @@ struct tw_limiter {
 	uint64_t running, late;
 	uint64_t searching;
 	uint64_t runners_out; /* with the executor, or running */
+	uint64_t runners_in;  /* of these: running */
 	struct tw__runner *free_runners;
 	uint64_t runners;
 
@@ -188,7 +197,9 @@ struct tw_limiter {
 	struct tw__results *results;
 	_Atomic uint32_t quiet_bell, room_bell;
 	uint32_t quiet_waiters, room_waiters;
-	uint64_t timers_out;
+	uint64_t timers_out;        /* armed, or whose callback has not come to its end */
+	uint64_t tellers_out;       /* works `tell` with the executor */
+	bool homecoming;            /* destroy waits until nothing is out */
 	uint64_t timed;             /* jobs with options */
 	struct tw__heap untimed;    /* with room for all of these; by instant */
 	struct tw__work time_retry; /* out while there are any */
@@ -221,6 +232,12 @@ struct tw__todo {
 	bool idle;
 };
 
+/* life.c: whether the executor has room for so many jobs that block, and one run more. */
+bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags);
+
+/* -EINVAL, with a text. */
+int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency);
+
 /* All that was submitted is known. */
 void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
 
@@ -232,6 +249,15 @@ static inline void tw__limiter_relock(struct tw_limiter *l);
 
 /* Unlocks, and does what was noted, and what follows from that. No lock is held afterwards. */
 void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
+
+/*
+ * For the driver, when it is not the limiter's executor: takes the user code out of todo, which is about this job alone (which
+ * has options), for a piece of work. NULL: there is none, or this is the executor. It goes to tw__limiter_unlock_on_driver.
+ */
+struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+
+/* Unlocks, sends runners, and submits the work (NULL: none). */
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo, struct tw__work *later);
 
 static inline void tw__jobs_append(struct tw__job ***end, struct tw__job *job)
 {
@@ -257,15 +283,6 @@ void tw__limiter_call_end(struct tw__limiter_call *call);
 
 /* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
 bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
-
-/*
- * Of its timers; NULL: the service's. Where a refused hand-over would end a timer, the driver itself runs it: jobs wait for its
- * callback, and so does destroy.
- */
-static inline tw_executor *tw__limiter_timers_executor(const struct tw_limiter *l)
-{
-	return l->service->on_refused == TW_REFUSED_DROP ? tw_executor_inline() : NULL;
-}
 
 /* ------------------------------------------------- limiter/inbox.c, under the lock */
 
@@ -325,6 +342,9 @@ void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo);
 /* Those who wait for room look again. */
 void tw__room_ring(struct tw_limiter *l);
 
+/* How many jobs in line could start now: permits and tokens that are there. 0 while nothing may start. */
+uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns);
+
 /* Sends as many runners as there are jobs, permits and tokens for. */
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo);
 
@@ -335,6 +355,9 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted);
 
 /* At birth, under no lock. */
 void tw__rate_init(struct tw_limiter *l);
+
+/* Tokens that are there; UINT64_MAX without a rate. */
+uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns);
 
 /* tw__rate_allows, where there is a rate. */
 bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns);
@@ -359,6 +382,12 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job);
 /* The same; without a timer its time is kept by looking at it in each tick of the service, until there is one. */
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job);
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job);
+
+/* Whether a time of the job, in line or running, has passed, whatever its timer says. Reads the clock if there is one to keep. */
+bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job);
+
+/* The attempt has just ended, or been completed: one that is past its time is timed out now if its timer has not come yet. */
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo);
 
 /* Whether an attempt that fails may be followed by another, apart from times. */
 bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
@@ -390,14 +419,35 @@ void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job);
 /* Notes that the attempt is to be told to stop, once; a job that has been settled is told of that afterwards. */
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
 
+/* Settled, and nothing holds up its being told. */
+void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+
+/* Its done has returned, or it has none. */
+void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+
+/* One is through with everything. */
+void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+
+/* The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own. */
+void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo);
+
+/* What had to wait a little after an attempt's end need not wait longer. */
+void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job);
+
 /* Wakes those who wait for the limiter to be quiet. */
 void tw__limiter_ring(struct tw_limiter *l);
 
-/* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. limiter.c */
+/* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. idle.c */
 void tw__idle_reached(struct tw_limiter *l);
 
-/* Tells idle listeners, with the lock given up meanwhile. False: in a forked child, without the lock. limiter.c */
+/* Tells idle listeners, with the lock given up meanwhile. False: in a forked child, without the lock. idle.c */
 bool tw__idle_tell(struct tw_limiter *l);
+
+/* One that listens, under this thread's context; NULL: no memory. */
+struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg);
+
+/* It is told of the next idle; of this one if the limiter is idle. */
+void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo);
 
 /* Room for one result more than there may come. 0 or -ENOMEM. */
 int tw__results_reserve(struct tw_limiter *l);

@@ -109,12 +109,17 @@ static void unmake(struct tw_limiter *l, struct tw__job *job)
 
 /* ------------------------------------------------------------------- accept */
 
-/* Whether the limiter takes another job, apart from memory. */
-static int admit(const struct tw_limiter *l)
+/* Whether the limiter takes another job, apart from memory. Those in line that can start now do not count as waiting. */
+static int admit(struct tw_limiter *l)
 {
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
-	return l->pending < l->config.max_pending ? 0 : -EAGAIN;
+	if (tw_likely(l->pending < l->config.max_pending))
+		return 0;
+	uint64_t startable = tw__startable(l, l->tokens ? tw_now(l->service) : 0), in_line = l->pending - l->retrying;
+	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
+	bool no_queue = l->config.max_pending == 0;
+	return (no_queue ? startable > in_line : waiting < l->config.max_pending) ? 0 : -EAGAIN;
 }
 
 /* For room. The lock is held, and given up while it waits. */
@@ -124,6 +129,8 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 	while ((r = admit(l)) == -EAGAIN) {
 		uint32_t seen = tw_load_relaxed(&l->room_bell);
 		l->room_waiters++;
+		if (l->tokens)
+			(void)tw__rate_has_token(l, l->pending - l->retrying, tw_now(l->service)); /* it rings */
 		pthread_mutex_unlock(&l->lock);
 		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
@@ -144,18 +151,27 @@ static int reserve(struct tw_limiter *l, const struct tw__job *job)
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
 
-/* With the hook that comes before all others the lock is given up in between. False: in a forked child. */
-static bool tell_added(struct tw_limiter *l, uint64_t id)
+/*
+ * With the hook that comes before all others the lock is given up in between. The job is known by its handle already, and is not in
+ * line: it may be cancelled, but does not start. False: in a forked child.
+ */
+static bool tell_added(struct tw_limiter *l, struct tw__job *job)
 {
 	struct tw__limiter_call call;
+	job->state = TW_JOB_IN_LINE;
+	job->flags |= TW__JOB_ADDING;
+	job->waiters++; /* it stays, also if it is cancelled */
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
+	call.job = job; /* whoever waits for it in the hook would wait for ever */
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
-	l->config.hooks.added(l->config.hooks.hooks_arg, id);
+	l->config.hooks.added(l->config.hooks.hooks_arg, job->id);
 	tw__limiter_call_end(&call);
 	if (tw__forked(l->service))
 		return false;
 	tw__limiter_relock(l);
+	job->waiters--;
+	job->flags &= (uint16_t)~TW__JOB_ADDING;
 	return true;
 }
 
@@ -174,8 +190,12 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 {
 	bool announced = l->config.hooks.added != NULL;
 	tw__job_accept(l, job);
-	if (announced && !tell_added(l, job->id))
+	if (announced && !tell_added(l, job))
 		return -EPERM;
+	if (job->state == TW_JOB_SETTLED) { /* cancelled by the hook */
+		tw__job_look_for_end(l, job);
+		return 0;
+	}
 	tw__line_enter(l, job, now_ns);
 	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
 	if (r)
@@ -282,6 +302,8 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 		return -EINVAL;
 	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
 		return -EALREADY;
+	uint64_t now_ns = tw_now(l->service);
+	tw__attempt_look(l, job, now_ns, todo);
 	bool late = job->state == TW_JOB_SETTLED;
 	job->flags |= TW__JOB_COMPLETED;
 	if (!late) {
@@ -289,7 +311,6 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 		job->value = value;
 	}
 	if (!(job->flags & TW__JOB_IN_FN)) {
-		uint64_t now_ns = tw_now(l->service);
 		tw__attempt_end(l, job, error, value, now_ns, todo);
 		tw__dispatch(l, now_ns, todo);
 	}
@@ -317,7 +338,10 @@ static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 {
 	switch (job->state) {
 	case TW_JOB_IN_LINE:
-		tw__line_leave(l, job, tw_now(l->service), todo);
+		if (job->flags & TW__JOB_ADDING)
+			tw__pending_less(l, todo);
+		else
+			tw__line_leave(l, job, tw_now(l->service), todo);
 		break;
 	case TW_JOB_RETRYING:
 		tw__retrying_leave(l, job, todo);
@@ -354,7 +378,8 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 		return false;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
-	bool is = job && job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE);
+	bool is = job && (job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE) ||
+			  (job->state == TW_JOB_RUNNING && tw__job_is_late(l, job)));
 	pthread_mutex_unlock(&l->lock);
 	return is;
 }

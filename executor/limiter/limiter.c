@@ -1,152 +1,11 @@
 /*
- * The limiter as a whole: life, start, pause, stop, idle.
+ * The limiter as a whole: start, pause, stop, waiting until it is idle.
  */
 #include <errno.h>
-#include <sched.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/random.h>
 
 #include "executor/limiter/internal.h"
 #include "mpsc/base/futex.h"
 #include "wheel/timer/timing.h"
-
-enum { MAX_CONCURRENCY = 1 << 30, MAX_RATE = 1 << 20 };
-#define HOMECOMING_NS UINT64_C(1000000000)
-
-/* --------------------------------------------------------------------- idle */
-
-static struct tw__listener *next_listener(struct tw_limiter *l)
-{
-	struct tw__listener *first = l->due;
-	if (first && !(l->due = first->next))
-		l->due_end = &l->due;
-	return first;
-}
-
-/* All that wait for the next idle are told of this one, and get its results. */
-static void move_listeners(struct tw_limiter *l)
-{
-	if (!l->listeners)
-		return;
-	for (struct tw__listener *listener = l->listeners; listener && l->results; listener = listener->next) {
-		listener->results = l->results;
-		l->results->refs++;
-	}
-	*l->due_end = l->listeners;
-	l->due_end = l->listeners_end;
-	l->listeners = NULL;
-	l->listeners_end = &l->listeners;
-}
-
-void tw__idle_reached(struct tw_limiter *l)
-{
-	l->idles++;
-	if (l->results)
-		l->results->delivered = true;
-	move_listeners(l);
-}
-
-/* False: in a forked child, without the lock. */
-static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
-{
-	struct tw__limiter_call call;
-	struct tw__results *results = listener->results;
-	struct tw__context_saved saved;
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, NULL);
-	tw__context_enter(listener->context, &saved);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(listener->fn), 0);
-	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
-	tw__context_leave(&saved);
-	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
-	tw__context_release(listener->context);
-	free(listener);
-	tw__limiter_relock(l);
-	tw__results_put(results);
-	return true;
-}
-
-static bool tell_hook(struct tw_limiter *l)
-{
-	struct tw__limiter_call call;
-	if (!l->config.hooks.idle)
-		return true;
-	pthread_mutex_unlock(&l->lock);
-	tw__limiter_call_begin(&call, l, NULL);
-	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.idle), 0);
-	l->config.hooks.idle(l->config.hooks.hooks_arg);
-	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
-	tw__limiter_relock(l);
-	return true;
-}
-
-static bool tell_due(struct tw_limiter *l)
-{
-	struct tw__listener *listener;
-	bool here = true;
-	while (here && (listener = next_listener(l)))
-		here = tell_one(l, listener);
-	return here;
-}
-
-bool tw__idle_tell(struct tw_limiter *l)
-{
-	if (l->telling)
-		return true; /* whoever tells goes on with these */
-	l->telling = true;
-	while (l->idles_told != l->idles || l->due) {
-		uint64_t idles = l->idles;
-		if (l->idles_told != idles && !tell_hook(l))
-			return false;
-		if (!tell_due(l))
-			return false;
-		l->idles_told = idles;
-	}
-	l->telling = false;
-	if (l->quiet_waiters)
-		tw__limiter_ring(l);
-	return true;
-}
-
-static struct tw__listener *make_listener(tw_idle_fn *fn, void *arg)
-{
-	struct tw__listener *listener = malloc(sizeof *listener);
-	if (listener)
-		*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
-	return listener;
-}
-
-/* The lock is held. */
-static void add_listener(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo)
-{
-	*l->listeners_end = listener;
-	l->listeners_end = &listener->next;
-	if (l->unfinished != 0)
-		return;
-	move_listeners(l);
-	todo->idle = true;
-}
-
-int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
-{
-	struct tw__todo todo;
-	if (!l || !fn)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
-	struct tw__listener *listener = make_listener(fn, arg);
-	if (!listener)
-		return -ENOMEM;
-	tw__limiter_lock(l, &todo);
-	add_listener(l, listener, &todo);
-	tw__limiter_unlock(l, &todo);
-	return 0;
-}
 
 /* ------------------------------------------------------------------ waiting */
 
@@ -205,14 +64,14 @@ int tw_limiter_start(tw_limiter *l, tw_idle_fn *idle, void *arg)
 		return -EINVAL;
 	if (tw__forked(l->service))
 		return -EPERM;
-	struct tw__listener *listener = idle ? make_listener(idle, arg) : NULL;
+	struct tw__listener *listener = idle ? tw__listener_make(idle, arg) : NULL;
 	if (idle && !listener)
 		return -ENOMEM;
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->started = true;
 	if (listener)
-		add_listener(l, listener, &todo);
+		tw__listener_add(l, listener, &todo);
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 	return 0;
@@ -248,10 +107,12 @@ int tw_limiter_resume(tw_limiter *l)
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
 	struct tw__todo todo;
-	if (!l || max_concurrency == 0 || max_concurrency > MAX_CONCURRENCY)
+	if (!l || max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY)
 		return -EINVAL;
 	if (tw__forked(l->service))
 		return -EPERM;
+	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
+		return tw__concurrency_refused("tw_limiter_set_max_concurrency", l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
 	uint64_t before = l->limit;
@@ -300,151 +161,4 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 	int r = await(l, is_at_rest, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
-}
-
-/* --------------------------------------------------------------------- life */
-
-static int config_check(const struct tw_limiter_config *c)
-{
-	if (c->max_concurrency == 0 || c->max_concurrency > MAX_CONCURRENCY || c->reserved ||
-	    c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES))
-		return -EINVAL;
-	if (c->max_pending > TW__NODES_MAX || (c->executor && !tw__executor_is_sound(c->executor)))
-		return -EINVAL;
-	if (c->low_water && !c->on_low_water)
-		return -EINVAL;
-	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
-		return -EINVAL;
-	if (c->rate_starts > MAX_RATE || c->rate_interval_ns > TW_MAX_DELAY_NS ||
-	    (c->rate_starts == 0) != (c->rate_interval_ns == 0))
-		return -EINVAL;
-	return 0;
-}
-
-static uint64_t seed_of(uint64_t wanted)
-{
-	uint64_t seed;
-	if (wanted)
-		return tw__random_mix(wanted);
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
-		return seed;
-	return tw__random_mix(tw_clock_now(tw_clock_monotonic()));
-}
-
-static void free_all(struct tw_limiter *l)
-{
-	struct tw__runner *runner;
-	struct tw__listener *listener;
-	while ((runner = l->free_runners)) {
-		l->free_runners = runner->next;
-		free(runner);
-	}
-	while ((listener = l->listeners)) {
-		l->listeners = listener->next;
-		free(listener);
-	}
-	free(l->results);
-	free(l->tokens);
-	tw__line_free(&l->line);
-	tw__heap_free(&l->untimed);
-	tw__nodes_fini(&l->nodes);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
-}
-
-static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *config)
-{
-	l->service = service;
-	l->config = *config;
-	if (!l->config.max_pending)
-		l->config.max_pending = TW__NODES_MAX;
-	l->limit = config->max_concurrency;
-	l->line.aging_ns = config->aging_ns;
-	l->listeners_end = &l->listeners;
-	l->due_end = &l->due;
-	l->random = seed_of(config->seed);
-	pthread_mutex_init(&l->lock, NULL);
-	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
-	tw__inbox_init(l);
-	tw__rate_init(l);
-	tw__times_init(l);
-}
-
-int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
-{
-	struct tw_limiter_config config;
-	if (!out || !service || !cfg)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
-	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_limiter_config, executor), cfg);
-	if (!r)
-		r = config_check(&config);
-	if (r)
-		return r;
-	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
-	if (!l)
-		return -ENOMEM;
-	memset(l, 0, sizeof *l);
-	set_up(l, service, &config);
-	if (config.rate_starts && !(l->tokens = calloc(config.rate_starts, sizeof *l->tokens)))
-		r = -ENOMEM;
-	if (!r)
-		r = tw__line_reserve(&l->line, 0); /* for the inbox */
-	if (!r)
-		r = tw__base_hold(&l->base, service, config.executor);
-	if (r) {
-		free_all(l);
-		return r;
-	}
-	*out = l;
-	return 0;
-}
-
-static bool all_home(const struct tw_limiter *l)
-{
-	return !l->runners_out && !l->timers_out && !l->telling && !l->unlocking;
-}
-
-/* What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile. */
-static bool await_all_home(struct tw_limiter *l)
-{
-	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + HOMECOMING_NS;
-	bool waits = l->service->threaded || l->base.executor != tw_executor_inline();
-	if (l->rate_armed &&
-	    (tw_cancel(l->service, l->rate_timer) == TW_CANCELLED || tw__work_recall(&l->rate_retry))) {
-		l->rate_armed = false;
-		l->timers_out--;
-	}
-	if (l->time_retry_out && tw__work_recall(&l->time_retry)) {
-		l->time_retry_out = false;
-		l->timers_out--;
-	}
-	while (!all_home(l) && waits) {
-		pthread_mutex_unlock(&l->lock);
-		sched_yield();
-		tw__limiter_relock(l);
-		waits = tw_clock_now(tw_clock_monotonic()) < end_ns;
-	}
-	return all_home(l);
-}
-
-int tw_limiter_destroy(tw_limiter *l)
-{
-	if (!l)
-		return 0;
-	if (tw__forked(l->service)) {
-		free_all(l);
-		return 0;
-	}
-	if (tw__limiter_is_inside(l, NULL))
-		return -EDEADLK;
-	tw__limiter_relock(l);
-	bool over = !l->unfinished && !l->running && !l->quiet_waiters && !l->room_waiters && await_all_home(l);
-	pthread_mutex_unlock(&l->lock);
-	if (!over)
-		return -EBUSY;
-	tw__base_let_go(&l->base);
-	free_all(l);
-	return 0;
 }

@@ -50,9 +50,12 @@ static bool is_empty(const struct tw__rank *rank)
 /* Of a rank that is not empty. */
 static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 {
-	if (line->aging_ns)
-		return (int64_t)job_of(rank->jobs.next)->since_ns - rank->priority * (int64_t)line->aging_ns;
-	return -rank->priority;
+	if (!line->aging_ns)
+		return -rank->priority;
+	/* At most 2^62, then at most 2^15 * 2^46 more: no clock overflows it. */
+	uint64_t since_ns = job_of(rank->jobs.next)->since_ns;
+	int64_t since_middle_ns = (int64_t)(since_ns < INT64_MAX ? since_ns : INT64_MAX) - (INT64_C(1) << 62);
+	return since_middle_ns - rank->priority * (int64_t)line->aging_ns;
 }
 
 static int grow(struct tw__line *line)

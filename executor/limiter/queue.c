@@ -5,7 +5,12 @@
 #include "executor/limiter/internal.h"
 #include "mpsc/base/futex.h"
 
-enum { JOBS_IN_A_ROW = 64 }; /* then a runner goes to the end of the executor's queue, for the sake of others there */
+/*
+ * A runner's slice: then it goes to the end of the executor's queue, so that others there have their turn. The number of jobs is for
+ * short ones, and for clocks that stand still while jobs run.
+ */
+enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
+#define SLICE_NS UINT64_C(5000000)
 
 /* ----------------------------------------------------------- coming and going */
 
@@ -70,6 +75,14 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 	return 0;
 }
 
+uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
+{
+	if (!l->started || l->paused || l->running >= l->limit)
+		return 0;
+	uint64_t permits = l->limit - l->running, tokens = tw__rate_tokens(l, now_ns);
+	return permits < tokens ? permits : tokens;
+}
+
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
 	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
@@ -78,6 +91,8 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
+	if (tw_unlikely(l->room_waiters) && tw__startable(l, now_ns) > l->pending - l->retrying)
+		tw__room_ring(l);
 	while (may_start(l, now_ns)) {
 		struct tw__runner *runner = l->free_runners;
 		if (!runner)
@@ -151,6 +166,21 @@ static bool is_error(int error)
 	return error < 0 && error >= -4095;
 }
 
+/*
+ * Jobs at the head of the line whose time there has passed are timed out, not started: their timers may come later than this.
+ * The number; there may be more.
+ */
+static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+{
+	unsigned n = 0;
+	struct tw__job *job;
+	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) && tw__job_is_late(l, job); n++) {
+		tw__line_leave(l, job, now_ns, todo);
+		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+	}
+	return n;
+}
+
 /* The function has returned. The lock is held. */
 static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
 		     struct tw__todo *todo)
@@ -159,6 +189,8 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	job->flags &= (uint16_t)~TW__JOB_IN_FN;
 	if (async && r == TW_JOB_PENDING && !completed)
 		return;
+	if (!completed)
+		tw__attempt_look(l, job, now_ns, todo);
 	if (completed) {
 		l->refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
 		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
@@ -189,6 +221,7 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 	runner->next = l->free_runners;
 	l->free_runners = runner;
 	l->runners_out--;
+	l->runners_in--;
 }
 
 /*
@@ -219,11 +252,18 @@ static void run(struct tw__work *work)
 	struct tw_limiter *l = runner->limiter;
 	struct tw__todo todo;
 	struct tw__job *job;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &todo);
 	l->searching--;
-	for (int left = JOBS_IN_A_ROW; left && (job = pick(l, now_ns, &todo)); left--) {
-		if (!run_one(l, job, &now_ns, &todo) || !tell_first(l, runner, &now_ns, &todo))
+	l->runners_in++;
+	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
+		if (tw_likely(!expire(l, now_ns, &todo))) {
+			if (!(job = pick(l, now_ns, &todo)))
+				break;
+			if (!run_one(l, job, &now_ns, &todo))
+				return;
+		}
+		if (!tell_first(l, runner, &now_ns, &todo))
 			return;
 	}
 	go_home(l, runner);

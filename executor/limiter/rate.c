@@ -38,7 +38,7 @@ static void arm(struct tw_limiter *l, uint64_t at_ns)
 			       .arg = l,
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw__limiter_timers_executor(l)};
+			       .executor = tw_executor_inline()};
 	if (l->rate_armed)
 		return;
 	l->rate_armed = true;
@@ -52,13 +52,20 @@ static uint64_t *token(struct tw_limiter *l, uint64_t place)
 	return &l->tokens[(l->first_token + place) % l->config.rate_starts];
 }
 
-bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
 {
+	if (tw_likely(!l->tokens))
+		return UINT64_MAX;
 	while (l->tokens_used && *token(l, 0) <= now_ns) {
 		l->first_token = (l->first_token + 1) % l->config.rate_starts;
 		l->tokens_used--;
 	}
-	uint64_t there = l->config.rate_starts - l->tokens_used - l->tokens_out;
+	return l->config.rate_starts - l->tokens_used - l->tokens_out;
+}
+
+bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
+{
+	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;
 	if (beyond - there < l->tokens_used) /* else whoever begins looks again */

@@ -57,7 +57,7 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 			       .arg = job,
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw__limiter_timers_executor(l)};
+			       .executor = tw_executor_inline()};
 	int r = tw_schedule_task(l->service, &task, &job->options->timer);
 	if (r)
 		return r;
@@ -105,6 +105,20 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	tw__job_stop(l, job, todo);
 }
 
+bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
+{
+	uint64_t due_ns = job->options ? due_of(job) : UINT64_MAX;
+	return tw_unlikely(due_ns != UINT64_MAX) && due_ns <= tw_now(l->service);
+}
+
+void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
+{
+	if (tw_likely(!job->options) || due_of(job) > now_ns)
+		return;
+	job->flags |= TW__JOB_STOPPED; /* nobody is told to stop what has ended */
+	attempt_is_over_time(l, job, now_ns, todo);
+}
+
 static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
 	struct tw__job_options *o = job->options;
@@ -144,11 +158,12 @@ static void on_time(void *arg)
 	if (job->options->timer_at_ns != UINT64_MAX && job->options->timer.id == tw_self().id)
 		job->options->timer_at_ns = UINT64_MAX;
 	look_at(l, job, now_ns, &todo);
+	struct tw__work *later = tw__tell_later(l, job, &todo);
 	job->timers--;
 	l->timers_out--;
 	tw__job_look_for_end(l, job);
 	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
+	tw__limiter_unlock_on_driver(l, &todo, later);
 }
 
 static struct tw__job *first_untimed(const struct tw_limiter *l)
@@ -159,28 +174,39 @@ static struct tw__job *first_untimed(const struct tw_limiter *l)
 		   : NULL;
 }
 
+/* What is due about the first of the untimed. False: it is not due. The lock is held, and given up meanwhile. */
+static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	uint64_t now_ns = tw_now(l->service);
+	if (due_of(job) > now_ns)
+		return false;
+	tw__heap_remove(&l->untimed, &job->options->untimed);
+	job->timers++; /* its options stay */
+	look_at(l, job, now_ns, todo);
+	struct tw__work *later = tw__tell_later(l, job, todo);
+	job->timers--;
+	tw__job_look_for_end(l, job);
+	tw__dispatch(l, now_ns, todo);
+	tw__limiter_unlock_on_driver(l, todo, later);
+	tw__limiter_lock(l, todo);
+	return true;
+}
+
 /* In the driver's next tick. */
 static void on_time_retry(struct tw__work *work)
 {
 	struct tw_limiter *l = (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, time_retry));
 	struct tw__todo todo;
 	struct tw__job *job;
-	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
-	while ((job = first_untimed(l))) {
-		if (due_of(job) <= now_ns) {
-			tw__heap_remove(&l->untimed, &job->options->untimed);
-			look_at(l, job, now_ns, &todo);
-		} else if (!arm_or_note(l, job)) {
+	while ((job = first_untimed(l)))
+		if (!look_at_untimed(l, job, &todo) && !arm_or_note(l, job))
 			break;
-		}
-	}
 	l->time_retry_out = l->untimed.count > 0;
 	if (l->time_retry_out)
 		tw__work_submit_later(&l->time_retry);
 	else
 		l->timers_out--;
-	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 }
 

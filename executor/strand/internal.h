@@ -296,4 +296,7 @@ uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_
 /* The service is about to be freed, or has just been. NULL does nothing. */
 void tw__strands_free(struct tw__strands *strands);
 
+/* Whether the executor is a strand, which runs one thing at a time. */
+bool tw__executor_is_strand(const tw_executor *executor);
+
 #endif

@@ -41,6 +41,11 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n);
 
 static const struct tw_executor_ops strand_ops = {sizeof strand_ops, submit_batch};
 
+bool tw__executor_is_strand(const tw_executor *executor)
+{
+	return executor->ops == &strand_ops;
+}
+
 /* The base is held. *executor: where its work goes. */
 static int choose_executor(const struct tw__base *base, uint32_t flags, tw_executor **executor)
 {

@@ -22,9 +22,19 @@
  * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if nothing is
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
+ * Executor. Jobs run on the executor only. Each running job that blocks occupies one of its threads, so the executor must have more threads
+ * than `max_concurrency`: one is left for `stop` and `done`. tw_limiter_create checks that. A limiter whose jobs do not block
+ * (asynchronous ones, or short computations) sets TW_LIMITER_NONBLOCKING instead. One thread runs jobs of a limiter for at most 5 ms
+ * or 64 jobs in a row; then other work of the executor gets its turn.
+ *
+ * Timeouts, retry delays and the rate are kept by the thread that drives the service. They never wait for a worker: a job settles as timed
+ * out on time also if every worker blocks. Its `stop` and `done` then run on the executor. Timers are not the only ones
+ * to look: a job that is past a timeout when its turn comes, or when its attempt ends, is timed out too.
+ *
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
- * with no lock held: `done`, hooks and listeners on the thread that settled the job (a worker, the caller of cancel or stop, a timer's
- * callback), never inside submit but for the hook `added`. Jobs run on the executor only. A job, its callbacks, and an idle listener
+ * with no lock held. `stop`, `done`, `release`, hooks and listeners run on the thread that caused the change: a worker, or the
+ * caller of tw_job_complete, cancel or stop. What a timeout causes runs on the executor. None of them runs inside submit but the hook
+ * `added`. A job, its callbacks, and an idle listener
  * are under the context of the call that passed them (context.h); hooks and low water under none. What a thread did before submit is
  * visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child all calls answer -EPERM (bool:
  * false) but destroy, which frees the memory.
@@ -98,8 +108,9 @@ typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
 /*
- * The attempt is not wanted any more: TW_JOB_CANCELLED or TW_JOB_TIMED_OUT. At most once for each attempt, while it runs; `done` and
- * `release` come after it has returned. From the thread that cancelled, or from a timer's callback.
+ * The attempt is not wanted any more: TW_JOB_CANCELLED or TW_JOB_TIMED_OUT. At most once for each attempt, which runs or has just
+ * ended; `done` and `release` come after it has returned. Called by the thread that cancelled; after a timeout on the executor.
+ * It should end what the job waits for (shut a socket down, for example) and not block itself.
  */
 typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 
@@ -144,6 +155,9 @@ struct tw_job_task {
 	 * back when the attempt really ends, and what that returns is not looked at. An attempt past attempt_timeout_ns while retries
 	 * are left does not settle the job: it is told to stop, and when it has ended, whatever it returns, the retry follows.
 	 *
+	 * timeout_ns counts from the call of submit. If it passes while submit waits for room, the job is accepted when there is room,
+	 * is not started, and settles as timed out.
+	 *
 	 * Each job that has one of them, or waits for a retry, keeps at most one timer of the service. Where that has no room for it after
 	 * the submit (max_timers, memory), nothing is lost: the driver looks after the job in each tick, which is a tick late at most.
 	 */
@@ -159,7 +173,7 @@ struct tw_job_task {
 /*
  * Submits a job: it waits until the limiter has been started, a permit is free and its turn has come; so does one that is submitted to a
  * limiter not yet started, or stopped. *out (may be NULL) is written before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out
- * of range, unknown flags. -ERANGE: a time beyond TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending jobs wait, and wait_ns is 0; or no timer
+ * of range, unknown flags. -ERANGE: a time beyond TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending jobs wait, none could start now, and wait_ns is 0; or no timer
  * could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse then. -ENOMEM. A refused job is not called, nor
  * is its done or release.
  */
@@ -169,7 +183,7 @@ TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task 
 /*
  * Ends the attempt of an asynchronous job, from any thread, also before its function has returned. error: 0, or a negative
  * errno (-1 .. -4095). With the handle of tw_job_run only that attempt, with the one of submit whichever runs.
- * 0. TW_JOB_LATE: the attempt has ended, but the job had settled before (timed out). -EALREADY: the attempt has been completed, or has
+ * 0. TW_JOB_LATE: the attempt has ended, but after its time: the job is timed out. -EALREADY: the attempt has been completed, or has
  * ended otherwise, or there is no such job: counted (tw_limiter_stats.refused_completions). -EINVAL: limiter NULL, error positive or
  * below -4095, or the job is synchronous (counted too). A refused completion changes nothing.
  */
@@ -185,7 +199,10 @@ TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *val
  */
 TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 
-/* Whether the job's attempt should stop: cancelled, or timed out. False for stale handles. Any thread; takes the limiter's lock. */
+/*
+ * Whether the job's attempt should stop: cancelled, or past a timeout (by the clock, whatever timers do). False for stale handles.
+ * Any thread; takes the limiter's lock.
+ */
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
@@ -217,7 +234,10 @@ TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 /* Told when the limiter is idle: as many results as it collects (config), in the order of settling; valid during the call. */
 typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, size_t n);
 
-/* Called with no lock held, on the thread where it happens; added comes before started, started before settled. Each may be NULL. */
+/*
+ * Called with no lock held, on the thread where it happens; added comes before started, started before settled. Each may be NULL.
+ * When `added` is called, submit has written the job's handle, which may be used: a job that is cancelled there never starts.
+ */
 struct tw_limiter_hooks {
 	void (*added)(void *hooks_arg, uint64_t id);
 	void (*started)(void *hooks_arg, uint64_t id, uint32_t attempt);
@@ -228,8 +248,10 @@ struct tw_limiter_hooks {
 };
 
 enum tw_limiter_flags {
-	TW_LIMITER_COLLECT = 1,       /* results are collected for idle listeners; 56 bytes each */
-	TW_LIMITER_PAUSED_REFUSES = 2 /* while paused, submit answers -EBUSY; else jobs wait */
+	TW_LIMITER_COLLECT = 1,        /* results are collected for idle listeners; 56 bytes each */
+	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submit answers -EBUSY; else jobs wait */
+	TW_LIMITER_NONBLOCKING = 8,    /* no job blocks its thread: max_concurrency may exceed the executor's threads */
+	TW_LIMITER_NO_QUEUE = 16 /* no job waits in line: one that cannot start now is refused; max_pending is 0 */
 };
 
 struct tw_limiter_config {
@@ -237,7 +259,12 @@ struct tw_limiter_config {
 	uint32_t max_concurrency; /* permits; 1 .. 2^30 */
 	uint32_t flags;           /* enum tw_limiter_flags */
 	tw_executor *executor;    /* runs the jobs; NULL: whatever runs the service's callbacks. Outlives the limiter */
-	uint32_t max_pending;     /* jobs that may wait, in line or for a retry; 1 .. 2^28; 0: 2^28 */
+
+	/*
+	 * Jobs that may wait, in line or for a retry; 1 .. 2^28; 0: 2^28. Jobs in line for which permits (and tokens, with a rate)
+	 * are free do not count. While so many wait, submit refuses.
+	 */
+	uint32_t max_pending;
 
 	/* on_low_water(low_water_arg) is called each time the number of those that wait falls from above low_water, which may be 0, to it. */
 	uint32_t low_water;
@@ -256,21 +283,38 @@ struct tw_limiter_config {
 	uint32_t reserved; /* 0 */
 	uint64_t rate_interval_ns;
 
-	uint64_t seed; /* of jitter; 0: a random one */
+	uint64_t seed; /* of jitter; 0: drawn from the service's seed, so a simulation replays */
 	struct tw_limiter_hooks hooks;
 };
 
 /*
  * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is written on
- * success only. -EINVAL: an argument NULL, a knob out of range, unknown flags. -E2BIG. -ENOMEM. -ESHUTDOWN: service or pool closed.
- * -EPERM: forked child.
+ * success only.
+ *
+ * Returns:
+ *   0           made
+ *   -EINVAL     an argument is NULL, a knob is out of range, a flag is unknown; or max_concurrency jobs that block would occupy
+ *               the whole executor: a pool needs max_workers above it, a strand runs one at a time. Set TW_LIMITER_NONBLOCKING if they
+ *               do not block. Inline, manual and foreign executors are not checked
+ *   -E2BIG      the config has unknown non-zero bytes
+ *   -ENOMEM     no memory
+ *   -ESHUTDOWN  service or pool is closed
+ *   -EPERM      forked child
  */
 TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *config);
 
 /*
- * Frees it. NULL is allowed. -EBUSY: jobs have not settled or attempts not ended, threads wait, or hand-overs to the executor, which
- * is given a second to get through with them, are still out (where the caller drives the executor: drive it, and try again); nothing
- * changed. -EDEADLK: called from one of its own jobs or callbacks. Kept results are forgotten.
+ * Frees the limiter and its kept results. NULL is allowed.
+ *
+ * Hand-overs to the executor may still be under way when all jobs have settled. Destroy sleeps until they have come back: what runs, and what
+ * is queued on a pool or for the tick thread, at most a second; what is queued on another executor, 20 ms; not at all
+ * where the caller drives the service.
+ *
+ * Returns:
+ *   0         freed
+ *   -EBUSY    jobs have not settled, attempts or callbacks have not ended, threads wait, or hand-overs are still out (if the caller
+ *             drives the executor: drive it, and try again); nothing changed
+ *   -EDEADLK  called from one of its own jobs or callbacks
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
@@ -297,8 +341,15 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
 TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
 
 /*
- * fn(arg) is called once when the limiter is idle: all that was added has settled, nothing runs. At once, inside this call, if that is
- * so already. Listeners are told in the order in which they came. 0. -EINVAL: NULL. -ENOMEM.
+ * Calls fn(arg) once, when the limiter is idle: all that was added has settled, nothing runs. If that is so already, fn is called inside
+ * this call. The exception: while listeners or the hook `idle` are being called, by this thread (this call comes from one of
+ * them) or another, fn is called by that thread when they have returned. So a listener that listens again is called again after it
+ * returns, never inside itself. Listeners are called in the order in which they came.
+ *
+ * Returns:
+ *   0        fn has been, or will be called
+ *   -EINVAL  an argument is NULL
+ *   -ENOMEM  no memory
  */
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
@@ -309,8 +360,8 @@ TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 
 /*
- * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above 2^30.
- * -ENOMEM.
+ * Growth starts jobs at once; shrinking stops none: what runs beyond the limit ends first. 0. -EINVAL: NULL, 0 (that is pause), above
+ * 2^30, or more than the executor can hold (as tw_limiter_create). -ENOMEM.
  */
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 

@@ -148,6 +148,7 @@ struct tw_service {
 	_Atomic uint32_t finish_bell; /* moves on when a run finishes that someone waits for */
 
 	/* The layers above; see work.h. */
+	_Atomic uint64_t seeds_drawn;     /* timing.h */
 	_Atomic(struct tw__work *) works; /* a stack: for the driver to offer, or to run */
 	_Atomic uint32_t works_pushers;   /* threads that are pushing, or look whether to wake the driver */
 	_Atomic uint32_t works_recall;    /* a lock: of those who take some back */

@@ -52,4 +52,11 @@ static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 	return (uint64_t)(product >> 64);
 }
 
+/* For a layer that draws on its own: a service's seed says all of them, in the order in which they are made. */
+static inline uint64_t tw__service_draw_seed(tw_service *service)
+{
+	uint64_t nth = tw_add_relaxed(&service->seeds_drawn, 1);
+	return tw__random_of_lane(service->config.seed, nth + (UINT64_C(1) << 32)); /* above all lanes */
+}
+
 #endif

@@ -1,0 +1,141 @@
+/*
+ * Who is told that the limiter is idle.
+ *
+ * One thread tells at a time, in the order in which listeners came. What comes meanwhile, also from a listener, is told by that
+ * thread when the listener has returned: so listeners that listen again pile up no stack.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter/internal.h"
+
+static struct tw__listener *next_listener(struct tw_limiter *l)
+{
+	struct tw__listener *first = l->due;
+	if (first && !(l->due = first->next))
+		l->due_end = &l->due;
+	return first;
+}
+
+/* All that wait for the next idle are told of this one, and get its results. */
+static void move_listeners(struct tw_limiter *l)
+{
+	if (!l->listeners)
+		return;
+	for (struct tw__listener *listener = l->listeners; listener && l->results; listener = listener->next) {
+		listener->results = l->results;
+		l->results->refs++;
+	}
+	*l->due_end = l->listeners;
+	l->due_end = l->listeners_end;
+	l->listeners = NULL;
+	l->listeners_end = &l->listeners;
+}
+
+void tw__idle_reached(struct tw_limiter *l)
+{
+	l->idles++;
+	if (l->results)
+		l->results->delivered = true;
+	move_listeners(l);
+}
+
+/* False: in a forked child, without the lock. */
+static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
+{
+	struct tw__limiter_call call;
+	struct tw__results *results = listener->results;
+	struct tw__context_saved saved;
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, NULL);
+	tw__context_enter(listener->context, &saved);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(listener->fn), 0);
+	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
+	tw__context_leave(&saved);
+	tw__limiter_call_end(&call);
+	if (tw__forked(l->service))
+		return false;
+	tw__context_release(listener->context);
+	free(listener);
+	tw__limiter_relock(l);
+	tw__results_put(results);
+	return true;
+}
+
+static bool tell_hook(struct tw_limiter *l)
+{
+	struct tw__limiter_call call;
+	if (!l->config.hooks.idle)
+		return true;
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, NULL);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.idle), 0);
+	l->config.hooks.idle(l->config.hooks.hooks_arg);
+	tw__limiter_call_end(&call);
+	if (tw__forked(l->service))
+		return false;
+	tw__limiter_relock(l);
+	return true;
+}
+
+static bool tell_due(struct tw_limiter *l)
+{
+	struct tw__listener *listener;
+	bool here = true;
+	while (here && (listener = next_listener(l)))
+		here = tell_one(l, listener);
+	return here;
+}
+
+bool tw__idle_tell(struct tw_limiter *l)
+{
+	if (l->telling)
+		return true; /* whoever tells goes on with these */
+	l->telling = true;
+	while (l->idles_told != l->idles || l->due) {
+		uint64_t idles = l->idles;
+		if (l->idles_told != idles && !tell_hook(l))
+			return false;
+		if (!tell_due(l))
+			return false;
+		l->idles_told = idles;
+	}
+	l->telling = false;
+	if (l->quiet_waiters)
+		tw__limiter_ring(l);
+	return true;
+}
+
+struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
+{
+	struct tw__listener *listener = malloc(sizeof *listener);
+	if (listener)
+		*listener = (struct tw__listener){.fn = fn, .arg = arg, .context = tw__context_capture()};
+	return listener;
+}
+
+void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo)
+{
+	*l->listeners_end = listener;
+	l->listeners_end = &listener->next;
+	if (l->unfinished != 0)
+		return;
+	move_listeners(l);
+	todo->idle = true;
+}
+
+int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
+{
+	struct tw__todo todo;
+	if (!l || !fn)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	struct tw__listener *listener = tw__listener_make(fn, arg);
+	if (!listener)
+		return -ENOMEM;
+	tw__limiter_lock(l, &todo);
+	tw__listener_add(l, listener, &todo);
+	tw__limiter_unlock(l, &todo);
+	return 0;
+}

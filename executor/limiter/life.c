@@ -1,0 +1,205 @@
+/* A limiter's birth and end. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "executor/limiter/internal.h"
+#include "executor/pool/internal.h"
+#include "executor/strand/internal.h"
+#include "mpsc/base/futex.h"
+#include "wheel/service/misuse.h"
+#include "wheel/timer/timing.h"
+
+enum { MAX_RATE = 1 << 20 };
+#define HOMECOMING_NS UINT64_C(1000000000)
+
+/* How many runs that block the executor holds; 0: unknown. */
+static unsigned capacity_of(tw_executor *executor)
+{
+	return tw__executor_is_strand(executor) ? 1 : tw__executor_capacity(executor);
+}
+
+bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
+{
+	unsigned capacity = capacity_of(executor);
+	return flags & TW_LIMITER_NONBLOCKING || !capacity || max_concurrency < capacity;
+}
+
+int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency)
+{
+	return tw__misuse(
+	    -EINVAL,
+	    "%s: max_concurrency %u: the executor runs at most %u at a time, and callbacks need one of them; "
+	    "raise max_workers, or set TW_LIMITER_NONBLOCKING",
+	    call, (unsigned)max_concurrency, capacity_of(executor));
+}
+
+static int config_check(const struct tw_limiter_config *c)
+{
+	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY || c->reserved ||
+	    c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
+				   TW_LIMITER_NO_QUEUE))
+		return -EINVAL;
+	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
+		return tw__misuse(-EINVAL, "tw_limiter_create: max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE",
+				  (unsigned)c->max_pending);
+	if (c->max_pending > TW__NODES_MAX || (c->executor && !tw__executor_is_sound(c->executor)))
+		return -EINVAL;
+	if (c->low_water && !c->on_low_water)
+		return -EINVAL;
+	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
+		return -EINVAL;
+	if (c->rate_starts > MAX_RATE || c->rate_interval_ns > TW_MAX_DELAY_NS ||
+	    (c->rate_starts == 0) != (c->rate_interval_ns == 0))
+		return -EINVAL;
+	return 0;
+}
+
+/* Of all that a service's layers draw: so a service with a seed, as that of a simulation, replays with them. */
+static uint64_t seed_of(tw_service *service, uint64_t wanted)
+{
+	return wanted ? tw__random_mix(wanted) : tw__service_draw_seed(service);
+}
+
+static void free_all(struct tw_limiter *l)
+{
+	struct tw__runner *runner;
+	struct tw__listener *listener;
+	while ((runner = l->free_runners)) {
+		l->free_runners = runner->next;
+		free(runner);
+	}
+	while ((listener = l->listeners)) {
+		l->listeners = listener->next;
+		free(listener);
+	}
+	free(l->results);
+	free(l->tokens);
+	tw__line_free(&l->line);
+	tw__heap_free(&l->untimed);
+	tw__nodes_fini(&l->nodes);
+	pthread_mutex_destroy(&l->lock);
+	free(l);
+}
+
+static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_limiter_config *config)
+{
+	l->service = service;
+	l->config = *config;
+	if (!l->config.max_pending && !(l->config.flags & TW_LIMITER_NO_QUEUE))
+		l->config.max_pending = TW__NODES_MAX;
+	l->limit = config->max_concurrency;
+	l->line.aging_ns = config->aging_ns;
+	l->listeners_end = &l->listeners;
+	l->due_end = &l->due;
+	l->random = seed_of(service, config->seed);
+	pthread_mutex_init(&l->lock, NULL);
+	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
+	tw__inbox_init(l);
+	tw__rate_init(l);
+	tw__times_init(l);
+}
+
+int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_limiter_config *cfg)
+{
+	struct tw_limiter_config config;
+	if (!out || !service || !cfg)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_limiter_config, executor), cfg);
+	if (!r)
+		r = config_check(&config);
+	if (r)
+		return r;
+	tw_executor *executor = tw__shared_executor(config.executor ? config.executor : service->executor);
+	if (!tw__limiter_holds(executor, config.max_concurrency, config.flags))
+		return tw__concurrency_refused("tw_limiter_create", executor, config.max_concurrency);
+	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
+	if (!l)
+		return -ENOMEM;
+	memset(l, 0, sizeof *l);
+	set_up(l, service, &config);
+	if (config.rate_starts && !(l->tokens = calloc(config.rate_starts, sizeof *l->tokens)))
+		r = -ENOMEM;
+	if (!r)
+		r = tw__line_reserve(&l->line, 0); /* for the inbox */
+	if (!r)
+		r = tw__base_hold(&l->base, service, config.executor);
+	if (r) {
+		free_all(l);
+		return r;
+	}
+	*out = l;
+	return 0;
+}
+
+static bool all_home(const struct tw_limiter *l)
+{
+	return !l->runners_out && !l->timers_out && !l->tellers_out && !l->telling && !l->unlocking;
+}
+
+/*
+ * How long to wait for what is out. What runs now ends by itself, and what a pool's other workers or the tick thread have queued will
+ * run. Another executor may be the caller's own, who is here: one that has threads needs no longer than this.
+ */
+static uint64_t patience(const struct tw_limiter *l)
+{
+	uint64_t queued = l->runners_out - l->runners_in + l->tellers_out;
+	tw_pool *pool = tw__pool_of(l->base.executor);
+	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == tw_executor_inline();
+	if (!queued || (by_itself && (pool || l->service->threaded)))
+		return HOMECOMING_NS;
+	return l->service->threaded ? HOMECOMING_NS / 50 : 0;
+}
+
+/* Timers, and works that the driver has not taken yet. The lock is held. */
+static void recall(struct tw_limiter *l)
+{
+	if (l->rate_armed &&
+	    (tw_cancel(l->service, l->rate_timer) == TW_CANCELLED || tw__work_recall(&l->rate_retry))) {
+		l->rate_armed = false;
+		l->timers_out--;
+	}
+	if (l->time_retry_out && tw__work_recall(&l->time_retry)) {
+		l->time_retry_out = false;
+		l->timers_out--;
+	}
+}
+
+/* What comes back by itself: runners, timers' callbacks. The lock is held, and given up meanwhile. */
+static bool await_all_home(struct tw_limiter *l)
+{
+	recall(l);
+	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + patience(l);
+	bool in_time = true;
+	l->homecoming = true;
+	while (!all_home(l) && in_time) {
+		uint32_t seen = tw_load_relaxed(&l->quiet_bell);
+		pthread_mutex_unlock(&l->lock);
+		in_time = tw__futex_wait(&l->quiet_bell, seen, end_ns);
+		tw__limiter_relock(l);
+	}
+	l->homecoming = false;
+	return all_home(l);
+}
+
+int tw_limiter_destroy(tw_limiter *l)
+{
+	if (!l)
+		return 0;
+	if (tw__forked(l->service)) {
+		free_all(l);
+		return 0;
+	}
+	if (tw__limiter_is_inside(l, NULL))
+		return -EDEADLK;
+	tw__limiter_relock(l);
+	bool over = !l->unfinished && !l->running && !l->quiet_waiters && !l->room_waiters && await_all_home(l);
+	pthread_mutex_unlock(&l->lock);
+	if (!over)
+		return -EBUSY;
+	tw__base_let_go(&l->base);
+	free_all(l);
+	return 0;
+}

@@ -1,0 +1,297 @@
+/*
+ * What a limiter tells its users: everything that is user code, or may call it, called with the lock free.
+ *
+ * Most threads do this themselves when they give up the lock. The driver does not: timers of jobs run on it, and it must run no
+ * user code. It leaves what is to be told of a job to a piece of work on the executor, one for each job, so that a callback which
+ * blocks holds up those of its own job only. The executor has room for it: it holds more runs than there are permits.
+ */
+#include <errno.h>
+
+#include "executor/limiter/internal.h"
+
+/* -------------------------------------------------------------- user's code */
+
+static _Thread_local struct tw__limiter_call *innermost;
+
+void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job)
+{
+	call->limiter = l;
+	call->job = job;
+	call->outer = innermost;
+	innermost = call;
+	call->shown = NULL;
+	tw__context_enter(job ? job->context : NULL, &call->saved);
+}
+
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
+{
+	tw__user_end(call->shown);
+	call->shown = tw__user_begin(call->limiter->service, kind, fn, since_ns);
+}
+
+void tw__limiter_call_end(struct tw__limiter_call *call)
+{
+	tw__context_leave(&call->saved);
+	tw__user_end(call->shown);
+	innermost = call->outer;
+}
+
+bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job)
+{
+	for (const struct tw__limiter_call *call = innermost; call; call = call->outer)
+		if (call->limiter == l && (!job || call->job == job))
+			return true;
+	return false;
+}
+
+/* --------------------------------------------------- to be done without lock */
+
+static struct tw__job *take(struct tw__job **first, struct tw__job ***end)
+{
+	struct tw__job *job = *first;
+	if (job && !(*first = job->next))
+		*end = first;
+	return job;
+}
+
+static void send_runners(struct tw_limiter *l, struct tw__todo *todo)
+{
+	struct tw__runner *runner = todo->runners;
+	todo->runners = NULL;
+	pthread_mutex_unlock(&l->lock);
+	for (struct tw__runner *next; runner; runner = next) {
+		next = runner->next;
+		tw__work_submit(&runner->work);
+	}
+	tw__limiter_relock(l);
+}
+
+static void call_begin(struct tw_limiter *l, struct tw__job *job, struct tw__limiter_call *call)
+{
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(call, l, job);
+}
+
+/* False: this is a forked child, where the lock is not to be had. */
+static bool call_end(struct tw_limiter *l, struct tw__limiter_call *call)
+{
+	tw__limiter_call_end(call);
+	if (tw__forked(l->service))
+		return false;
+	tw__limiter_relock(l);
+	return true;
+}
+
+static bool do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	struct tw__limiter_call call;
+	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_TIMED_OUT : TW_JOB_CANCELLED;
+	call_begin(l, job, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
+	job->options->stop(job->arg, (tw_job){tw__node_handle(&job->node)}, why);
+	if (!call_end(l, &call))
+		return false;
+	job->flags &= (uint16_t)~TW__JOB_STOPPING;
+	if (job->state == TW_JOB_SETTLED) {
+		tw__job_note_settled(l, job, todo);
+	} else if (job->flags & TW__JOB_ENDED) {
+		tw__attempt_go_on(l, job);
+		tw__attempt_decide(l, job, tw_now(l->service), todo);
+	}
+	return true;
+}
+
+static bool do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	struct tw__limiter_call call;
+	struct tw_job_result result;
+	tw__result_of(job, &result);
+	call_begin(l, job, &call);
+	if (l->config.hooks.settled) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.settled), 0);
+		l->config.hooks.settled(l->config.hooks.hooks_arg, &result);
+	}
+	if (job->done && !tw__forked(l->service)) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
+		job->done(job->arg, &result);
+	}
+	if (!call_end(l, &call))
+		return false;
+	tw__job_told(l, job, todo);
+	return true;
+}
+
+static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	uint64_t delay_ns = tw__job_draw_delay(l, job), now_ns = tw_now(l->service);
+	if (now_ns + delay_ns > job->options->retry_deadline_ns) {
+		job->options->retry.count = 0;
+	} else if (l->config.hooks.retried) {
+		struct tw__limiter_call call;
+		call_begin(l, job, &call);
+		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
+		l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
+		if (!call_end(l, &call))
+			return false;
+	}
+	tw__attempt_go_on(l, job);
+	if (!tw__job_has_retries(l, job)) {
+		job->options->retry.count = 0;
+		tw__attempt_decide(l, job, now_ns, todo); /* cancelled or stopped meanwhile, or it would be too late */
+		return true;
+	}
+	tw__job_back_off(l, job, now_ns + delay_ns);
+	return true;
+}
+
+static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	struct tw__limiter_call call;
+	tw_job_release_fn *release = job->options ? job->options->release : NULL;
+	call_begin(l, job, &call);
+	if (release) {
+		tw__limiter_call_show(&call, TW_RUN_KIND_RELEASE, TW__NAMED_BY(release), 0);
+		release(job->arg);
+	}
+	tw__limiter_call_end(&call);
+	if (tw__forked(l->service))
+		return false;
+	tw__context_release(job->context);
+	job->context = NULL;
+	tw__limiter_relock(l);
+	tw__job_finish(l, job, todo);
+	return true;
+}
+
+static bool do_low_water(struct tw_limiter *l, struct tw__todo *todo)
+{
+	struct tw__limiter_call call;
+	todo->low_water = false;
+	call_begin(l, NULL, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.on_low_water), 0);
+	l->config.on_low_water(l->config.low_water_arg);
+	return call_end(l, &call);
+}
+
+/* One step; false: in a forked child, without the lock. */
+static bool do_next(struct tw_limiter *l, struct tw__todo *todo)
+{
+	struct tw__job *job;
+	if (todo->runners)
+		return send_runners(l, todo), true;
+	if ((job = take(&todo->stops, &todo->stops_end)))
+		return do_stop(l, job, todo);
+	if ((job = take(&todo->retries, &todo->retries_end)))
+		return do_retry(l, job, todo);
+	if (todo->low_water)
+		return do_low_water(l, todo);
+	if ((job = take(&todo->settled, &todo->settled_end)))
+		return do_settled(l, job, todo);
+	if ((job = take(&todo->releases, &todo->releases_end)))
+		return do_release(l, job, todo);
+	todo->idle = false;
+	return tw__idle_tell(l);
+}
+
+static bool anything(const struct tw__todo *todo)
+{
+	return todo->runners || todo->stops || todo->settled || todo->retries || todo->releases || todo->low_water ||
+	       todo->idle;
+}
+
+static void todo_init(struct tw__todo *todo)
+{
+	*todo = (struct tw__todo){.runners = NULL};
+	todo->stops_end = &todo->stops;
+	todo->settled_end = &todo->settled;
+	todo->retries_end = &todo->retries;
+	todo->releases_end = &todo->releases;
+}
+
+void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
+{
+	todo_init(todo);
+	tw__limiter_relock(l);
+}
+
+/* What is in the inbox has priority 0, and came later than all that is in line: it need not be taken over while there is such a job. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo)
+{
+	todo_init(todo);
+	pthread_mutex_lock(&l->lock);
+	if (l->line.count == l->line.lows || l->config.on_low_water)
+		tw__inbox_look(l);
+}
+
+void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
+{
+	tw__inbox_attend(l, todo);
+	while (tw_unlikely(anything(todo))) {
+		l->unlocking++; /* destroy waits: what is sent here may be all that was left, and over before this thread is back */
+		if (!do_next(l, todo))
+			return;
+		l->unlocking--;
+		tw__inbox_attend(l, todo);
+	}
+	if (tw_unlikely(l->homecoming))
+		tw__limiter_ring(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
+/* ---------------------------------------------------------------- from the driver */
+
+enum { TELL_STOP = 1, TELL_SETTLED = 2, TELL_RELEASE = 4, TELL_LOW_WATER = 8, TELL_IDLE = 16 };
+
+/* On the executor. */
+static void tell(struct tw__work *work)
+{
+	struct tw__job_options *o =
+	    (struct tw__job_options *)(void *)((char *)work - offsetof(struct tw__job_options, tell));
+	struct tw__job *job = o->job;
+	struct tw_limiter *l = o->limiter;
+	struct tw__todo todo;
+	tw__limiter_lock(l, &todo);
+	uint32_t what = work->spare;
+	if (what & TELL_STOP)
+		tw__jobs_append(&todo.stops_end, job);
+	if (what & TELL_SETTLED)
+		tw__jobs_append(&todo.settled_end, job);
+	if (what & TELL_RELEASE)
+		tw__jobs_append(&todo.releases_end, job);
+	todo.low_water = what & TELL_LOW_WATER;
+	todo.idle = what & TELL_IDLE;
+	job->timers--;
+	l->tellers_out--;
+	tw__job_look_for_end(l, job);
+	tw__limiter_unlock(l, &todo);
+}
+
+static uint32_t user_code_in(const struct tw__todo *todo)
+{
+	return (todo->stops ? TELL_STOP : 0u) | (todo->settled ? TELL_SETTLED : 0u) |
+	       (todo->releases ? TELL_RELEASE : 0u) | (todo->low_water ? TELL_LOW_WATER : 0u) |
+	       (todo->idle ? TELL_IDLE : 0u);
+}
+
+struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	uint32_t what = user_code_in(todo);
+	if (!what || l->base.executor == tw_executor_inline())
+		return NULL;
+	struct tw__runner *runners = todo->runners;
+	todo_init(todo);
+	todo->runners = runners;
+	struct tw__work *work = &job->options->tell;
+	tw__work_init(work, l->service, l->base.executor, tell);
+	work->spare = what;
+	job->timers++; /* the work is part of the options */
+	l->tellers_out++;
+	return work;
+}
+
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo, struct tw__work *later)
+{
+	tw__limiter_unlock(l, todo);
+	if (later)
+		tw__work_submit(later);
+}

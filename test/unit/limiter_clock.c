@@ -1,0 +1,400 @@
+/* The clock decides what is late, and the driver keeps the times: whatever the executor does. On a clock moved by hand. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "executor/limiter/internal.h"
+#include "test/support/limiter_suite.h"
+
+TestSuite(limiter_clock, .timeout = 60);
+
+static void open_with(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+/* The clock moves, nobody looks. */
+static void pass(uint64_t ns)
+{
+	expect_eq(tw_clock_manual_set(home.rig.clock, rig_now(&home.rig) + ns), 0);
+}
+
+/* ---------------------------------------------------------- an executor that is stuck */
+
+static struct queue_executor stuck;
+
+/* All callbacks of the service, but not the limiter's jobs, are for an executor that runs nothing. */
+static void open_stuck(uint32_t max_concurrency)
+{
+	struct tw_service_config service = rig_config();
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	queue_executor_open(&stuck);
+	queue_executor_open(&home.queue);
+	service.executor = &stuck.base;
+	rig_open(&home.rig, &service);
+	config.executor = &home.queue.base;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static void close_stuck(void)
+{
+	limited_close(&home);
+	queue_executor_close(&stuck);
+}
+
+Test(limiter_clock, times_are_kept_while_the_executor_runs_nothing)
+{
+	struct load runs = LOAD(1, .held = true), waits = LOAD(2), fails = LOAD(3, .answer = -EIO);
+	open_stuck(2);
+	struct tw_job_task task = load_task(&runs);
+	task.attempt_timeout_ns = 5 * MS;
+	load_submit_task(&runs, &task);
+	task = load_task(&fails);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 20 * MS};
+	task.timeout_ns = 8 * MS; /* no time for a retry */
+	load_submit_task(&fails, &task);
+	limited_pump(&home);
+	expect_settled(&fails, TW_JOB_FAILED, -EIO);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	task = load_task(&waits);
+	task.queue_timeout_ns = 3 * MS;
+	load_submit_task(&waits, &task);
+	rig_advance(&home.rig, 3 * MS);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	expect_eq(tw_job_state(home.limiter, waits.job), TW_JOB_SETTLED);
+	rig_advance(&home.rig, 2 * MS);
+	expect_eq(limited_stats(&home).timed_out, 2);
+	expect_eq(tw_job_state(home.limiter, runs.job), TW_JOB_SETTLED);
+	expect_eq(runs.stops + runs.dones + waits.dones, 0); /* those are for the executor */
+	limited_pump(&home);
+	expect_eq(runs.stops, 1);
+	expect_eq(runs.why, TW_JOB_TIMED_OUT);
+	expect_settled(&runs, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&waits, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(waits.releases, 1);
+	expect_eq(runs.releases, 0);
+	expect_eq(tw_job_complete(home.limiter, runs.attempt, 0, NULL), TW_JOB_LATE);
+	expect_eq(runs.releases, 1);
+	expect_eq(queue_executor_waiting(&stuck), 0);
+	close_stuck();
+}
+
+Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor_runs_nothing)
+{
+	struct load loads[2] = {LOAD(1, .answer = -EIO, .fails = 1), LOAD(2)};
+	open_stuck(2);
+	limited_close(&home);
+	struct tw_service_config service = rig_config();
+	struct tw_limiter_config config = limited_config(2);
+	queue_executor_open(&home.queue);
+	service.executor = &stuck.base;
+	rig_open(&home.rig, &service);
+	config.executor = &home.queue.base;
+	config.rate_starts = 2;
+	config.rate_interval_ns = 10 * MS;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	struct tw_job_task task = load_task(&loads[0]);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
+	load_submit_task(&loads[0], &task);
+	load_submit(&loads[1]);
+	limited_advance(&home, 9 * MS);
+	expect_eq(loads[0].starts, 1);
+	limited_advance(&home, MS);
+	expect_eq(loads[0].starts, 2);
+	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	expect_eq(queue_executor_waiting(&stuck), 0);
+	close_stuck();
+}
+
+static int idles, waters;
+
+static void count_idle(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)arg;
+	(void)results;
+	(void)n;
+	idles++;
+}
+
+static void count_water(void *arg)
+{
+	(void)arg;
+	waters++;
+}
+
+/* A job that has nothing to call, as the last one, and the callbacks of the limiter itself. */
+Test(limiter_clock, idle_and_low_water_of_a_timeout_are_told_on_the_executor)
+{
+	struct load runs = LOAD(1, .held = true);
+	struct tw_limiter_config config = limited_config(1);
+	config.on_low_water = count_water;
+	open_with(config);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	struct tw_job_task task = load_task(&runs);
+	task.done = NULL, task.stop = NULL, task.release = NULL;
+	task.queue_timeout_ns = 5 * MS;
+	load_submit_task(&runs, &task);
+	expect_eq(tw_limiter_on_idle(home.limiter, count_idle, NULL), 0);
+	rig_advance(&home.rig, 5 * MS);
+	expect_eq(limited_stats(&home).timed_out, 1);
+	expect_eq(idles + waters, 0);
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), -ETIMEDOUT);
+	limited_pump(&home);
+	expect_eq(idles, 1);
+	expect_eq(waters, 1);
+	expect_eq(tw_limiter_wait_idle(home.limiter, 0), 0);
+	close_all();
+}
+
+/* The service is short of timers, so the driver looks after the jobs in each tick. */
+Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
+{
+	struct load loads[2] = {LOAD(1, .held = true), LOAD(2, .held = true)};
+	struct tw_service_config small = rig_config();
+	struct tw_limiter_config config = limited_config(2);
+	tw_timer timers[300];
+	int taken = 0;
+	queue_executor_open(&home.queue);
+	small.max_timers = 1;
+	rig_open(&home.rig, &small);
+	while (taken < 300 && tw_schedule(home.rig.service, HOUR, (tw_fn *)count_water, NULL, &timers[taken]) == 0)
+		taken++;
+	config.executor = &home.queue.base;
+	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	for (int i = 0; i < 2; i++) {
+		struct tw_job_task task = load_task(&loads[i]);
+		task.attempt_timeout_ns = 5 * MS;
+		if (i == 1)
+			task.done = NULL, task.stop = NULL, task.release = NULL;
+		load_submit_task(&loads[i], &task);
+	}
+	limited_pump(&home);
+	rig_advance(&home.rig, 7 * MS);
+	expect_eq(limited_stats(&home).timed_out, 2);
+	expect_eq(loads[0].stops + loads[0].dones, 0);
+	limited_pump(&home);
+	expect_eq(loads[0].stops, 1);
+	expect_settled(&loads[0], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), TW_JOB_LATE);
+	while (taken > 0)
+		expect_eq(tw_cancel(home.rig.service, timers[--taken]), TW_CANCELLED);
+	rig_advance(&home.rig, 20 * MS);
+	close_all();
+}
+
+/* ---------------------------------------------------------------- late is timed out */
+
+static uint64_t takes_ns;
+static bool asks, was_cancelled[2];
+
+static int succeed_after_a_while(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	load->starts++;
+	was_cancelled[0] = asks && tw_job_is_cancelled(run->limiter, run->job);
+	pass(takes_ns);
+	was_cancelled[1] = asks && tw_job_is_cancelled(run->limiter, run->job);
+	takes_ns = 0;
+	return 0;
+}
+
+static struct tw_job_task slow_task(struct load *load, uint64_t ns)
+{
+	struct tw_job_task task = load_task(load);
+	task.fn = succeed_after_a_while;
+	takes_ns = ns;
+	return task;
+}
+
+Test(limiter_clock, attempt_that_ends_after_its_time_is_timed_out)
+{
+	for (int total = 0; total < 2; total++) {
+		struct load load = LOAD(1);
+		open_started(1);
+		struct tw_job_task task = slow_task(&load, 400 * MS);
+		*(total ? &task.timeout_ns : &task.attempt_timeout_ns) = 50 * MS;
+		load_submit_task(&load, &task);
+		limited_pump(&home);
+		expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_eq(load.result.run_ns, 400 * MS);
+		expect_eq(load.stops, 0); /* it had ended */
+		expect_eq(load.releases, 1);
+		close_all();
+	}
+}
+
+Test(limiter_clock, attempt_that_ends_in_time_succeeds)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	struct tw_job_task task = slow_task(&load, 49 * MS);
+	task.attempt_timeout_ns = task.timeout_ns = 50 * MS;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	close_all();
+}
+
+Test(limiter_clock, attempt_that_ends_after_its_time_is_tried_again)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	struct tw_job_task task = slow_task(&load, 400 * MS);
+	task.attempt_timeout_ns = 50 * MS;
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_RETRYING);
+	limited_advance(&home, 2 * MS);
+	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_eq(load.result.attempts, 2);
+	close_all();
+}
+
+Test(limiter_clock, completed_after_its_time_is_timed_out_and_so_answered)
+{
+	struct load load = LOAD(1, .held = true);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.attempt_timeout_ns = 50 * MS;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	pass(60 * MS);
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, &load), TW_JOB_LATE);
+	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), -EALREADY);
+	expect_eq(load.stops, 0);
+	expect_eq(load.releases, 1);
+	close_all();
+}
+
+Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
+{
+	for (int total = 0; total < 2; total++) {
+		struct load first = LOAD(1, .held = true), loads[40], last = LOAD(9);
+		open_started(1);
+		load_submit(&first);
+		limited_pump(&home);
+		for (int i = 0; i < 40; i++) {
+			loads[i] = LOAD(2);
+			struct tw_job_task task = load_task(&loads[i]);
+			*(total ? &task.timeout_ns : &task.queue_timeout_ns) = 50 * MS;
+			load_submit_task(&loads[i], &task);
+		}
+		load_submit(&last);
+		pass(60 * MS);
+		complete(&first, 0);
+		for (int i = 0; i < 40; i++) {
+			expect_eq(loads[i].starts, 0);
+			expect_settled(&loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+			expect_eq(loads[i].result.queued_ns, 60 * MS);
+		}
+		expect_settled(&last, TW_JOB_SUCCEEDED, 0);
+		close_all();
+	}
+}
+
+Test(limiter_clock, job_learns_from_the_clock_that_it_is_past_its_time)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	struct tw_job_task task = slow_task(&load, 60 * MS);
+	task.attempt_timeout_ns = 50 * MS;
+	asks = true;
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	expect_eq(was_cancelled[0], false);
+	expect_eq(was_cancelled[1], true);
+	close_all();
+}
+
+static int answer = 1;
+
+static void *submit_when_there_is_room(void *arg)
+{
+	struct load *load = arg;
+	struct tw_job_task task = load_task(load);
+	task.wait_ns = TW_FOREVER;
+	task.timeout_ns = 50 * MS;
+	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
+	return NULL;
+}
+
+static bool somebody_waits_for_room(void)
+{
+	pthread_mutex_lock(&home.limiter->lock);
+	bool waits = home.limiter->room_waiters;
+	pthread_mutex_unlock(&home.limiter->lock);
+	return waits;
+}
+
+Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_out)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true), load = LOAD(3);
+	struct tw_limiter_config config = limited_config(1);
+	pthread_t thread;
+	config.max_pending = 1;
+	open_with(config);
+	load_submit(&first);
+	limited_pump(&home);
+	load_submit(&second);
+	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &load), 0);
+	while (!somebody_waits_for_room())
+		sched_yield();
+	pass(60 * MS);
+	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
+	limited_pump(&home);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(answer, 0);
+	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
+	limited_pump(&home);
+	expect_eq(load.starts, 0);
+	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	close_all();
+}
+
+/* -------------------------------------------------------------------------- slices */
+
+static int take_10_ms(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	((struct load *)arg)->starts++;
+	pass(10 * MS);
+	return 0;
+}
+
+static int take_2_ms(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	((struct load *)arg)->starts++;
+	pass(2 * MS);
+	return 0;
+}
+
+static void expect_a_row_of(unsigned jobs, tw_job_fn *fn)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	struct tw_job_task task = load_task(&load);
+	task.fn = fn, task.done = NULL, task.release = NULL, task.stop = NULL;
+	for (int i = 0; i < 12; i++)
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
+	expect_eq(queue_executor_waiting(&home.queue), 1);
+	expect_eq(queue_executor_run_next(&home.queue), 1);
+	expect_eq(load.starts, jobs);
+	expect_eq(queue_executor_waiting(&home.queue), 1); /* behind what others have brought */
+	limited_pump(&home);
+	expect_eq(load.starts, 12);
+	close_all();
+}
+
+Test(limiter_clock, runs_jobs_in_a_row_for_5_ms)
+{
+	expect_a_row_of(1, take_10_ms);
+	expect_a_row_of(3, take_2_ms);
+}

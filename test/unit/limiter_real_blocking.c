@@ -1,0 +1,253 @@
+/*
+ * A limiter whose jobs block, in real time: jobs that read from peers which never answer. Their timeouts come on time, `stop` is
+ * called, and nothing else of the service stands still. Bounds grow with what a control thread loses in the same run.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "test/support/limiter_suite.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(limiter_real_blocking, .timeout = 60);
+
+static uint64_t now_ns(void)
+{
+	return tw_clock_now(tw_clock_monotonic());
+}
+
+/* ------------------------------------------------------------------ a control thread */
+
+static _Atomic bool control_ends;
+static uint64_t control_late_ns; /* the longest that a sleep of 1 ms took beyond it */
+static pthread_t control;
+
+static void *sleep_and_measure(void *arg)
+{
+	(void)arg;
+	while (!atomic_load(&control_ends)) {
+		uint64_t begun_ns = now_ns();
+		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+		uint64_t late_ns = now_ns() - begun_ns - MS;
+		control_late_ns = late_ns > control_late_ns ? late_ns : control_late_ns;
+	}
+	return NULL;
+}
+
+static void begin_control(void)
+{
+	atomic_store(&control_ends, false);
+	control_late_ns = 0;
+	expect_eq(pthread_create(&control, NULL, sleep_and_measure, NULL), 0);
+}
+
+static void end_control(void)
+{
+	atomic_store(&control_ends, true);
+	expect_eq(pthread_join(control, NULL), 0);
+}
+
+/* -------------------------------------------------------------------- silent peers */
+
+enum { PEERS = 8, ATTEMPTS = 2 };
+#define TIMEOUT_NS (100 * MS)
+
+struct peer {
+	_Atomic int fds[2];
+	_Atomic unsigned starts, stops, dones;
+	_Atomic uint64_t started_ns[ATTEMPTS], stopped_ns[ATTEMPTS];
+	uint64_t done_ns;
+	struct tw_job_result result;
+};
+
+static struct peer peers[PEERS];
+
+static int read_from_silence(void *arg, struct tw_job_run *run)
+{
+	struct peer *peer = arg;
+	int fds[2];
+	char byte;
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, fds) != 0)
+		return -errno;
+	atomic_store(&peer->fds[0], fds[0]);
+	atomic_store(&peer->started_ns[run->attempt - 1], now_ns());
+	atomic_fetch_add(&peer->starts, 1);
+	ssize_t n = read(fds[0], &byte, 1); /* until `stop` shuts it down */
+	close(fds[0]);
+	close(fds[1]);
+	return n == 1 ? 0 : -EPIPE;
+}
+
+static void shut_down(void *arg, tw_job job, enum tw_job_status why)
+{
+	struct peer *peer = arg;
+	(void)job;
+	(void)why;
+	atomic_store(&peer->stopped_ns[atomic_fetch_add(&peer->stops, 1)], now_ns());
+	shutdown(atomic_load(&peer->fds[0]), SHUT_RDWR);
+}
+
+static void note_end(void *arg, const struct tw_job_result *result)
+{
+	struct peer *peer = arg;
+	peer->result = *result;
+	peer->done_ns = now_ns();
+	atomic_fetch_add(&peer->dones, 1);
+}
+
+static _Atomic unsigned beats;
+
+static void beat(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&beats, 1);
+}
+
+static uint64_t allowed_ns(void)
+{
+	return 2 * MS + 2 * MS + 10 * MS + 4 * control_late_ns; /* two ticks, 2 ms, and dispatch */
+}
+
+static void expect_timed_out(const struct peer *peer)
+{
+	expect_eq(atomic_load(&peer->starts), ATTEMPTS);
+	expect_eq(atomic_load(&peer->stops), ATTEMPTS);
+	expect_eq(atomic_load(&peer->dones), 1);
+	expect_eq(peer->result.status, TW_JOB_TIMED_OUT);
+	for (int i = 0; i < ATTEMPTS; i++) {
+		uint64_t due_ns = atomic_load(&peer->started_ns[i]) + TIMEOUT_NS;
+		expect_le(atomic_load(&peer->stopped_ns[i]), due_ns + allowed_ns());
+	}
+	expect_le(peer->done_ns, atomic_load(&peer->started_ns[ATTEMPTS - 1]) + TIMEOUT_NS + allowed_ns());
+}
+
+/* As the guide says how to call a backend, with peers that never answer. */
+static void call_silent_peers(const struct tw_service_config *cfg)
+{
+	tw_service *service;
+	tw_limiter *limiter;
+	tw_timer heart;
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = PEERS, .max_pending = 1000};
+	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
+	expect_eq(tw_service_create(&service, cfg), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	begin_control();
+	uint64_t begun_ns = now_ns();
+	for (int i = 0; i < PEERS; i++) {
+		struct tw_job_task task = {.size = sizeof task,
+					   .fn = read_from_silence,
+					   .arg = &peers[i],
+					   .done = note_end,
+					   .stop = shut_down,
+					   .attempt_timeout_ns = TIMEOUT_NS,
+					   .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
+		expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	}
+	expect_eq(tw_schedule_every(service, &period, beat, NULL, &heart), 0);
+	expect_eq(tw_limiter_wait_idle(limiter, 30 * SECOND), 0);
+	uint64_t passed_ns = now_ns() - begun_ns;
+	unsigned beaten = atomic_load(&beats);
+	end_control();
+	for (int i = 0; i < PEERS; i++)
+		expect_timed_out(&peers[i]);
+	expect_ge(beaten + 2 + (control_late_ns + 10 * MS) / (10 * MS), passed_ns / (10 * MS));
+	tw_cancel_wait(service, heart, TW_FOREVER);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(limiter_real_blocking, silent_peers_are_given_up_on_time_and_the_heart_goes_on)
+{
+	call_silent_peers(&(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = PEERS + 2});
+}
+
+/* ----------------------------------------------------------- the service's own workers */
+
+static _Atomic bool released;
+static _Atomic unsigned blocked;
+
+static void block(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&blocked, 1);
+	while (!atomic_load(&released))
+		nanosleep(&(struct timespec){.tv_nsec = MS}, NULL);
+}
+
+static int succeed(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	return 0;
+}
+
+/* All workers are inside callbacks: a job in line settles on time all the same, as those who ask see; done comes later. */
+Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
+{
+	tw_service *service;
+	tw_limiter *limiter;
+	tw_job job;
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	struct tw_job_task task = {.size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_schedule(service, 0, block, NULL, NULL), 0);
+	while (atomic_load(&blocked) < 2)
+		sched_yield();
+	begin_control();
+	uint64_t due_ns = now_ns() + 20 * MS;
+	expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
+	expect_eq(tw_job_wait(limiter, job, 10 * SECOND, NULL), 0);
+	uint64_t settled_ns = now_ns();
+	end_control();
+	expect_le(settled_ns, due_ns + allowed_ns());
+	atomic_store(&released, true);
+	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ----------------------------------------------------------------------------- end */
+
+/* Only this thread can bring the hand-over home, so there is nothing to wait for. */
+Test(limiter_real_blocking, destroy_does_not_wait_for_its_caller)
+{
+	struct load load = LOAD(1);
+	open_started(1);
+	load_submit(&load);
+	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
+	expect_eq(queue_executor_waiting(&home.queue), 1);
+	uint64_t begun_ns = now_ns();
+	expect_eq(tw_limiter_destroy(home.limiter), -EBUSY);
+	expect_lt(now_ns() - begun_ns, 500 * MS);
+	limited_pump(&home);
+	close_all();
+}
+
+/* What workers still have to bring home is waited for, however often. */
+Test(limiter_real_blocking, destroy_waits_for_what_workers_bring_home)
+{
+	tw_service *service;
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 4};
+	expect_eq(tw_service_create(&service, NULL), 0);
+	for (int i = 0; i < 300; i++) {
+		tw_limiter *limiter;
+		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+		expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+		for (int j = 0; j < 8; j++) {
+			struct tw_job_task task = {.size = sizeof task, .fn = succeed, .timeout_ns = MS};
+			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+		}
+		expect_eq(tw_limiter_stop(limiter, TW_FOREVER), 0);
+		expect_eq(tw_limiter_destroy(limiter), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}

@@ -1,0 +1,417 @@
+/* What a limiter accepts: jobs for which a permit is free, none that must wait, executors that can hold its jobs. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <string.h>
+
+#include "executor/limiter/internal.h"
+#include "test/support/eager_executor.h"
+#include "test/support/limiter_suite.h"
+
+TestSuite(limiter_room, .timeout = 60);
+
+static void open_with(struct tw_limiter_config config)
+{
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+}
+
+static int submit(struct load *load)
+{
+	struct tw_job_task task = load_task(load);
+	return tw_limiter_submit_task(home.limiter, &task, &load->job);
+}
+
+/* --------------------------------------------------------------------- what waits */
+
+Test(limiter_room, job_for_which_a_permit_is_free_does_not_count_as_pending)
+{
+	struct load loads[10];
+	struct tw_limiter_config config = limited_config(8);
+	config.max_pending = 1;
+	open_with(config);
+	for (int i = 0; i < 10; i++) {
+		loads[i] = LOAD(i, .held = true);
+		expect_eq(submit(&loads[i]), i < 9 ? 0 : -EAGAIN);
+	}
+	limited_pump(&home);
+	expect_eq(limited_stats(&home).running, 8);
+	expect_eq(limited_stats(&home).pending, 1);
+	expect_eq(limited_stats(&home).rejected, 1);
+	complete(&loads[0], 0);
+	expect_eq(submit(&loads[9]), 0);
+	for (int i = 1; i < 10; i++)
+		complete(&loads[i], 0);
+	close_all();
+}
+
+Test(limiter_room, all_count_while_nothing_may_start)
+{
+	struct load loads[2] = {LOAD(1), LOAD(2)};
+	struct tw_limiter_config config = limited_config(8);
+	config.max_pending = 1;
+	open_with(config);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(submit(&loads[0]), 0);
+	expect_eq(submit(&loads[1]), -EAGAIN);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(submit(&loads[1]), 0);
+	limited_pump(&home);
+	close_all();
+}
+
+Test(limiter_room, job_without_a_token_counts_as_pending)
+{
+	struct load loads[4] = {LOAD(0), LOAD(1), LOAD(2), LOAD(3)};
+	struct tw_limiter_config config = limited_config(8);
+	config.max_pending = 1;
+	config.rate_starts = 2;
+	config.rate_interval_ns = 10 * MS;
+	open_with(config);
+	for (int i = 0; i < 4; i++)
+		expect_eq(submit(&loads[i]), i < 3 ? 0 : -EAGAIN);
+	limited_advance(&home, 10 * MS);
+	expect_eq(submit(&loads[3]), 0);
+	limited_pump(&home);
+	expect_eq(limited_stats(&home).succeeded, 4);
+	close_all();
+}
+
+static struct tw_limiter_config without_queue(uint32_t max_concurrency)
+{
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	config.flags = TW_LIMITER_NO_QUEUE;
+	return config;
+}
+
+Test(limiter_room, without_a_queue_a_job_is_refused_unless_a_permit_is_free)
+{
+	struct load loads[3] = {LOAD(0, .held = true), LOAD(1, .held = true), LOAD(2, .held = true)};
+	open_with(without_queue(2));
+	expect_eq(submit(&loads[0]), 0);
+	expect_eq(submit(&loads[1]), 0);
+	expect_eq(submit(&loads[2]), -EAGAIN);
+	limited_pump(&home);
+	expect_eq(submit(&loads[2]), -EAGAIN);
+	complete(&loads[0], 0);
+	expect_eq(submit(&loads[2]), 0);
+	limited_pump(&home);
+	complete(&loads[1], 0);
+	complete(&loads[2], 0);
+	expect_eq(tw_limiter_pause(home.limiter), 0);
+	expect_eq(submit(&loads[0]), -EAGAIN);
+	close_all();
+}
+
+static int answer = 1;
+
+static void *submit_when_there_is_room(void *arg)
+{
+	struct load *load = arg;
+	struct tw_job_task task = load_task(load);
+	task.wait_ns = TW_FOREVER;
+	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
+	return NULL;
+}
+
+static bool somebody_waits_for_room(void)
+{
+	pthread_mutex_lock(&home.limiter->lock);
+	bool waits = home.limiter->room_waiters;
+	pthread_mutex_unlock(&home.limiter->lock);
+	return waits;
+}
+
+static void expect_accepted_by(void (*make_room)(void), struct tw_limiter_config config)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2);
+	pthread_t thread;
+	open_with(config);
+	expect_eq(submit(&first), 0);
+	limited_pump(&home);
+	answer = 1;
+	expect_eq(pthread_create(&thread, NULL, submit_when_there_is_room, &second), 0);
+	while (!somebody_waits_for_room())
+		sched_yield();
+	if (make_room)
+		make_room();
+	else
+		complete(&first, 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(answer, 0);
+	limited_pump(&home);
+	expect_settled(&second, TW_JOB_SUCCEEDED, 0);
+	if (make_room)
+		complete(&first, 0);
+	close_all();
+}
+
+static void raise_the_limit(void)
+{
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
+}
+
+static void give_a_token(void)
+{
+	rig_advance(&home.rig, 10 * MS);
+}
+
+Test(limiter_room, whoever_waits_for_room_is_woken_by_a_permit_a_higher_limit_and_a_token)
+{
+	expect_accepted_by(NULL, without_queue(1));
+	expect_accepted_by(raise_the_limit, without_queue(1));
+	struct tw_limiter_config config = without_queue(2);
+	config.rate_starts = 1;
+	config.rate_interval_ns = 10 * MS;
+	expect_accepted_by(give_a_token, config);
+}
+
+/* ---------------------------------------------------------------- the hook `added` */
+
+static tw_job announced;
+static int cancelled = 1, waited, state;
+
+static void cancel_it(void *arg, uint64_t id)
+{
+	(void)arg;
+	(void)id;
+	state = tw_job_state(home.limiter, announced);
+	waited = tw_job_wait(home.limiter, announced, TW_FOREVER, NULL);
+	cancelled = tw_job_cancel(home.limiter, announced);
+}
+
+Test(limiter_room, job_is_known_and_can_be_cancelled_in_the_hook_added)
+{
+	for (int keep = 0; keep < 2; keep++) {
+		struct load load = LOAD(1);
+		struct tw_limiter_config config = limited_config(1);
+		config.hooks.added = cancel_it;
+		open_with(config);
+		struct tw_job_task task = load_task(&load);
+		task.timeout_ns = 5 * MS;
+		task.flags |= keep ? TW_JOB_KEEP : 0;
+		announced = (tw_job){0};
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, &announced), 0);
+		expect_eq(state, TW_JOB_IN_LINE);
+		expect_eq(waited, -EDEADLK);
+		expect_eq(cancelled, TW_CANCELLED);
+		expect_settled(&load, TW_JOB_CANCELLED, -ECANCELED);
+		expect_eq(load.releases, 1);
+		expect_eq(tw_job_state(home.limiter, announced), keep ? TW_JOB_SETTLED : TW_JOB_GONE);
+		limited_advance(&home, 10 * MS);
+		expect_eq(load.starts, 0);
+		expect_eq(limited_stats(&home).pending, 0);
+		close_all();
+	}
+}
+
+/* ----------------------------------------------------------------- idle listeners */
+
+static int told[4], tolds;
+static bool inside;
+
+static void listen_again(void *arg, const struct tw_job_result *results, size_t n)
+{
+	(void)results;
+	(void)n;
+	expect_eq(inside, false);
+	inside = true;
+	told[tolds++ % 4] = *(int *)arg;
+	if (tolds < 100000)
+		expect_eq(tw_limiter_on_idle(home.limiter, listen_again, arg), 0);
+	inside = false;
+}
+
+Test(limiter_room, listener_that_listens_again_is_told_again_after_it_returns)
+{
+	static int one = 1;
+	open_started(1);
+	expect_eq(tw_limiter_on_idle(home.limiter, listen_again, &one), 0);
+	expect_eq(tolds, 100000); /* all inside the first call */
+	close_all();
+}
+
+/* -------------------------------------------------------------------------- aging */
+
+Test(limiter_room, aging_goes_by_priority_at_the_end_of_time)
+{
+	struct tw__line line = {.aging_ns = UINT64_C(1) << 46};
+	struct tw__job low = {.priority = INT16_MIN, .since_ns = INT64_MAX - 5};
+	struct tw__job high = {.priority = INT16_MAX, .since_ns = INT64_MAX - 3};
+	struct tw__job none = {.since_ns = INT64_MAX - 9};
+	struct tw__job *jobs[] = {&low, &none, &high};
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw__line_reserve(&line, jobs[i]->priority), 0);
+		tw__line_add(&line, jobs[i]);
+	}
+	for (int i = 3; i-- > 0; tw__line_remove(&line, jobs[i]))
+		cr_assert_eq(tw__line_first(&line), jobs[i]);
+	tw__line_free(&line);
+}
+
+/* -------------------------------------------------- an executor that runs in submit */
+
+static unsigned runs;
+static const char *first_frame;
+static size_t deepest;
+static bool submitting, ran_inside;
+
+static int submit_the_next(void *arg, struct tw_job_run *run)
+{
+	const char *frame = __builtin_frame_address(0);
+	first_frame = first_frame ? first_frame : frame;
+	size_t depth = (size_t)(frame < first_frame ? first_frame - frame : frame - first_frame);
+	deepest = depth > deepest ? depth : deepest;
+	ran_inside |= submitting;
+	submitting = true;
+	int r = ++runs < 100000 ? tw_limiter_submit(run->limiter, submit_the_next, arg, NULL) : 0;
+	submitting = false;
+	return r;
+}
+
+Test(limiter_room, no_job_runs_inside_submit_and_a_chain_needs_no_stack)
+{
+	struct tw_limiter_config config = limited_config(3);
+	config.executor = &eager_executor;
+	open_with(config);
+	submitting = true;
+	expect_eq(tw_limiter_submit(home.limiter, submit_the_next, NULL, NULL), 0);
+	expect_eq(runs, 0);
+	submitting = false;
+	for (unsigned turns = 0; runs < 100000 && turns < 200000; turns++)
+		rig_advance(&home.rig, 0);
+	expect_eq(runs, 100000);
+	expect_eq(ran_inside, false);
+	expect_le(deepest, 4096);
+	rig_advance(&home.rig, MS);
+	close_all();
+}
+
+/* ------------------------------------------------------------------------ capacity */
+
+static char heard[256];
+
+static void hear(const char *text)
+{
+	strncpy(heard, text, sizeof heard - 1);
+}
+
+static int create(tw_executor *executor, uint32_t max_concurrency, uint32_t flags)
+{
+	struct tw_limiter_config config = limited_config(max_concurrency);
+	tw_limiter *limiter = NULL;
+	config.executor = executor;
+	config.flags = flags;
+	heard[0] = 0;
+	int r = tw_limiter_create(&limiter, home.rig.service, &config);
+	expect_eq(limiter != NULL, r == 0);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	return r;
+}
+
+Test(limiter_room, executor_that_cannot_hold_its_jobs_is_refused_by_a_text_with_both_numbers)
+{
+	tw_pool *pool;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2, .max_workers = 4};
+	tw_set_misuse_hook(hear);
+	open_started(1);
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	tw_executor *executor = tw_pool_executor(pool);
+	expect_eq(create(executor, 3, 0), 0);
+	expect_eq(create(executor, 4, 0), -EINVAL);
+	cr_assert(strstr(heard, "max_concurrency 4") && strstr(heard, "at most 4 at a time"), "%s", heard);
+	expect_eq(create(executor, 4, TW_LIMITER_NONBLOCKING), 0);
+	expect_eq(create(executor, 1000, 0), -EINVAL);
+	cr_assert(strstr(heard, "max_concurrency 1000") && strstr(heard, "at most 4 at a time"), "%s", heard);
+	expect_eq(create(&home.queue.base, 1000, 0), 0);
+	expect_eq(create(tw_executor_inline(), 1000, 0), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	close_all();
+}
+
+Test(limiter_room, strand_holds_one_job_at_a_time_that_does_not_block)
+{
+	tw_pool *pool;
+	tw_strand *strand;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2};
+	open_started(1);
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	expect_eq(tw_strand_create(&strand, home.rig.service, tw_pool_executor(pool), NULL), 0);
+	expect_eq(create(tw_strand_executor(strand), 1, 0), -EINVAL);
+	expect_eq(create(tw_strand_executor(strand), 1, TW_LIMITER_NONBLOCKING), 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_advance(&home.rig, MS);
+	expect_eq(tw_pool_destroy(pool), 0);
+	close_all();
+}
+
+Test(limiter_room, limit_is_not_raised_beyond_what_the_executor_holds)
+{
+	tw_pool *pool;
+	tw_limiter *limiter;
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2, .max_workers = 4};
+	struct tw_limiter_config limited = limited_config(1);
+	struct tw_limiter_stats stats = {.size = sizeof stats};
+	tw_set_misuse_hook(hear);
+	open_started(1);
+	expect_eq(tw_pool_create(&pool, &config), 0);
+	limited.executor = tw_pool_executor(pool);
+	expect_eq(tw_limiter_create(&limiter, home.rig.service, &limited), 0);
+	expect_eq(tw_limiter_set_max_concurrency(limiter, 3), 0);
+	expect_eq(tw_limiter_set_max_concurrency(limiter, 4), -EINVAL);
+	cr_assert(strstr(heard, "tw_limiter_set_max_concurrency: max_concurrency 4"), "%s", heard);
+	expect_eq(tw_limiter_stats_get(limiter, &stats), 0);
+	expect_eq(stats.max_concurrency, 3);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+	close_all();
+}
+
+Test(limiter_room, bound_on_what_waits_contradicts_no_queue)
+{
+	struct tw_limiter_config config = without_queue(1);
+	tw_limiter *limiter = NULL;
+	tw_set_misuse_hook(hear);
+	config.max_pending = 3;
+	open_started(1);
+	expect_eq(tw_limiter_create(&limiter, home.rig.service, &config), -EINVAL);
+	cr_assert(strstr(heard, "max_pending 3"), "%s", heard);
+	cr_assert_null(limiter);
+	close_all();
+}
+
+/* ------------------------------------------------------------------------- seeds */
+
+static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
+{
+	tw_sim *sim;
+	tw_limiter *limiter;
+	struct tw_sim_config config = {.size = sizeof config, .seed = seed};
+	struct tw_limiter_config limited = {.size = sizeof limited, .max_concurrency = 1};
+	struct load load = LOAD(1, .answer = -EIO);
+	expect_eq(tw_sim_create(&sim, &config), 0);
+	home = (struct limited){.rig.clock = tw_sim_clock(sim), .rig.service = tw_sim_service(sim)};
+	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	struct tw_job_task task = load_task(&load);
+	task.retry = (struct tw_retry){.count = 4, .jitter_ns = HOUR};
+	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	expect_eq(tw_sim_run_until_idle(sim, DAY), 0);
+	expect_eq(load.starts, 5);
+	for (int i = 0; i < 4; i++)
+		delays_ns[i] = load.started_ns[i + 1] - load.started_ns[i];
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	uint64_t trace = tw_sim_trace(sim);
+	expect_eq(tw_sim_destroy(sim), 0);
+	return trace;
+}
+
+Test(limiter_room, jitter_in_a_simulation_comes_from_its_seed)
+{
+	uint64_t first[4], again[4], other[4];
+	uint64_t trace = replay(7, first);
+	cr_assert_eq(replay(7, again), trace);
+	cr_assert_arr_eq(first, again, sizeof first);
+	replay(8, other);
+	cr_assert_arr_neq(first, other, sizeof first);
+}
