@@ -166,6 +166,50 @@ Test(limiter_real_blocking, silent_peers_are_given_up_on_time_and_the_heart_goes
 	call_silent_peers(&(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = PEERS + 2});
 }
 
+/* As many workers as the service begins with are not enough. */
+Test(limiter_real_blocking, silent_peers_are_given_up_on_time_by_a_default_service)
+{
+	call_silent_peers(NULL);
+}
+
+/* ------------------------------------------------------------------------ throughput */
+
+static _Atomic unsigned asleep, most_asleep;
+
+static int sleep_200_ms(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	unsigned now = atomic_fetch_add(&asleep, 1) + 1, most = atomic_load(&most_asleep);
+	while (now > most && !atomic_compare_exchange_weak(&most_asleep, &most, now)) {
+	}
+	nanosleep(&(struct timespec){.tv_nsec = 200 * MS}, NULL);
+	atomic_fetch_sub(&asleep, 1);
+	return 0;
+}
+
+Test(limiter_real_blocking, jobs_that_block_run_as_many_at_a_time_as_the_limit_says)
+{
+	tw_service *service;
+	tw_limiter *limiter;
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 8};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	begin_control();
+	uint64_t begun_ns = now_ns();
+	for (int i = 0; i < 16; i++)
+		expect_eq(tw_limiter_submit(limiter, sleep_200_ms, NULL, NULL), 0);
+	expect_eq(tw_limiter_wait_idle(limiter, 30 * SECOND), 0);
+	uint64_t passed_ns = now_ns() - begun_ns;
+	end_control();
+	expect_eq(most_asleep, 8);
+	expect_le(passed_ns, 480 * MS + 4 * control_late_ns);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
 /* ----------------------------------------------------------- the service's own workers */
 
 static _Atomic bool released;

@@ -1,0 +1,272 @@
+/* How jobs come to a limiter: what is asked of them, whether there is room, the hook `added`. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "executor/limiter/internal.h"
+#include "mpsc/base/futex.h"
+
+/* -------------------------------------------------------------------- input */
+
+static int check_retry(struct tw_retry *retry)
+{
+	if (!retry->factor_x100)
+		retry->factor_x100 = 100;
+	if (!retry->cap_ns)
+		retry->cap_ns = TW_MAX_DELAY_NS;
+	if (retry->count > 1u << 30 || retry->factor_x100 < 100 || retry->factor_x100 > 100000)
+		return -EINVAL;
+	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
+	return most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS
+		   ? -ERANGE
+		   : 0;
+}
+
+static int check(struct tw_job_task *task)
+{
+	if (!task->fn || task->flags & ~(uint32_t)(TW_JOB_ASYNC | TW_JOB_KEEP | TW_JOB_WAIT_UNTIL) ||
+	    task->priority < INT16_MIN || task->priority > INT16_MAX)
+		return -EINVAL;
+	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
+	    task->timeout_ns > TW_MAX_DELAY_NS)
+		return -ERANGE;
+	return check_retry(&task->retry);
+}
+
+static bool wants_options(const struct tw_job_task *task)
+{
+	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns || task->retry.count ||
+	       task->stop || task->release;
+}
+
+static uint64_t from(uint64_t now_ns, uint64_t span_ns)
+{
+	return span_ns ? now_ns + span_ns : UINT64_MAX;
+}
+
+static struct tw__job_options *make_options(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns)
+{
+	struct tw__job_options *o = malloc(sizeof *o);
+	if (o)
+		*o = (struct tw__job_options){
+		    .limiter = l,
+		    .queue_timeout_ns = task->queue_timeout_ns,
+		    .attempt_timeout_ns = task->attempt_timeout_ns,
+		    .until_ns = UINT64_MAX,
+		    .total_until_ns = from(now_ns, task->timeout_ns),
+		    .retry_deadline_ns = from(now_ns, task->retry.deadline_ns),
+		    .retry = task->retry,
+		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
+		    .timer_at_ns = UINT64_MAX,
+		    .untimed.entry.place = TW__HEAP_NOWHERE,
+		    .stop = task->stop,
+		    .release = task->release};
+	return o;
+}
+
+/* A node, filled in; not known to anybody yet. */
+static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns, struct tw__job **out)
+{
+	struct tw__job_options *options = NULL;
+	struct tw__node *node;
+	if (wants_options(task) && !(options = make_options(l, task, now_ns)))
+		return -ENOMEM;
+	int r = tw__node_get(&l->nodes, &node);
+	if (r) {
+		free(options);
+		return r;
+	}
+	struct tw__job *job = *out = (struct tw__job *)(void *)node;
+	job->id = 0;
+	job->state = TW_JOB_GONE; /* until it is in line */
+	job->fn = task->fn;
+	job->arg = task->arg;
+	job->done = task->done;
+	job->context = tw__context_capture();
+	if (options)
+		options->job = job;
+	job->options = options;
+	job->queued_ns = job->run_ns = 0;
+	job->value = NULL;
+	job->error = 0;
+	job->attempts = 0;
+	job->flags = (uint16_t)((task->flags & TW_JOB_ASYNC ? TW__JOB_IS_ASYNC : 0) |
+				(task->flags & TW_JOB_KEEP ? TW__JOB_KEEP : 0));
+	job->priority = (int16_t)task->priority;
+	job->timers = 0;
+	job->waiters = 0;
+	tw_store_relaxed(&job->bell, 0);
+	return 0;
+}
+
+static void unmake(struct tw_limiter *l, struct tw__job *job)
+{
+	tw__context_release(job->context);
+	free(job->options);
+	tw__node_put(&l->nodes, &job->node);
+}
+
+/* ------------------------------------------------------------------- accept */
+
+/* Whether the limiter takes another job, apart from memory. Those in line that can start now do not count as waiting. */
+static int admit(struct tw_limiter *l)
+{
+	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
+		return -EBUSY;
+	if (tw_likely(l->pending < l->config.max_pending))
+		return 0;
+	uint64_t startable = tw__startable(l, l->tokens ? tw_now(l->service) : 0), in_line = l->pending - l->retrying;
+	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
+	bool no_queue = l->config.max_pending == 0;
+	return (no_queue ? startable > in_line : waiting < l->config.max_pending) ? 0 : -EAGAIN;
+}
+
+/* For room. The lock is held, and given up while it waits. */
+static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
+{
+	int r;
+	while ((r = admit(l)) == -EAGAIN) {
+		uint32_t seen = tw_load_relaxed(&l->room_bell);
+		l->room_waiters++;
+		if (l->tokens)
+			(void)tw__rate_has_token(l, l->pending - l->retrying, tw_now(l->service)); /* it rings */
+		pthread_mutex_unlock(&l->lock);
+		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
+		tw__limiter_relock(l);
+		l->room_waiters--;
+		if (!in_time && admit(l) == -EAGAIN)
+			return -ETIMEDOUT;
+	}
+	return r;
+}
+
+/* All that may fail is had before anything is changed. */
+static int reserve(struct tw_limiter *l, const struct tw__job *job)
+{
+	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->unfinished + 1))
+		return -ENOMEM;
+	if (job->options && tw__heap_reserve(&l->untimed, (uint32_t)l->timed + 1))
+		return -ENOMEM;
+	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
+}
+
+/*
+ * With the hook that comes before all others the lock is given up in between. The job is known by its handle already, and is not in
+ * line: it may be cancelled, but does not start. False: in a forked child.
+ */
+static bool tell_added(struct tw_limiter *l, struct tw__job *job)
+{
+	struct tw__limiter_call call;
+	job->state = TW_JOB_IN_LINE;
+	job->flags |= TW__JOB_ADDING;
+	job->waiters++; /* it stays, also if it is cancelled */
+	pthread_mutex_unlock(&l->lock);
+	tw__limiter_call_begin(&call, l, NULL);
+	call.job = job; /* whoever waits for it in the hook would wait for ever */
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
+	l->config.hooks.added(l->config.hooks.hooks_arg, job->id);
+	tw__limiter_call_end(&call);
+	if (tw__forked(l->service))
+		return false;
+	tw__limiter_relock(l);
+	job->waiters--;
+	job->flags &= (uint16_t)~TW__JOB_ADDING;
+	return true;
+}
+
+static void take_back(struct tw_limiter *l, struct tw__job *job)
+{
+	tw__line_remove(&l->line, job);
+	l->added--;
+	l->unfinished--;
+	l->timed--;
+	l->pending--;
+	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
+}
+
+/* The lock is held. */
+static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
+{
+	bool announced = l->config.hooks.added != NULL;
+	tw__job_accept(l, job);
+	if (announced && !tell_added(l, job))
+		return -EPERM;
+	if (job->state == TW_JOB_SETTLED) { /* cancelled by the hook */
+		tw__job_look_for_end(l, job);
+		return 0;
+	}
+	tw__line_enter(l, job, now_ns);
+	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
+	if (r)
+		take_back(l, job);
+	else if (job->options && announced) /* it cannot be taken back */
+		tw__job_keep_time(l, job);
+	return r;
+}
+
+/* Until when the caller's thread waits for room. */
+static uint64_t room_deadline(const struct tw_job_task *task)
+{
+	uint64_t deadline_ns = task->wait_ns;
+	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_JOB_WAIT_UNTIL))
+		deadline_ns += tw_clock_now(tw_clock_monotonic());
+	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
+}
+
+/* One that the inbox may take, from which it is never refused. */
+static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
+{
+	return l->has_inbox && !job->options && job->priority == 0;
+}
+
+static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+{
+	struct tw__job *job;
+	struct tw__todo todo;
+	uint64_t now_ns = tw_now(l->service);
+	int r = make(l, task, now_ns, &job);
+	if (r)
+		return r;
+	tw_job handle = {tw__node_handle(&job->node)};
+	job->since_ns = now_ns;
+	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
+		return 0;
+	tw__limiter_lock(l, &todo);
+	r = admit(l);
+	if (r == -EAGAIN && task->wait_ns) {
+		r = admit_waiting(l, room_deadline(task));
+		now_ns = tw_now(l->service); /* it comes into the line now */
+	}
+	if (!r && !(r = reserve(l, job))) {
+		if (out)
+			*out = handle;
+		r = accept_and_enter(l, job, now_ns);
+		if (r == -EPERM && tw__forked(l->service))
+			return r;
+	}
+	if (!r)
+		tw__dispatch(l, now_ns, &todo);
+	l->rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
+	tw__limiter_unlock(l, &todo);
+	if (r)
+		unmake(l, job);
+	return r;
+}
+
+int tw_limiter_submit_task(tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+{
+	struct tw_job_task known;
+	if (!l || !task)
+		return -EINVAL;
+	if (tw__forked(l->service))
+		return -EPERM;
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_job_task, done), task);
+	if (!r)
+		r = check(&known);
+	return r ? r : submit(l, &known, out);
+}
+
+int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
+{
+	struct tw_job_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	return tw_limiter_submit_task(l, &task, out);
+}
