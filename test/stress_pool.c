@@ -4,23 +4,28 @@
  * Threads submit plain tasks, with and without waiting for room, while others make services on the same pool, let their timers
  * run, and destroy them; in the middle of it the main thread closes the pool, in a random mode, and makes the next one. Every
  * accepted task runs or is told as dropped, exactly once; no timer is lost with its service.
+ *
+ * Some tasks and timers block, so the pools grow, and shrink again: within less than a millisecond here. Now and then a pool grows and shrinks
+ * many times in a row, with nothing else going on.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "executor/pool/parts.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100, FLOOD = 10000 };
+enum { SUBMITTERS = 2, OWNERS = 2, SERVICE_TIMERS = 100, FLOOD = 10000, BREATHS = 100, BLOCKS_ONE_IN = 64 };
 
 static tw_pool *pool;
-static atomic_ulong accepted, ran, told, timers, fired, services, rounds;
+static atomic_ulong accepted, ran, told, timers, fired, services, rounds, grown;
 static uint64_t first_seed;
 static atomic_bool enough;
 
@@ -38,9 +43,16 @@ static void run_task(void *arg)
 	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
 }
 
+static void run_blocking_task(void *arg)
+{
+	usleep(300);
+	run_task(arg);
+}
+
 static void run_timer(void *arg)
 {
-	(void)arg;
+	if (arg)
+		usleep(300);
 	atomic_fetch_add_explicit(&fired, 1, memory_order_relaxed);
 }
 
@@ -48,7 +60,7 @@ static void tell(void *arg, tw_fn *fn, void *task_arg)
 {
 	(void)arg;
 	(void)task_arg;
-	if (fn != run_task)
+	if (fn != run_task && fn != run_blocking_task)
 		violation("a dropped task that nobody submitted", 0);
 	atomic_fetch_add(&told, 1);
 }
@@ -58,7 +70,8 @@ static void *submit(void *arg)
 	uint64_t seed = *(uint64_t *)arg;
 	static const uint64_t timeouts_ns[] = {0, 20000, TW_FOREVER};
 	while (!atomic_load(&enough)) {
-		int r = tw_pool_submit(pool, run_task, NULL, timeouts_ns[random_below(&seed, 3)]);
+		tw_fn *fn = random_below(&seed, BLOCKS_ONE_IN) ? run_task : run_blocking_task;
+		int r = tw_pool_submit(pool, fn, NULL, timeouts_ns[random_below(&seed, 3)]);
 		if (r == -ESHUTDOWN)
 			return NULL;
 		if (r == 0)
@@ -80,7 +93,8 @@ static bool own_one(uint64_t *seed)
 	if (r)
 		violation("create", r);
 	for (int i = 0; i < SERVICE_TIMERS; i++)
-		if ((r = tw_schedule(service, random_below(seed, 300000), run_timer, NULL, NULL)))
+		if ((r = tw_schedule(service, random_below(seed, 300000), run_timer,
+				     random_below(seed, BLOCKS_ONE_IN) ? NULL : service, NULL)))
 			violation("schedule", r);
 	if ((r = tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER)))
 		violation("close", r);
@@ -130,12 +144,51 @@ static void flood(void)
 		violation("flood", r);
 }
 
+static void pass(void *permits)
+{
+	while (sem_wait(permits) != 0) {
+	}
+	atomic_fetch_add_explicit(&ran, 1, memory_order_relaxed);
+}
+
+static struct tw_pool_stats stats_now(void)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	int r = tw_pool_stats_get(pool, &stats);
+	if (r)
+		violation("stats", r);
+	return stats;
+}
+
+/* Three tasks block the one worker, so two more come; let go, they end. */
+static void breathe(void)
+{
+	sem_t permits;
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 4};
+	sem_init(&permits, 0, 0);
+	int r = tw_pool_create(&pool, &cfg);
+	for (int i = 0; r == 0 && i < BREATHS; i++) {
+		for (int n = 0; r == 0 && n < 3; n++, atomic_fetch_add(&accepted, 1))
+			r = tw_pool_submit(pool, pass, &permits, 0);
+		while (stats_now().running < 3)
+			sched_yield();
+		for (int n = 0; n < 3; n++)
+			sem_post(&permits);
+		while (stats_now().workers > 1)
+			sched_yield();
+	}
+	atomic_fetch_add(&grown, stats_now().grown);
+	if (r || (r = tw_pool_destroy(pool)))
+		violation("breathe", r);
+}
+
 static void round_of(uint64_t *seed)
 {
 	pthread_t threads[SUBMITTERS + OWNERS];
 	uint64_t seeds[SUBMITTERS + OWNERS];
 	struct tw_pool_config cfg = {
 	    .size = sizeof cfg, .workers = 1 + (uint32_t)random_below(seed, 3), .queue = 16u << random_below(seed, 4)};
+	cfg.max_workers = cfg.workers + (uint32_t)random_below(seed, 8);
 	int r = tw_pool_create(&pool, &cfg);
 	if (r)
 		violation("create", r);
@@ -160,6 +213,7 @@ static void round_of(uint64_t *seed)
 		violation("close", r);
 	for (int i = 0; i < SUBMITTERS && !quietly; i++)
 		pthread_join(threads[i], NULL);
+	atomic_fetch_add(&grown, stats_now().grown);
 	if ((r = tw_pool_destroy(pool)))
 		violation("destroy", r);
 	if (atomic_load(&ran) + atomic_load(&told) != atomic_load(&accepted))
@@ -181,12 +235,18 @@ int main(int argc, char **argv)
 	first_seed = argc == 3 ? strtoull(argv[2], NULL, 0) : start_ns;
 	printf("stress_pool: seed %" PRIu64 "\n", first_seed);
 	uint64_t seed = first_seed;
+	tw__pool_times.look_ns = 100000;
+	tw__pool_times.on_cpu_ns = 500000;
+	tw__pool_times.idle_ns = 200000;
 	while (tw_clock_now(clock) - start_ns < span_ns) {
-		if (atomic_load(&rounds) % 100 == 0)
+		if (atomic_load(&rounds) % 100 == 0) {
 			flood();
+			breathe();
+		}
 		round_of(&seed);
 	}
-	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped\n", atomic_load(&rounds),
-	       atomic_load(&services), atomic_load(&timers), atomic_load(&accepted), atomic_load(&told));
+	printf("ok: %lu rounds, %lu services with %lu timers, %lu tasks, %lu of them dropped, %lu threads grown\n",
+	       atomic_load(&rounds), atomic_load(&services), atomic_load(&timers), atomic_load(&accepted),
+	       atomic_load(&told), atomic_load(&grown));
 	return 0;
 }

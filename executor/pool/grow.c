@@ -8,7 +8,7 @@
  *      merely short of processors, so it counts as blocked only after 20 ms: a backlog of short callbacks on a busy machine must
  *      not make the pool grow.
  *   3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those that are missing. If the next
- *      look still finds need, it starts twice the number, and so on; while the pool grows, looks are 0.5 ms apart.
+ *      look still finds need, it starts four times the number, and so on; while the pool grows, looks are 0.5 ms apart.
  *   4. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less often while the need lasts.
  *
  * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its thread, and the slot may have
@@ -32,7 +32,7 @@
 #include "mpsc/base/futex.h"
 #include "wheel/service/thread.h"
 
-enum { MS = 1000000, DOUBLINGS_MAX = 10, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
+enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
 
 struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 					.on_cpu_ns = 20 * MS,
@@ -84,7 +84,7 @@ static bool shows_runs(struct tw__worker *worker)
 	return left;
 }
 
-static bool runs_wait(tw_pool *pool)
+bool tw__pool_runs_wait(tw_pool *pool)
 {
 	bool wait = tw__pool_more_waits(pool);
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots && !wait; i++)
@@ -95,7 +95,8 @@ static bool runs_wait(tw_pool *pool)
 /* Runs wait, and nobody is about to take them. */
 static bool is_short(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) == 0 && runs_wait(pool);
+	return tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) == 0 &&
+	       tw__pool_runs_wait(pool);
 }
 
 /* Whether the thread is runnable: it runs, or waits for a processor. False also if the system does not say. */
@@ -124,7 +125,7 @@ static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns
 	uint64_t age_ns = now_ns - worker->seen_ns;
 	if (worker->blocked_runs == runs)
 		return true;
-	if (age_ns < pool->times.look_ns / (pool->reserve.doublings ? GROWING_LOOKS : 1))
+	if (age_ns < pool->times.look_ns / (pool->reserve.steps ? GROWING_LOOKS : 1))
 		return false;
 	if (age_ns < pool->times.on_cpu_ns && is_runnable(worker))
 		return false;
@@ -216,23 +217,23 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	struct tw__reserve *reserve = &pool->reserve;
 	unsigned need = missing(pool, now_ns);
 	if (need > 0) {
-		grow(pool, need << reserve->doublings, now_ns);
-		reserve->doublings += reserve->doublings < DOUBLINGS_MAX;
+		grow(pool, need << 2 * reserve->steps, now_ns);
+		reserve->steps += reserve->steps < STEPS_MAX;
 		reserve->needed_ns = now_ns;
 		return;
 	}
 	/* New workers may need a moment until they are inside their first runs. */
 	if (now_ns - reserve->needed_ns >= pool->times.look_ns)
-		reserve->doublings = 0;
+		reserve->steps = 0;
 	reserve->crowded = false;
-	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->doublings ? GROWING_LOOKS : 1);
+	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
 }
 
 /* Nothing waits for a busy pool. */
 static void disarm(tw_pool *pool)
 {
 	struct tw__reserve *reserve = &pool->reserve;
-	reserve->doublings = 0;
+	reserve->steps = 0;
 	reserve->crowded = false;
 	reserve->look_at_ns = UINT64_MAX;
 	reserve->retry_wait_ns = pool->times.retry_ns;
@@ -309,7 +310,7 @@ static void *reserve_main(void *arg)
 	tw_pool *pool = arg;
 	for (;;) {
 		uint32_t calls = tw_load_seq_cst(&pool->reserve.calls);
-		if (calls & TW__CALL_STOP && !runs_wait(pool))
+		if (calls & TW__CALL_STOP && !tw__pool_runs_wait(pool))
 			return NULL;
 		uint64_t now_ns = clock_now();
 		see_to_need(pool, calls, now_ns);

@@ -89,7 +89,7 @@ struct tw__reserve {
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
 	bool crowded;        /* runs wait, and the pool is at its maximum */
-	unsigned doublings;  /* of the number of workers to start, in looks that followed each other */
+	unsigned steps;      /* looks in a row that have found need: each starts four times as many workers */
 	uint64_t needed_ns;  /* when a look found need last */
 	uint64_t look_at_ns; /* the next look; UINT64_MAX: none */
 	uint64_t join_at_ns; /* the next try to join */
@@ -185,6 +185,9 @@ void tw__reserve_arm(tw_pool *pool);
 
 /* The worker's thread ends. */
 void tw__reserve_retired(struct tw__worker *self);
+
+/* Whether runs wait that any worker may take; counts as a joiner of open batches while it looks. */
+bool tw__pool_runs_wait(tw_pool *pool);
 
 /* pool.c: a slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
