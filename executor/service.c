@@ -6,6 +6,7 @@
 
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
+#include "mpsc/base/fork.h"
 #include "wheel/service/core.h"
 #include "wheel/run/run.h"
 
@@ -56,8 +57,10 @@ static int make(tw_service **out, struct tw_service_config *config)
 		return r;
 	}
 	tw_store_relaxed(&service->pool, source);
-	if (source)
+	if (source) {
 		tw__pool_watch(source, service);
+		tw_store_release(&service->pool_full, tw__source_is_full); /* the driver is running already */
+	}
 	*out = service;
 	return 0;
 }
@@ -80,7 +83,10 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);
-	tw__pool_leave(tw_exchange_acq_rel(&service->pool, NULL));
+	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be looking at it */
+	struct tw__source *source = tw_exchange_acq_rel(&service->pool, NULL);
+	pthread_mutex_unlock(&tw__registry);
+	tw__pool_leave(source);
 }
 
 static int check_options(const struct tw_close_options *options)

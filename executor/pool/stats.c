@@ -6,6 +6,8 @@
 
 #include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
+#include "mpsc/base/fork.h"
+#include "wheel/service/core.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
 {
@@ -52,4 +54,32 @@ int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
 		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
 	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
 	return 0;
+}
+
+int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
+{
+	if (!service || !out)
+		return -EINVAL;
+	if (tw__forked(service))
+		return -EPERM;
+	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */
+	struct tw__source *source = tw_load_relaxed(&service->pool);
+	int r = source ? tw_pool_stats_get(source->pool, out) : -ENOENT;
+	pthread_mutex_unlock(&tw__registry);
+	return r;
+}
+
+bool tw__source_is_full(void *source, struct tw_liveness *out, uint64_t *progress)
+{
+	tw_pool *pool = ((struct tw__source *)source)->pool;
+	unsigned running = 0;
+	*progress = 0;
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
+		uint64_t runs = tw_load_relaxed(&pool->workers[i].runs);
+		running += runs & 1;
+		*progress += runs;
+	}
+	out->pool_max_workers = pool->max_workers;
+	out->pool_at_max = running == pool->max_workers && tw__pool_runs_wait(pool);
+	return out->pool_at_max;
 }

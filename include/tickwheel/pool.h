@@ -9,7 +9,7 @@
  *
  * Blocking. Callbacks and tasks may block. A run that has lasted 2 ms blocks its worker. While runs wait, the pool keeps
  * `workers` workers that are not blocked: it starts more threads, at most `max_workers` in all.
- *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 6 ms.
+ *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 5 ms.
  *   - A callback that computes all the time counts as blocked after 20 ms.
  *   - A thread beyond `workers` ends after 10 s without a run.
  *   - At the maximum, runs wait until a callback returns. tw_pool_stats.at_max counts that.
@@ -116,6 +116,19 @@ struct tw_pool_stats {
 
 /* A snapshot; any thread. Counts the strands and the like that wait one by one, under a short lock. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */
 TW_API int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out);
+
+/*
+ * The same of the pool that a service runs its callbacks on, its own one or a shared one.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0          *out is filled
+ *   -EINVAL    service or out is NULL, or out->size is smaller than one gauge
+ *   -ENOENT    the service's executor is no pool, or the service is closed
+ *   -ENOMEM    no memory
+ *   -EPERM     in a forked child
+ */
+TW_API int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out);
 
 #ifdef __cplusplus
 }

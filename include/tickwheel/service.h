@@ -119,6 +119,9 @@ struct tw_service_config {
 	 * tw_liveness_get.
 	 *
 	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
+	 *
+	 * A pool at its maximum is reported too, once: when runs wait, all of its max_workers workers are inside runs, and none
+	 * has begun or ended one for stuck_ns. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */
 	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);

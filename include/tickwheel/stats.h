@@ -101,6 +101,10 @@ struct tw_liveness {
 	uint64_t longest_ns;       /* and how long ago that is */
 	uint32_t longest_thread;   /* its thread: the system's number, as in ps -L, top -H and gdb */
 	enum tw_run_kind longest_kind;
+
+	/* The pool of the service. Filled only in the call of on_stuck that reports a full pool; else 0. */
+	uint32_t pool_at_max;      /* 1: runs wait, and all of max_workers workers are inside runs */
+	uint32_t pool_max_workers; /* how many these are */
 };
 
 /*

@@ -98,10 +98,12 @@ static void expect_all_inside(int jobs)
 		expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
 		await_value(&behind, 1);
 	}
-	struct tw_pool_stats stats = look_at(pool);
+	struct tw_pool_stats stats;
+	do
+		stats = look_at(pool);
+	while (stats.workers != stats.grown + 2); /* a thread is counted once it has been made */
 	expect_ge(stats.workers, jobs);
 	expect_eq(stats.running, jobs);
-	expect_eq(stats.workers, stats.grown + 2);
 	expect_le(stats.workers, 64);
 	expect_eq(stats.start_failures, 0);
 	let_go(&gate, jobs);
@@ -354,6 +356,82 @@ Test(pool_grow, workers_that_end_leave_nothing_in_the_service)
 		expect_le(stats.memory_bytes, 2 * memory);
 	}
 	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* -------------------------------------------------------------- what one can see */
+
+Test(pool_grow, a_services_own_pool_shows_its_counters)
+{
+	struct gate gate = {0};
+	struct tw_pool_stats stats = {.size = sizeof stats}, small = {.size = 8};
+	tw_service *service, *without;
+	sem_init(&gate.permits, 0, 0);
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
+	struct tw_service_config none = {.size = sizeof none, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_service_create(&without, &none), 0);
+	for (int i = 0; i < 6; i++)
+		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
+	await_value(&gate.inside, 6);
+	do
+		expect_eq(tw_service_pool_stats(service, &stats), 0);
+	while (stats.workers != stats.grown + 2);
+	expect_ge(stats.workers, 6);
+	expect_eq(stats.running, 6);
+	expect_eq(stats.services, 1);
+	expect_eq(tw_service_pool_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_service_pool_stats(service, NULL), -EINVAL);
+	expect_eq(tw_service_pool_stats(service, &small), -EINVAL);
+	expect_eq(tw_service_pool_stats(without, &stats), -ENOENT);
+	let_go(&gate, 6);
+	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	expect_eq(tw_service_pool_stats(service, &stats), -ENOENT);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_service_destroy(without), 0);
+}
+
+static atomic_int full_told, stuck_told;
+static uint32_t full_size;
+
+static void on_stuck(void *arg, const struct tw_liveness *seen)
+{
+	(void)arg;
+	if (seen->pool_at_max) {
+		full_size = seen->pool_max_workers;
+		atomic_fetch_add(&full_told, 1);
+	} else
+		atomic_fetch_add(&stuck_told, 1);
+}
+
+Test(pool_grow, a_full_pool_is_reported_once_and_runs_what_waited_when_one_returns)
+{
+	struct gate gate = {0};
+	atomic_int behind = 0;
+	sem_init(&gate.permits, 0, 0);
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .stuck_ns = 20 * MS, .on_stuck = on_stuck};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int i = 0; i < 63; i++)
+		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
+	await_value(&gate.inside, 63);
+	while (atomic_load(&stuck_told) < 63)
+		sched_yield();
+	expect_eq(full_told, 0); /* nothing waits */
+	expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
+	await_value(&gate.inside, 64);
+	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
+	await_value(&full_told, 1);
+	expect_eq(full_size, 64);
+	expect_eq(behind, 0);
+	uint64_t until_ns = tw_now(service) + 100 * MS;
+	while (tw_now(service) < until_ns)
+		sched_yield();
+	expect_eq(full_told, 1);
+	let_go(&gate, 1);
+	await_value(&behind, 1);
+	let_go(&gate, 63);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(full_told, 1);
 }
 
 /* ----------------------------------------------------------------------- ends */

@@ -198,9 +198,42 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
 	tell(service, &seen);
 }
 
+/* Whether the pool is at its maximum with runs of it waiting. While batches are out the pool is not ended. */
+static bool pool_is_full(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
+{
+	tw__pool_full_fn *full = tw_load_acquire(&service->pool_full); /* the pool was stored before */
+	if (!full || !service->threaded || !(tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS))
+		return false;
+	return full(tw_load_relaxed(&service->pool), seen, progress);
+}
+
+/* Tells once that no run of a full pool has begun or ended for stuck_ns. */
+static void tell_if_full(tw_service *service)
+{
+	struct tw_liveness seen = {.size = sizeof seen};
+	uint64_t now_ns = service->last_now_ns, progress = 0;
+	if (now_ns < service->full_look_ns)
+		return;
+	service->full_look_ns = now_ns + service->config.stuck_ns / 4;
+	bool full = pool_is_full(service, &seen, &progress);
+	if (!full || !service->full_since_ns || progress != service->full_progress) {
+		service->full_since_ns = full ? now_ns : 0;
+		service->full_progress = progress;
+		service->full_told = false;
+		return;
+	}
+	if (service->full_told || span(service->full_since_ns, now_ns) < service->config.stuck_ns)
+		return;
+	service->full_told = true;
+	look_at_driver(service, &seen);
+	each_run(service, seen.now_ns, count_run, &seen);
+	tell(service, &seen);
+}
+
 void tw__tell_stuck(tw_service *service)
 {
 	each_run(service, service->last_now_ns, tell_if_stuck, NULL);
+	tell_if_full(service);
 }
 
 /* *context: the instant by which to look. */

@@ -75,6 +75,8 @@ struct tw__local {
 	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
+typedef bool tw__pool_full_fn(void *pool, struct tw_liveness *out, uint64_t *progress);
+
 struct tw_service {
 	struct tw__gate gate;       /* the line that every push reads; zero in a forked child: all else is not */
 	struct tw__counter counter; /* for resets, if the clock is the monotonic one */
@@ -102,6 +104,16 @@ struct tw_service {
 	_Atomic uint32_t watch_bit;               /* tells the services on one pool apart */
 	_Atomic(_Atomic uint32_t *) watch_asleep; /* the tick thread sleeps without a date to look at runs */
 	_Atomic uint32_t own_watch_asleep;
+
+	/*
+	 * For on_stuck: whether runs wait for the pool of the service while it is at its maximum; *progress changes with each run.
+	 * Set by the composition root; NULL: no pool. What follows is the driver's.
+	 */
+	_Atomic(tw__pool_full_fn *) pool_full;
+	uint64_t full_look_ns;  /* the next look */
+	uint64_t full_since_ns; /* 0: it was not full at the last look */
+	uint64_t full_progress;
+	bool full_told;
 
 	/* The driver's. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
