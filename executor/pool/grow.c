@@ -17,6 +17,8 @@
  * The thread that brings work only sets a bit, and wakes the reserve if the bit was not set. Creating threads and allocating
  * memory is the reserve's.
  *
+ * The model of arming and ending is test/model/grow.pml.
+ *
  * Pairing table (of arming: wake.c, E7)
  *   W1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
  *       then its slot is used again.
