@@ -57,6 +57,7 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
  * What a callback schedules with delay 0, or in the past, comes in the next tick, at which it sees the clock, or in the next advance: as on
  * real clocks, which never stand still on a tick. So an advance ends, though a callback re-arms itself at once again and again (a series that makes up for
  * missed instants (TW_MISSED_BURST) does so within the advance: for ever only if its callback goes on setting the clock forward).
+ * An advance never moves the clock backwards: a callback that sets the clock forward takes the advance with it, also past its target.
  * 0; -EINVAL: not a manual clock, or the target lies beyond INT64_MAX; -ERANGE: advance_to into the past (nothing
  * changed; use set). -EDEADLK: called from a callback of a service on this clock. Advances of several threads
  * are carried out one after the other. -EPERM: the clock belongs to the parent of this forked process.

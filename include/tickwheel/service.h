@@ -160,8 +160,18 @@ enum tw_close_mode {
 };
 
 /*
- * Refuses new work (-ESHUTDOWN), settles the old, waits for callbacks that run, and stops the service's threads.
- * Handles stay usable (tw_cancel: TW_GONE). A callback that re-arms itself while close comes in ends there.
+ * Refuses new work (-ESHUTDOWN), ends the old, waits for callbacks that run, and stops the service's threads.
+ * Handles stay usable (tw_cancel: TW_GONE). A callback that re-arms its timer after the call has begun does not re-arm it.
+ *
+ * What becomes of a timer:
+ *   mode    pending, or queued at its executor    background (TW_TASK_BACKGROUND)          running
+ *   DROP    dropped, by the calling thread        likewise                                 ends after this run
+ *   RUN     runs once, soon                       likewise                                 ends after this run
+ *   DRAIN   fires at its time; a series ends      goes on, series too; dropped when the    ends after this run
+ *           after its next run                    last other timer has ended
+ * When the timeout has passed: DROP and RUN leave what has not ended, DRAIN drops it.
+ * Members of groups that were cancelled end as cancelled. Completions of groups (tw_group_close_then) have all been called when
+ * a close that waits answers 0.
  *
  * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
  * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
@@ -291,7 +301,12 @@ struct tw_period {
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_task_flags {
-	TW_TASK_AT = 1,     /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_AT = 1, /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	/*
+	 * A background timer: TW_CLOSE_DRAIN does not wait for it. A series goes on during the drain. When the last other timer
+	 * has ended, background timers are dropped (TW_FATE_DROPPED). A series must be endless: -EINVAL with a `count`.
+	 */
+	TW_TASK_BACKGROUND = 4,
 	TW_TASK_CONTEXT = 2 /* the context is `context`, instead of the calling thread's (context.h) */
 };
 

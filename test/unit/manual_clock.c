@@ -57,6 +57,35 @@ Test(manual_clock, does_not_advance_into_the_past)
 	expect_eq(tw_clock_manual_destroy(clock), 0);
 }
 
+static void set_forward(struct probe *probe)
+{
+	tw_clock_manual_set(probe->rig->clock, RIG_START_NS + 100 * MS);
+}
+
+/* A callback that sets the clock forward takes the advance with it: past the instants in between, and past its target. */
+static void advance_over_a_callback_that_sets_forward(uint64_t to_ns, uint64_t end_ns)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe sets = PROBE(&rig, 1), later = PROBE(&rig, 2), last = PROBE(&rig, 3);
+	sets.act = set_forward;
+	probe_schedule(&sets, 10 * MS);
+	probe_schedule(&later, 20 * MS);
+	probe_schedule(&last, 110 * MS);
+	expect_eq(tw_clock_manual_advance_to(rig.clock, RIG_START_NS + to_ns), 0);
+	expect_eq(tw_clock_now(rig.clock), RIG_START_NS + end_ns);
+	expect_ran_at(&later, RIG_START_NS + 100 * MS);
+	expect_eq(last.runs, end_ns >= 110 * MS);
+	rig_close(&rig);
+}
+
+Test(manual_clock, is_never_moved_backwards_by_an_advance)
+{
+	advance_over_a_callback_that_sets_forward(15 * MS, 100 * MS);
+	advance_over_a_callback_that_sets_forward(50 * MS, 100 * MS);
+	advance_over_a_callback_that_sets_forward(200 * MS, 200 * MS);
+}
+
 Test(manual_clock, is_the_only_one_that_can_be_moved)
 {
 	tw_clock *monotonic = tw_clock_monotonic();

@@ -89,9 +89,16 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 	return true;
 }
 
+/* A background series goes on in a drain, which waits for the others. When the drain is over the mode is another. */
+static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uint64_t word)
+{
+	return word & TW__HAS_OPTION && !run->rearm && tw_load_acquire(&service->closing) == TW__CLOSING_DRAIN &&
+	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
+}
+
 bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word, uint64_t now_ns)
 {
-	if (tw__gate_refuses(tw__gate_look(&service->gate)))
+	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) && !goes_on_in_drain(service, run, word))
 		return false;
 	if (!(word & TW__HAS_OPTION))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);

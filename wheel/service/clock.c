@@ -208,13 +208,22 @@ static void tell_all(struct manual *manual)
 		l->moved(l); /* a callback may fork */
 }
 
-static int advance(struct manual *manual, uint64_t to_ns)
+/* Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What it says then. */
+static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
+	while (now_ns < to_ns)
+		if (tw_cas_acq_rel(&manual->now_ns, &now_ns, to_ns))
+			return to_ns;
+	return now_ns;
+}
+
+static int advance(struct manual *manual, uint64_t to_ns)
+{
+	uint64_t reached_ns = tw_load_relaxed(&manual->now_ns);
 	tell_all(manual);
-	while (now_ns < to_ns && !inherited(manual)) {
-		now_ns = next_of_all(manual, to_ns);
-		tw_store_release(&manual->now_ns, now_ns);
+	while (reached_ns < to_ns && !inherited(manual)) {
+		reached_ns = raise_to(manual, next_of_all(manual, to_ns));
 		tell_all(manual);
 	}
 	return inherited(manual) ? -EPERM : 0;

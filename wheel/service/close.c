@@ -4,7 +4,7 @@
  *   1. The driver ends ACCEPTING and passes a heavy barrier: each schedule either was pushed before (the driver finds it) or sees
  *      that and takes its timer back (schedule.c). A batch call that saw it open is waited for (schedule_bulk.c).
  *   2. DROP: the closing thread ends every armed timer it finds in the control words. RUN: the driver hands over all it
- *      meets, deadline or not. DRAIN: time goes on until none is left, or the timeout comes. Both end as DROP.
+ *      meets, deadline or not. DRAIN: time goes on until none is left but background timers, or the timeout comes. Both end as DROP.
  *   3. Wait until executors have used up all tickets and no release is under way; stop the tick thread, then the pool.
  *
  * The control words are the truth throughout: "nothing pending" is counted from them. With a manual drive the closer is the driver.
@@ -83,17 +83,40 @@ static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
 }
 
-/* Will run, if nothing happens. */
-static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word);
-}
-
 static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
 	return tw__word_state(word) == TW__SETTLING;
+}
+
+/* A background timer, of whose word `word` was read. False also if it has just ended. */
+static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	const struct tw__slots *slots = &c->service->slots;
+	uint64_t running = TW__RUNNING | TW__HAS_OPTION;
+	bool option = tw__word_armed(word) ? word & TW__OPTION
+					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
+	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
+		return false;
+	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* W5 */
+}
+
+/*
+ * What a drain waits for. A callback that runs is waited for later, unless there are background timers: they are dropped only
+ * when it has returned.
+ */
+static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
+	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT) && tw_load_relaxed(&c->service->has_background);
+	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
+}
+
+/* Will run, if nothing happens, and is waited for. */
+static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) && !is_background(c, slot, word);
 }
 
 static void tell_dropped(void *context, uint32_t slot, uint64_t word)
@@ -230,7 +253,7 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		uint64_t before_ns = now();
 		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
 			return -EPERM;
-		if (!any_word(c, is_armed))
+		if (!any_word(c, mode == TW__CLOSING_DRAIN ? holds_up_drain : is_armed))
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
 		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;

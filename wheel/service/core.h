@@ -92,11 +92,12 @@ struct tw_service {
 	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
 	uint32_t tick_shift;
 	enum tw_on_refused on_refused;
-	bool threaded;         /* has a tick thread */
-	bool steps;            /* the clock may step back: readings are clamped */
-	bool published;        /* may tell its time to producers: a tick thread on a clock that runs */
-	_Atomic bool routed;   /* a timer has named another executor; never cleared */
-	_Atomic bool condemns; /* a refused timer or group was left with releases owed; never cleared */
+	bool threaded;               /* has a tick thread */
+	bool steps;                  /* the clock may step back: readings are clamped */
+	bool published;              /* may tell its time to producers: a tick thread on a clock that runs */
+	_Atomic bool routed;         /* a timer has named another executor; never cleared */
+	_Atomic bool has_background; /* there was a background timer; never cleared */
+	_Atomic bool condemns;       /* a refused timer or group was left with releases owed; never cleared */
 	struct tw_service_config config;
 
 	/* For on_stuck (run/watchdog.c). The composition root sets these for a service on a pool. */

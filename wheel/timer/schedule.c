@@ -306,10 +306,10 @@ static __attribute__((noinline)) int schedule_task(tw_service *service, const st
 						   tw_timer *out)
 {
 	struct tw_task other;
-	struct tw_period period;
+	struct tw_period period = {0};
 	int r = tw__task_read(service, &task, &other, &period);
 	if (r)
-		return r == -ERANGE ? out_of_range(service, out) : r;
+		return r == -ERANGE ? out_of_range(service, out) : tw__task_misuse(task, &period, r);
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return refused(NULL, out, -ENOMEM);

@@ -50,8 +50,8 @@ struct tw__arming {
 /* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
 static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
-	return task->release || task->period || task->group.id || task->slack_ns || task->max_lateness_ns ||
-	       (task->executor && task->executor != service->executor);
+	return task->release || task->period || task->flags & TW_TASK_BACKGROUND || task->group.id || task->slack_ns ||
+	       task->max_lateness_ns || (task->executor && task->executor != service->executor);
 }
 
 /*
@@ -83,6 +83,9 @@ int tw__period_read(struct tw_period *period, const struct tw_period *in);
  */
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
 		  struct tw_period *period);
+
+/* Tells the misuse hook why that has refused a task, where a text is due. period: the copy, or zero. Returns the error. */
+int tw__task_misuse(const struct tw_task *task, const struct tw_period *period, int error);
 
 /*
  * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading

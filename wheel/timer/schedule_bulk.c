@@ -309,6 +309,20 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	return 0;
 }
 
+/* Outside of the batch, in which the hook must not schedule. */
+static int tell_misuse(const struct batch_call *call)
+{
+	for (size_t i = 0; i < call->n; i++) {
+		const struct tw_task *task = task_at(call, i);
+		struct tw_task other;
+		struct tw_period period = {0};
+		int r = task->size == call->stride ? tw__task_read(call->service, &task, &other, &period) : -EINVAL;
+		if (r)
+			return tw__task_misuse(task, &period, r);
+	}
+	return -EINVAL;
+}
+
 static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
 {
 	if (error == -EINVAL || error == -E2BIG)
@@ -338,6 +352,8 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
 	if (tw_unlikely(call.orphan) && !r)
 		return end_orphans(&call); /* close waits for them as for any release */
+	if (r == -EINVAL)
+		return tell_misuse(&call);
 	return r ? refused(call.local, out, n, r) : 0;
 }
 

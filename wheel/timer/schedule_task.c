@@ -2,8 +2,10 @@
  * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers, checking them, making their side records.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "wheel/group/members.h"
+#include "wheel/service/misuse.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
 
@@ -39,11 +41,19 @@ static int check_range(const tw_service *service, const struct tw_task *task, co
 	return 0;
 }
 
+/* Whether a drain, which waits for no background timer, would cut a series short that has a count. */
+static bool has_end_in_background(const struct tw_task *task, const struct tw_period *period)
+{
+	return period && period->count && task->flags & TW_TASK_BACKGROUND;
+}
+
 static int check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
 	bool at = task->flags & TW_TASK_AT;
-	if (!task->fn || task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT) || task->reserved ||
-	    task->reserved_late)
+	if (!task->fn || task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND) ||
+	    task->reserved || task->reserved_late)
+		return -EINVAL;
+	if (has_end_in_background(task, period))
 		return -EINVAL;
 	if (period && (at ? period->first_ns : task->when_ns))
 		return -EINVAL;
@@ -69,6 +79,14 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 	return r ? r : check(service, *task, (*task)->period ? period : NULL);
 }
 
+int tw__task_misuse(const struct tw_task *task, const struct tw_period *period, int error)
+{
+	if (error == -EINVAL && has_end_in_background(task, period))
+		return tw__misuse(error, "struct tw_task: TW_TASK_BACKGROUND with period.count %" PRIu64 ": must be 0",
+				  period->count);
+	return error;
+}
+
 /* -------------------------------------------------------------- side records */
 
 /* Whether the instant itself is wanted, and not only what the lane's base makes of a delay. */
@@ -82,7 +100,8 @@ static uint32_t traits_of(const tw_service *service, const struct tw_task *task,
 {
 	bool releases = task->release || tw__context_has_release(context);
 	bool may_be_condemned = releases && service->on_refused == TW_REFUSED_DROP;
-	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u);
+	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u) |
+	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
 static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
@@ -105,6 +124,8 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
 	option->bare = tw__task_is_short(task) && !context;
+	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) && !tw_load_relaxed(&service->has_background))
+		tw_store_relaxed(&service->has_background, true); /* published with the word: W1 */
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, option, task->executor);
 	if (period) {

@@ -45,7 +45,8 @@ struct tw__note {
 
 /* What a side record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	TW__TRAIT_RELEASE = 1, /* there is a release, or a context that has one: the timer passes through SETTLING */
+	TW__TRAIT_RELEASE = 1,    /* there is a release, or a context that has one: the timer passes through SETTLING */
+	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
 	TW__TRAIT_MOVES = 2 /* a reset writes to the side record too (a series, slack, lateness): see tw__option_lock */
 };
 
