@@ -429,8 +429,14 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
 /*
- * Hints, true when looked at: is it waiting to run? How long until it is due (0: due)? For a timer hours away that was scheduled a
- * moment ago, it may be up to 1/32 less. -ENOENT: not pending. -EINVAL: NULL.
+ * tw_is_pending: whether the timer waits to run. tw_remaining: the time until it is due, exact to the tick; 0: it is due.
+ * Another thread may run, cancel or move the timer in the same moment.
+ *
+ * Threads: any.
+ * Returns of tw_remaining:
+ *   0          *out_ns is written
+ *   -ENOENT    the timer is not pending
+ *   -EINVAL    service or out_ns is NULL
  */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
 TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);

@@ -87,7 +87,12 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 		uint64_t filed = tw__word_move(word, TW__UNFILED, far, far ? tw__far_bits(asked) : asked);
 		if (far)
 			tw__note_far(service, slot, generation, asked);
-		if (tw_likely(filed == word) || tw_cas_acq_rel(&service->slots.words[slot], &word, filed)) {
+		bool done = filed == word;
+		if (tw_unlikely(far))
+			done = tw__far_move(&service->slots, slot, &word, filed, asked);
+		else if (tw_unlikely(!done))
+			done = tw_cas_acq_rel(&service->slots.words[slot], &word, filed);
+		if (tw_likely(done)) {
 			tw__file(service, slot, filed, asked, back);
 			return;
 		}

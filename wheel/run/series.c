@@ -61,11 +61,14 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
 	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
 			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
+	bool done;
 	do {
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
-	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word,
-				 tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick)));
+		done = far ? tw__far_move(&service->slots, run->slot, &word, armed, tick)
+			   : tw_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
+	} while (!done);
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);
 	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);

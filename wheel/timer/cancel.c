@@ -209,9 +209,9 @@ bool tw_is_pending(tw_service *service, tw_timer timer)
 
 uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
-	uint64_t tick = word & TW__UNFILED ? (word & TW__DEADLINE_MASK) << tw__hint_shift(service)
-			: word & TW__FAR   ? tw_load_relaxed(&service->slots.notes[slot].far_tick)
-					   : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+	uint64_t tick = word & (TW__UNFILED | TW__FAR)
+			    ? tw__far_tick(&service->slots, slot) /* W6 */
+			    : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
 	return due_ns > now_ns ? due_ns - now_ns : 0;
 }
@@ -228,6 +228,10 @@ int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
 		return -ENOENT;
-	*out_ns = tw__remaining_of(service, slot, word);
+	uint64_t left_ns = tw__remaining_of(service, slot, word);
+	if (word & (TW__UNFILED | TW__FAR) &&
+	    tw__word_generation(tw_load_acquire(&service->slots.words[slot])) != generation)
+		return -ENOENT; /* it has ended meanwhile, and the slot may be another timer's */
+	*out_ns = left_ns;
 	return 0;
 }

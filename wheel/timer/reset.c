@@ -66,7 +66,9 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 	}
 	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
 				       far ? tw__far_bits(tick) : tick);
-	if (!tw_cas_acq_rel(&service->slots.words[slot], word, moved)) /* W4 */
+	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
+			: tw_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
+	if (!done)
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
 	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_FAR : TW__KIND_FILE, entry), tick);

@@ -188,6 +188,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	}
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
+	if (tw_unlikely(state & TW__UNFILED))
+		tw__far_set(&service->slots, slot, tick); /* W6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
 		entered = tw__group_enter_kept(&service->slots.options[option], entry);

@@ -5,23 +5,13 @@
 #include "wheel/timer/context.h"
 #include "wheel/service/core.h"
 
-/*
- * An UNFILED word's deadline bits, for tw_remaining: the upper bits of its deadline's tick. How many ticks one step of them is, is chosen
- * so that the longest delay fits: half a minute at ticks of 1 ms, for timers that are hours away.
- */
-static inline unsigned tw__hint_shift(const tw_service *service)
-{
-	uint64_t longest = TW_MAX_DELAY_NS / service->tick_ns;
-	return 65 - (unsigned)__builtin_clzll(longest) - TW__DEADLINE_BITS;
-}
-
-/* What a new timer's word says of its deadline: the tick, or if that is far, a hint and that its entry knows. */
+/* What a new timer's word says of its deadline: the tick, or if that is far, UNFILED: then far_ticks has it (tw__far_set). */
 static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
 		return tick & TW__DEADLINE_MASK;
-	return TW__UNFILED | tick >> tw__hint_shift(service);
+	return TW__UNFILED;
 }
 
 static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)

@@ -266,6 +266,9 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
+			if (tw_unlikely(state & TW__UNFILED))
+				tw__far_set(&call->service->slots, slot, /* W6 */
+					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
 			if (tw_likely(!option))

@@ -6,6 +6,8 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "mpsc/base/spinlock.h"
+
 /* What each array may grow to in pages of the ordinary size. */
 enum { SMALL_BYTES = 1 << 20 };
 
@@ -47,12 +49,13 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t notes = page_up(slots->end * sizeof *slots->notes),
 	       options = page_up(slots->end * sizeof *slots->options);
 	size_t reached = page_up(slots->end * sizeof *slots->reached);
+	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
 	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
 	size_t blocks = page_up(block_count * sizeof *slots->blocks);
 	size_t option_blocks = page_up(block_count * sizeof *slots->option_blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
 	slots->mapping_bytes =
-	    words + records + notes + options + reached + cold + blocks + option_blocks + option_room;
+	    words + records + notes + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
 	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (slots->mapping == MAP_FAILED)
@@ -63,7 +66,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	slots->notes = (void *)(at + words + records);
 	slots->options = (void *)(at + words + records + notes);
 	slots->reached = (void *)(at + words + records + notes + options);
-	at += words + records + notes + options + reached;
+	slots->far_ticks = (void *)(at + words + records + notes + options + reached);
+	at += words + records + notes + options + reached + far_ticks;
 	slots->cold = (void *)at;
 	slots->blocks = (void *)(at + cold);
 	slots->option_blocks = (void *)(at + cold + blocks);
@@ -85,6 +89,41 @@ void tw__slots_fini(struct tw__slots *slots)
 	for (int i = 0; i < TW__OPTION_LOCKS; i++)
 		pthread_mutex_destroy(&slots->option_locks[i]);
 	munmap(slots->mapping, slots->mapping_bytes);
+}
+
+/* ------------------------------------------------------------------- far deadlines */
+
+static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
+{
+	_Atomic uint32_t *lock = &slots->far_locks[slot % TW__FAR_LOCKS];
+	tw__tiny_lock(lock);
+	return lock;
+}
+
+/* The lock: a move of the slot's last timer may have won, and not have stored yet. */
+void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
+{
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	tw_store_relaxed(&slots->far_ticks[slot], tick); /* W6 */
+	tw__tiny_unlock(lock);
+}
+
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
+{
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	bool done = tw_cas_acq_rel(&slots->words[slot], word, moved); /* W4 */
+	if (done)
+		tw_store_relaxed(&slots->far_ticks[slot], tick); /* W6 */
+	tw__tiny_unlock(lock);
+	return done;
+}
+
+uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot)
+{
+	_Atomic uint32_t *lock = lock_far(slots, slot);
+	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* W6 */
+	tw__tiny_unlock(lock);
+	return tick;
 }
 
 /* ------------------------------------------------------------------- depot */

@@ -1,6 +1,6 @@
 /*
  * Slots: where a timer lives. One dense array of control words (8 bytes each, word.h), one of records beside it, and one
- * of the driver's private notes, all indexed alike, in address space reserved once and touched on demand.
+ * of the driver's private notes, one of far deadlines, all indexed alike, in address space reserved once and touched on demand.
  *
  * Free slots are kept in a small **magazine** for each thread, first in first out, so that one hot slot does not burn through
  * its generations, behind it a shared **depot** of whole chains, and behind that slots never used (J. Bonwick and
@@ -17,7 +17,7 @@
 #include "tickwheel/service.h"
 #include "wheel/timer/word.h"
 
-enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16 };
+enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
 
 /* Written by the slot's owner before the word is published (W1), read by whoever won a transition. */
 struct tw__record {
@@ -122,6 +122,7 @@ struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__note *notes;
+	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, FAR and UNFILED; see tw__far_move */
 	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
 	struct tw__option *options;
 	uint32_t end;             /* indices below it are addresses; 0 is never used */
@@ -145,6 +146,7 @@ struct tw__slots {
 	_Atomic bool noted;                             /* notes have been written */
 	_Atomic bool counted;                           /* `reached` has been written */
 	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
+	_Atomic uint32_t far_locks[TW__FAR_LOCKS];      /* of far_ticks, by slot */
 	void *mapping;
 	size_t mapping_bytes;
 };
@@ -203,6 +205,17 @@ void tw__option_await_all_resets(struct tw__slots *slots);
 
 /* Gives all to the depot. */
 void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache);
+
+/*
+ * Far deadlines, whole, for whoever asks how long a timer still has. A word that is FAR or UNFILED has its deadline here. Written
+ * together with the word, under a lock that only far timers know (word.h, W6).
+ *   set   before the word of a new timer is stored
+ *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
+ *   tick  of a word that was FAR or UNFILED a moment ago
+ */
+void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
+bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick);
+uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot);
 
 static inline struct tw__option *tw__option_of(const struct tw__slots *slots, uint32_t slot)
 {

@@ -91,6 +91,7 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) + 1);
 		give(slots->records, sizeof *slots->records, index);
 		give(slots->notes, sizeof *slots->notes, index);
+		give(slots->far_ticks, sizeof *slots->far_ticks, index);
 		give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
 	}
 	pthread_mutex_unlock(&slots->lock);
@@ -117,7 +118,8 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 {
 	uint64_t fresh = tw_load_relaxed(&slots->fresh), given = (uint64_t)tw_load_relaxed(&slots->given) * TW__BLOCK;
 	uint64_t held = fresh > given ? fresh - given : 0;
-	uint64_t per_held = sizeof *slots->records + (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes : 0) +
+	uint64_t per_held = sizeof *slots->records +
+			    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
 			    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
 	return fresh * sizeof *slots->words + held * per_held +
 	       (uint64_t)tw_load_relaxed(&slots->option_held) * TW__BLOCK * sizeof *slots->options;

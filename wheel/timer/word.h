@@ -6,8 +6,8 @@
  *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
  *
  * States of the 5 bits: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and somebody was told so), or ARMED with four flags:
- *   UNFILED  new and far: the entry in the lane says when; the deadline bits are a hint (schedule.h)
- *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it, the driver's notes hold all of it
+ *   UNFILED  new and far: the entry in the lane says when; the deadline bits are 0; far_ticks of slots.h has it too
+ *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it; far_ticks and the driver's notes hold all of it
  *   MULTI    more than one entry may exist; the driver's notes say which counts
  *   OPTION   a side record exists (release, period, group, and what else struct tw_task has)
  *
@@ -51,6 +51,9 @@
  *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
  *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
  *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
+ *   W6  far_ticks of the slot: with w's compare-and-swap to FAR, or before the store of w UNFILED, under the slot's far lock -> w FAR or
+ *       UNFILED, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
+ *       the word of one with the deadline of the other.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
