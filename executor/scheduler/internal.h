@@ -131,8 +131,8 @@ void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task);
 /* A cleared task has left its heap. */
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task);
 
-/* What has come due becomes ready. */
-void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns);
+/* Moves at most `most` due tasks from the timer heap to the task heap. */
+void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most);
 
 /* The task that ran has ended: it leaves the task heap, at once if it is the head. */
 void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task);

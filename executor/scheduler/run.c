@@ -115,7 +115,7 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 		tw__context_release(ending.context);
 }
 
-/* The user's functions; the thread's state is as before, whatever they answer. */
+/* Calls the user's functions, and restores the thread's state. Returns the turn's result: AGAIN only with a continuation. */
 static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
 	tw_service *service = turn->scheduler->base.service;
@@ -128,6 +128,8 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 	    tw__user_begin(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next), (uint64_t)now_ns);
 	int result = turn->next(turn, task->arg);
 	tw__user_end(level);
+	if (result == TW_TURN_AGAIN && !turn->next)
+		result = TW_TURN_DONE; /* nothing to go on with: the task is done */
 	bool ended = result != TW_TURN_AGAIN && !tw__forked(turn->scheduler->base.service);
 	if (ended && task->done) {
 		level = tw__user_begin(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), 0);
@@ -175,11 +177,11 @@ static bool run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 	scheduler->slice_begin_ns = now_ns;
 	scheduler->interrupted = false;
 	scheduler->stats.slices++;
-	tw__scheduler_promote(scheduler, now_ns);
+	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	while (budget-- && (task = next_task(scheduler, now_ns))) {
 		if (!run_turn(scheduler, task, &now_ns))
 			return false;
-		tw__scheduler_promote(scheduler, now_ns);
+		tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	}
 	return true;
 }
@@ -247,7 +249,7 @@ bool tw_should_yield(tw_scheduler *scheduler)
 		return false;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	tw__scheduler_promote(scheduler, now_ns);
+	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	bool yield = slice_is_over(scheduler, now_ns) || scheduler->paused || scheduler->closed ||
 		     tw__scheduler_head(scheduler, &scheduler->tasks) != scheduler->current;
 	pthread_mutex_unlock(&scheduler->lock);

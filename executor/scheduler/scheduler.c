@@ -8,8 +8,11 @@
 
 /* ------------------------------------------------------------- the host timer */
 
-/* As far as a timer is set at once: what is farther away is looked at again then. */
+/* Farther deadlines are set in steps of this length. */
 #define FARTHEST_NS (INT64_C(1) << 60)
+
+/* The driver promotes at most this many tasks. The slice that it asks for promotes the rest. */
+enum { DRIVER_PROMOTES = 32 };
 
 static void put_timer_away(tw_scheduler *scheduler)
 {
@@ -20,7 +23,7 @@ static void put_timer_away(tw_scheduler *scheduler)
 		scheduler->timers_out--;
 }
 
-/* The timer that calls is the one that is set, and no longer: false if it was put away a moment ago. Its callback is out until call_and_come_home. */
+/* Whether the timer that calls is the one that is set. If so, it is set no longer. Its callback is out until call_and_come_home. */
 static bool take_timer(tw_scheduler *scheduler)
 {
 	bool mine = scheduler->timer_set && scheduler->timer.id == tw_self().id;
@@ -29,8 +32,9 @@ static bool take_timer(tw_scheduler *scheduler)
 }
 
 /*
- * The end of a timer's callback, or of the retry: the lock is held, and given up. While `wanted` is called that is still out: neither may be
- * gone before it returns. Of work that is asked for this need not be so: it is out itself.
+ * Ends a timer's callback or the retry. The lock is held, and is released. A manual host's `wanted` is called before the
+ * callback counts as home, so that neither the function nor the scheduler goes while it runs. The executor's work needs
+ * no such care: it is out itself.
  */
 static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
 {
@@ -53,7 +57,7 @@ static void timer_fired(void *arg)
 	pthread_mutex_lock(&scheduler->lock);
 	bool call_host = false;
 	if (take_timer(scheduler)) {
-		tw__scheduler_promote(scheduler, now_ns);
+		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
 		call_host = tw__scheduler_settle(scheduler);
 	}
 	call_and_come_home(scheduler, call_host);
@@ -67,19 +71,12 @@ static void call_later(tw_scheduler *scheduler)
 	tw__work_submit_later(&scheduler->retry);
 }
 
-/* A service whose executor refuses may drop it (TW_REFUSED_DROP). Cancelling comes here, too, under the lock. */
-static void timer_ended(void *arg, enum tw_fate fate)
-{
-	tw_scheduler *scheduler = arg;
-	if (fate != TW_FATE_DROPPED)
-		return;
-	pthread_mutex_lock(&scheduler->lock);
-	if (take_timer(scheduler))
-		call_later(scheduler);
-	call_and_come_home(scheduler, false);
-}
-
-/* 0, or there was no room for it. A timer that is about to fire is as good as one that is set: it sets the next. */
+/*
+ * Returns 0, or an error if there was no room for a timer. A timer that is about to fire counts as set: it sets the next one.
+ *
+ * The driver itself runs the timer's callback. It needs no worker, so that blocked workers delay no task of another host,
+ * and no executor can refuse it. The callback waits for the lock, which is free: a timer is set only while nothing is ready.
+ */
 static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 {
 	int r;
@@ -93,7 +90,7 @@ static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 					     .arg = scheduler,
 					     .when_ns = (uint64_t)at_ns,
 					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-					     .release = timer_ended};
+					     .executor = tw_executor_inline()};
 		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
 		scheduler->timers_out += r == 0;
 	}
@@ -131,7 +128,7 @@ static void retry_called(struct tw__work *work)
 	scheduler->timers_out++;     /* and is out itself like a timer's callback */
 	bool call_host = false;
 	if (!scheduler->closed && scheduler->host == TW__HOST_IDLE) {
-		tw__scheduler_promote(scheduler, now_ns);
+		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
 		call_host = tw__scheduler_settle(scheduler);
 	}
 	call_and_come_home(scheduler, call_host);
@@ -429,19 +426,18 @@ void tw__scheduler_unlock_home(tw_scheduler *scheduler)
 }
 
 /*
- * What others bring home without the calling thread's help: then the scheduler is waited for, and its pool is free to close afterwards. Elsewhere,
- * on a queue that perhaps this thread pumps, nobody can say.
+ * Whether other threads finish what is out without the calling thread's help. The scheduler's own pool runs the host callback;
+ * the service's tick thread runs timers and retries. Another executor may be a queue that this very thread pumps.
  */
 static bool others_bring_it_home(const tw_scheduler *scheduler)
 {
 	tw_service *service = scheduler->base.service;
-	tw_pool *pool = tw__pool_of(scheduler->base.executor),
-		*of_timers = tw__pool_of(tw__shared_executor(service->executor));
-	if (tw_pool_is_worker(pool) || tw_pool_is_worker(of_timers) || tw__inside(service) || tw__inside_work(service))
+	tw_pool *pool = tw__pool_of(scheduler->base.executor);
+	if (tw_pool_is_worker(pool) || tw__inside(service) || tw__inside_work(service))
 		return false; /* it may be the driver */
 	if (scheduler->host == TW__HOST_REQUESTED && !pool)
 		return false;
-	return (!scheduler->timers_out || of_timers) && (!scheduler->retrying || service->threaded);
+	return service->threaded || (!scheduler->timers_out && !scheduler->retrying);
 }
 
 int tw_scheduler_destroy(tw_scheduler *scheduler)

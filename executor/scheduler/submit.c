@@ -37,10 +37,10 @@ struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *he
 	return task;
 }
 
-void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns)
+void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 {
 	struct tw__task *task;
-	while ((task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
+	while (most-- && (task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
 	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
 		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;

@@ -20,9 +20,10 @@
  * waited long enough goes before a fresh normal one, and an immediate one has expired on arrival. An expired task is run whatever the
  * slice, and is told so: did_timeout.
  *
- * Host. Something has to call the tasks: an executor (the service's own pool by default), which gets one piece of work at a time, for one
- * slice; or a loop of the caller's, with tw_scheduler_run. For the earliest delayed task there is one timer of the service, while no
- * task is ready. Time is the service's clock; on a manual clock all is exact.
+ * Host. The host calls the tasks. It is an executor (by default the service's own), which gets one piece of work for each slice,
+ * or a loop of the caller's, with tw_scheduler_run. While no task is ready, one timer of the service waits for the earliest
+ * delayed task. The service's driver runs that timer itself, so that blocked workers of the service delay no task of another
+ * host. Time is the service's clock; on a manual clock all is exact.
  *
  * Threads. Who may call what, and beside what:
  *
@@ -80,10 +81,10 @@ enum { TW_PRIORITIES = 6 };
 
 struct tw_turn;
 
-/* What a turn may return; everything else is a failure, which ends the task, and which its done function is told. */
+/* What a turn may return. Any other value is a failure: it ends the task, and the done function gets it. */
 enum tw_turn_result {
-	TW_TURN_DONE = 0, /* the task has come to its end */
-	TW_TURN_AGAIN = 1 /* it goes on in another turn, with turn->next; handle, expiration and place stay */
+	TW_TURN_DONE = 0, /* the task has ended */
+	TW_TURN_AGAIN = 1 /* the task continues in another turn, with turn->next. If that is NULL, the task is done */
 };
 
 /* A task's callback: one turn of it. By custom failures are negative errno values. */
@@ -95,7 +96,7 @@ struct tw_turn {
 	tw_scheduler_task task;
 	enum tw_priority priority;
 	bool did_timeout; /* the task had expired as the turn began: it should come to its end, and not give way */
-	tw_turn_fn *next; /* what TW_TURN_AGAIN calls; the turn's own function, unless the turn writes another */
+	tw_turn_fn *next; /* what TW_TURN_AGAIN calls: this function, unless the turn writes another or NULL */
 };
 
 /*
@@ -125,8 +126,9 @@ struct tw_scheduler_config {
 	int64_t timeout_ns[TW_PRIORITIES];
 
 	/*
-	 * A manual host: called when there is work and tw_scheduler_run should be called, once until then, by whichever thread has
-	 * brought it about; to wake up a loop. It must not call the scheduler. May be NULL.
+	 * Manual host only: wakes the caller's loop when tw_scheduler_run has work to do. Called once until the next run, on the
+	 * thread that brought the work. For a delayed task that is the service's driver (its tick thread), so the function
+	 * must not block. It must not call the scheduler. May be NULL.
 	 */
 	void (*wanted)(void *wanted_arg);
 	void *wanted_arg;
@@ -152,11 +154,20 @@ TW_API int tw_scheduler_create(tw_scheduler **out, tw_service *service, const st
 TW_API int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns);
 
 /*
- * Stops as tw_scheduler_close does, waits for a turn that runs on another thread, and frees. NULL is allowed. Does not wait for anything
- * that the calling thread might have to do itself: only if the scheduler runs on a pool, and the caller is neither one of its workers nor
- * inside a callback of the service, or a task on it, it is gone when this returns. Otherwise a piece of work that the executor has not begun (manual.h,
- * sim.h) is passed over later, and the memory goes with it; tw_service_close waits for that as for a callback. 0. -EDEADLK: called
- * from one of its tasks or done functions; nothing has changed then.
+ * Closes the scheduler, waits for a turn that runs on another thread, and frees the scheduler. NULL is allowed.
+ *
+ * On a pool the scheduler is gone when this returns. There are three exceptions, in which the call waits only for the turn,
+ * because the calling thread may be needed to finish the rest:
+ *   - the scheduler's executor is not a pool
+ *   - the caller is a worker of the scheduler's pool, or is inside a callback or a task on the service
+ *   - the service is driven by hand, and its driver is inside the host timer's callback
+ * Then the executor passes over the piece of work that it still holds, and the memory goes with it. tw_service_close waits
+ * for that as for a callback.
+ *
+ * Threads: any. Blocks while a turn runs.
+ * Returns:
+ *   0          closed, and freed now or with its last piece of work
+ *   -EDEADLK   called from one of its tasks or done functions; nothing changed
  */
 TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 

@@ -49,6 +49,34 @@ Test(scheduler_ends, priority_and_state_are_restored_after_a_failing_task)
 
 /* ------------------------------------------------------------------ cancelling */
 
+static int go_on_without_next(struct job *job, struct tw_turn *turn)
+{
+	turn->next = NULL;
+	if (job->other)
+		tw_scheduler_cancel(turn->scheduler, turn->task);
+	return TW_TURN_AGAIN;
+}
+
+Test(scheduler_ends, task_that_goes_on_without_a_continuation_is_done)
+{
+	for (int cancelled = 0; cancelled < 2; cancelled++) {
+		struct job job = JOB(&rig, 1), next = JOB(&rig, 2);
+		job.act = go_on_without_next;
+		job.other = cancelled ? &next : NULL;
+		job_post(&job, TW_PRIORITY_NORMAL);
+		job_post(&next, TW_PRIORITY_NORMAL);
+		expect_eq(run(), TW_RUN_IDLE);
+		expect_told(&job, TW_FATE_FIRED, 0);
+		expect_told(&next, TW_FATE_FIRED, 0);
+		expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_GONE);
+		struct tw_scheduler_stats stats = work_rig_stats(&rig);
+		expect_eq(stats.completed, 2u * (unsigned)(cancelled + 1));
+		expect_eq(stats.continued, 0);
+		expect_eq(stats.cleared, 0);
+		expect_eq(stats.ready, 0);
+	}
+}
+
 Test(scheduler_ends, cancel_of_waiting_finished_and_unknown_tasks)
 {
 	struct job one = JOB(&rig, 1), two = JOB(&rig, 2);

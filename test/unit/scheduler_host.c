@@ -159,27 +159,6 @@ Test(scheduler_host, destroy_leaves_work_that_its_executor_holds_behind_and_the_
 	close_all();
 }
 
-/* The host timer is handed over, and its callback waits. */
-Test(scheduler_host, destroy_leaves_its_timer_s_callback_behind)
-{
-	struct job job = JOB(&rig, 1);
-	struct tw_service_config cfg = rig_config();
-	queue_executor_open(&queue);
-	cfg.executor = &queue.base;
-	rig = (struct work_rig){0};
-	rig_open(&rig.rig, &cfg);
-	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, NULL), 0);
-	job_post_delayed(&job, TW_PRIORITY_NORMAL, MS);
-	rig_advance(&rig.rig, 3 * MS);
-	expect_eq(queue_executor_waiting(&queue), 1);
-	expect_eq(tw_scheduler_destroy(rig.scheduler), 0);
-	rig.scheduler = NULL;
-	expect_told(&job, TW_FATE_DROPPED, -ESHUTDOWN);
-	queue_executor_run_all(&queue); /* it had been cancelled, or comes home */
-	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, 0), 0);
-	close_all();
-}
-
 /* Runs tickets within submit. */
 static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
 {
@@ -295,30 +274,84 @@ Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_ef
 	queue_executor_close(&queue);
 }
 
-/* ------------------------------------------------------------------ refused timer */
+/* ------------------------------------------------------------------ the host timer */
 
-Test(scheduler_host, delayed_task_survives_an_executor_that_drops_its_timer)
+/* A service whose executor does nothing, as if callbacks blocked all of its workers. */
+static void open_on_blocked_service(const struct tw_scheduler_config *config, enum tw_on_refused on_refused)
+{
+	struct tw_service_config blocked = rig_config();
+	queue_executor_open(&queue);
+	rig = (struct work_rig){0};
+	blocked.executor = &queue.base;
+	blocked.on_refused = on_refused;
+	rig_open(&rig.rig, &blocked);
+	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, config), 0);
+}
+
+Test(scheduler_host, delayed_task_wakes_the_loop_though_no_worker_of_the_service_is_free)
 {
 	struct job job = JOB(&rig, 1);
-	queue_executor_open(&queue);
-	struct tw_service_config dropping = rig_config();
 	struct tw_scheduler_config manual = work_rig_config(&rig);
-	dropping.executor = &queue.base;
-	dropping.on_refused = TW_REFUSED_DROP;
-	rig = (struct work_rig){0};
-	rig_open(&rig.rig, &dropping);
-	expect_eq(tw_scheduler_create(&rig.scheduler, rig.rig.service, &manual), 0);
+	open_on_blocked_service(&manual, TW_REFUSED_RETRY);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
-	queue.refuse = 1;
-	rig_advance(&rig.rig, 3 * MS);
-	for (int i = 0; i < 10; i++) {
-		queue_executor_run_all(&queue);
-		rig_advance(&rig.rig, MS);
-	}
-	queue_executor_run_all(&queue);
+	rig_advance(&rig.rig, 2 * MS);
+	expect_eq(rig.wanted, 0);
+	rig_advance(&rig.rig, 1 * MS);
 	expect_eq(rig.wanted, 1);
 	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
+	expect_eq(queue.submits, 0);
+	close_all();
+}
+
+Test(scheduler_host, delayed_task_reaches_its_own_executor_though_no_worker_of_the_service_is_free)
+{
+	struct job job = JOB(&rig, 1);
+	struct queue_executor own;
+	queue_executor_open(&own);
+	struct tw_scheduler_config config = {.size = sizeof config, .executor = &own.base};
+	open_on_blocked_service(&config, TW_REFUSED_RETRY);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
+	rig_advance(&rig.rig, 3 * MS);
+	expect_eq(queue_executor_run_all(&own), 1);
+	EXPECT_ORDER(&rig, 1);
+	expect_eq(queue.submits, 0);
+	close_all();
+	queue_executor_close(&own);
+}
+
+Test(scheduler_host, delayed_task_survives_an_executor_that_refuses_and_drops)
+{
+	struct job job = JOB(&rig, 1);
+	open_on_blocked_service(NULL, TW_REFUSED_DROP);
+	job_post_delayed(&job, TW_PRIORITY_NORMAL, 3 * MS);
+	queue.refuse = 3;
+	for (int i = 0; i < 10; i++) {
+		rig_advance(&rig.rig, MS);
+		queue_executor_run_all(&queue);
+	}
+	expect_eq(queue.refuse, 0);
+	EXPECT_ORDER(&rig, 1);
+	close_all();
+}
+
+/* The driver promotes a few of them, the slice the rest, in order. */
+Test(scheduler_host, many_delayed_tasks_of_one_instant_run_in_one_slice)
+{
+	enum { MANY = 1000 };
+	static struct job jobs[MANY];
+	open_on(&queue.base);
+	for (int i = 0; i < MANY; i++) {
+		jobs[i] = JOB(&rig, i);
+		job_post_delayed(&jobs[i], TW_PRIORITY_NORMAL, 3 * MS);
+	}
+	rig_advance(&rig.rig, 3 * MS);
+	expect_lt(work_rig_stats(&rig).ready, 100);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	for (int i = 0; i < MANY; i++)
+		expect_eq(rig.order[i], i);
+	expect_eq(work_rig_stats(&rig).completed, MANY);
+	expect_eq(work_rig_stats(&rig).slices, 1);
 	close_all();
 }
 
@@ -375,7 +408,7 @@ static void *let_go_on(void *arg)
 	return NULL;
 }
 
-/* A delayed task comes due on a worker, which tells the loop; that is over before the scheduler is gone. */
+/* The driver tells the loop that a delayed task is due. The scheduler stays until that call has returned. */
 Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
 {
 	tw_service *service;
