@@ -1,4 +1,4 @@
-/* Actions: their schedulers' birth and end; arming and closing. */
+/* Schedulers of actions: birth, end, statistics. Birth of actions. */
 #include "executor/action/internal.h"
 
 #include <errno.h>
@@ -7,9 +7,11 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/run/run.h"
+#include "wheel/service/misuse.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
-#define SECOND_NS UINT64_C(1000000000)
+
+enum { KNOWN_FLAGS = TW_ACTION_BY_CALLER | TW_ACTION_CANCEL_BATCH };
 
 /* ---------------------------------------------------------------------- lists */
 
@@ -36,19 +38,32 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
 		list->last = action->previous;
 }
 
+/* The service stays until the call has ended: another thread may destroy the scheduler as soon as the mutex is free. */
+static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__rest *rest)
+{
+	if (rest->cancel.id)
+		tw_cancel(scheduler->base.service, rest->cancel);
+	if (rest->cancel_frame.id)
+		tw_cancel(scheduler->base.service, rest->cancel_frame);
+	tw__actions_lock(scheduler);
+	tw__actions_call_ends(scheduler);
+	pthread_mutex_unlock(&scheduler->lock);
+}
+
 /* In a forked child the mutex is nobody's; nobody else is there either. */
 void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest)
 {
 	if (tw__actions_forked(scheduler))
 		return;
+	bool cancels = rest->cancel.id || rest->cancel_frame.id;
+	if (cancels)
+		tw__actions_call_begins(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
-	if (rest->cancel.id)
-		tw_cancel(scheduler->base.service, rest->cancel);
-	if (rest->cancel_frame.id)
-		tw_cancel(scheduler->base.service, rest->cancel_frame);
-	tw__context_release(rest->context);
+	if (cancels)
+		cancel_timers(scheduler, rest);
 	if (rest->submit)
-		tw__work_submit(&scheduler->work);
+		tw__work_submit(&scheduler->work); /* out, which holds the scheduler */
+	tw__context_release(rest->context);
 }
 
 /* ----------------------------------------------------------------- schedulers */
@@ -62,9 +77,10 @@ static bool needs_service(const struct tw_action_config *c)
 static int check_kind(const struct tw_action_config *c)
 {
 	bool batches = c->kind == TW_ACTION_ASAP || c->kind == TW_ACTION_FRAME;
-	if ((unsigned)c->kind > TW_ACTION_VIRTUAL || c->flags & ~(uint32_t)TW_ACTION_BY_CALLER || c->reserved)
+	bool by_caller = c->flags & TW_ACTION_BY_CALLER;
+	if ((unsigned)c->kind > TW_ACTION_VIRTUAL || c->flags & ~(uint32_t)KNOWN_FLAGS || c->reserved)
 		return -EINVAL;
-	if ((c->flags && !batches) || (c->wanted && !c->flags))
+	if ((by_caller && !batches) || (c->wanted && !by_caller))
 		return -EINVAL;
 	if (c->frames_per_second > 1000 || (c->frames_per_second && c->kind != TW_ACTION_FRAME))
 		return -EINVAL;
@@ -114,7 +130,7 @@ static int make(tw_action_scheduler **out, const struct tw_action_config *config
 		return -ENOMEM;
 	scheduler->config = *config;
 	scheduler->fork_generation = tw__fork_generation();
-	scheduler->immediate_first = scheduler->immediate_end = 1;
+	scheduler->batch = 1;
 	init_sync(scheduler);
 	int r = config->service ? tw__base_hold(&scheduler->base, config->service, config->executor) : 0;
 	if (r) {
@@ -163,8 +179,8 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	if (tw__actions_forked(s))
 		return -EPERM;
 	tw__actions_lock(s);
-	int r = tw__actions_mine(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
-	while (!r && (s->objects || s->flushing || s->frames_out || work_comes(s)))
+	int r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
+	while (!r && (s->objects || s->flushing || s->frames_out || s->calls || work_comes(s)))
 		pthread_cond_wait(&s->changed, &s->lock);
 	bool free_it = !r && !s->work_out;
 	s->orphaned = !r && !free_it;
@@ -211,7 +227,7 @@ int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *
 	return 0;
 }
 
-/* -------------------------------------------------------------- birth and end */
+/* -------------------------------------------------------------------- actions */
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 {
@@ -236,16 +252,16 @@ void tw__action_put(struct tw_action *action)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn)
+static int create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
 {
-	if (!out || !scheduler || !fn)
-		return -EINVAL;
 	if (tw__actions_forked(scheduler))
 		return -EPERM;
 	tw__actions_lock(scheduler);
 	struct tw_action *action = tw__action_new(scheduler);
-	if (action)
-		action->fn = fn;
+	if (action) {
+		action->fn = task->fn;
+		action->release = task->release;
+	}
 	pthread_mutex_unlock(&scheduler->lock);
 	if (!action)
 		return -ENOMEM;
@@ -253,7 +269,26 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 	return 0;
 }
 
-/* --------------------------------------------------------------------- closing */
+int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn)
+{
+	if (!out || !scheduler || !fn)
+		return -EINVAL;
+	return create(out, scheduler, &(struct tw_action_task){.fn = fn});
+}
+
+int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
+{
+	struct tw_action_task known;
+	if (!out || !scheduler || !task)
+		return tw__misuse(-EINVAL, "tw_action_create_task: out, scheduler and task must not be NULL");
+	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_action_task, release), task);
+	if (r)
+		return tw__misuse(r, "tw_action_create_task: task.size %zu: must be sizeof(struct tw_action_task), %zu",
+				  task->size, sizeof known);
+	if (!known.fn)
+		return tw__misuse(-EINVAL, "tw_action_create_task: task.fn must not be NULL");
+	return create(out, scheduler, &known);
+}
 
 void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 {
@@ -264,6 +299,7 @@ void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 		break;
 	case TW__ACTION_DUE:
 		tw__action_unlink(&scheduler->due, action);
+		action->refusal = 0;
 		break;
 	case TW__ACTION_BATCHED:
 		tw__action_leave_batch(action, rest);
@@ -277,101 +313,11 @@ void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 	tw__action_set_place(action, TW__ACTION_NOWHERE);
 }
 
-void tw__action_close(struct tw_action *action, struct tw__rest *rest)
-{
-	if (action->closed)
-		return;
-	action->closed = true;
-	tw__action_detach(action, rest);
-	rest->context = action->context;
-	action->context = NULL;
-	if (!action->fn)
-		tw__immediate_gone(action);
-}
-
-static enum tw_outcome outcome_of(const struct tw_action *action)
-{
-	if (action->running)
-		return TW_RUNNING;
-	return action->place == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
-}
-
-static int check_action(const tw_action *action)
-{
-	if (!action)
-		return -EINVAL;
-	return tw__actions_forked(action->scheduler) ? -EPERM : 0;
-}
-
-int tw_action_close(tw_action *action)
-{
-	struct tw__rest rest = {0};
-	int r = check_action(action);
-	if (r)
-		return r;
-	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_lock(scheduler);
-	enum tw_outcome outcome = outcome_of(action);
-	tw__action_close(action, &rest);
-	tw__actions_unlock(scheduler, &rest);
-	return outcome;
-}
-
-int tw_action_destroy(tw_action *action)
-{
-	struct tw__rest rest = {0};
-	if (!action)
-		return TW_GONE;
-	int r = check_action(action);
-	if (r)
-		return r;
-	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_lock(scheduler);
-	enum tw_outcome outcome = outcome_of(action);
-	tw__action_close(action, &rest);
-	action->owned = false;
-	scheduler->owned--;
-	tw__action_put(action);
-	tw__actions_unlock(scheduler, &rest);
-	return outcome;
-}
-
-static struct timespec deadline_in(uint64_t timeout_ns)
-{
-	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
-	uint64_t at_ns = timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
-	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS), .tv_nsec = (long)(at_ns % SECOND_NS)};
-}
-
-int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
-{
-	struct tw__rest rest = {0};
-	int r = check_action(action);
-	if (r)
-		return r;
-	tw_action_scheduler *scheduler = action->scheduler;
-	struct timespec deadline = deadline_in(timeout_ns);
-	tw__actions_lock(scheduler);
-	int outcome = outcome_of(action);
-	tw__action_close(action, &rest);
-	tw__actions_unlock(scheduler, &rest);
-	if (outcome != TW_RUNNING)
-		return outcome;
-	tw__actions_lock(scheduler);
-	if (action->running && tw__actions_mine(scheduler))
-		outcome = TW_SELF;
-	int waited = 0;
-	while (outcome != TW_SELF && action->running && waited != ETIMEDOUT)
-		waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &deadline);
-	if (!action->running)
-		outcome = TW_FINISHED;
-	pthread_mutex_unlock(&scheduler->lock);
-	return outcome;
-}
+/* --------------------------------------------------------------------- hints */
 
 bool tw_action_is_armed(tw_action *action)
 {
-	if (check_action(action))
+	if (!action || tw__actions_forked(action->scheduler))
 		return false;
 	tw__actions_lock(action->scheduler);
 	bool armed = action->place != TW__ACTION_NOWHERE;
@@ -381,7 +327,7 @@ bool tw_action_is_armed(tw_action *action)
 
 bool tw_action_is_closed(tw_action *action)
 {
-	if (check_action(action))
+	if (!action || tw__actions_forked(action->scheduler))
 		return false;
 	tw__actions_lock(action->scheduler);
 	bool closed = action->closed;

@@ -5,56 +5,48 @@
 
 /* ---------------------------------------------------------------------- timers */
 
+static bool is_current(const struct tw_action *action)
+{
+	return action->place == TW__ACTION_TIMED && action->timer.id == tw_self().id;
+}
+
+void tw__action_join_due(struct tw_action *action, int refusal)
+{
+	tw__action_set_place(action, TW__ACTION_DUE);
+	tw__action_append(&action->scheduler->due, action);
+	action->refusal = refusal;
+}
+
 static void fired(void *arg)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {0};
+	struct tw__rest none = {0};
 	tw__actions_lock(scheduler);
-	if (action->place == TW__ACTION_TIMED && action->timer.id == tw_self().id) {
-		tw__action_set_place(action, TW__ACTION_DUE);
-		tw__action_append(&scheduler->due, action);
-		if (!scheduler->flushing) {
-			tw__actions_begin(scheduler);
-			tw__actions_serve(scheduler);
-		}
+	if (is_current(action)) {
+		tw__action_join_due(action, 0);
+		tw__actions_drive(scheduler);
 	}
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &none);
 }
 
-/* Its executor has refused it, and the service's policy is to drop: it is armed no more. */
-static void lost(struct tw_action *action)
-{
-	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {.context = action->context};
-	tw_action_failed_fn *failed = scheduler->config.failed;
-	tw__action_set_place(action, TW__ACTION_NOWHERE);
-	action->context = NULL;
-	scheduler->stats.refused++;
-	scheduler->stats.untold += !failed;
-	action->pins++;
-	tw__actions_unlock(scheduler, &rest);
-	if (failed)
-		failed(scheduler->config.failed_arg, action, -EAGAIN, 0);
-	if (tw__actions_forked(scheduler))
-		return;
-	tw__actions_lock(scheduler);
-	action->pins--;
-}
-
+/* A timer that ends without a run: dropped by an executor that refuses, or cancelled by a closed strand. The flusher tells. */
 static void timer_over(void *arg, enum tw_fate fate)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {0};
+	struct tw__rest none = {0};
 	tw__actions_lock(scheduler);
-	if (fate != TW_FATE_FIRED && action->place == TW__ACTION_TIMED && action->timer.id == tw_self().id)
-		lost(action);
-	if (tw__actions_forked(scheduler))
-		return;
+	if (fate != TW_FATE_FIRED && is_current(action)) {
+		scheduler->stats.refused++;
+		tw__action_join_due(action, fate == TW_FATE_DROPPED ? -EAGAIN : -ESHUTDOWN);
+		tw__actions_drive(scheduler);
+		if (tw__actions_forked(scheduler))
+			return;
+	}
 	action->timers--;
 	tw__action_put(action);
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &none);
 }
 
 static int new_timer(struct tw_action *action, uint64_t at_ns)
@@ -100,8 +92,7 @@ static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__rest *
 static int join_due(struct tw_action *action, struct tw__rest *rest)
 {
 	tw__action_detach(action, rest);
-	tw__action_set_place(action, TW__ACTION_DUE);
-	tw__action_append(&action->scheduler->due, action);
+	tw__action_join_due(action, 0);
 	return 0;
 }
 
@@ -146,25 +137,33 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 	return 0;
 }
 
-/* A queue runs what it has at once, unless it is at it already. */
+/*
+ * An idle queue runs what it has now. The call began before the unlock: meanwhile another thread may have run the action, whose
+ * work may have destroyed it, and a third may wait to destroy the scheduler.
+ */
 static int drive_queue(tw_action_scheduler *scheduler)
 {
-	if (scheduler->config.kind != TW_ACTION_QUEUE || scheduler->flushing || !scheduler->due.first)
-		return 0;
-	tw__actions_begin(scheduler);
-	int r = tw__actions_flush_due(scheduler, false);
-	tw__actions_serve(scheduler);
-	return r;
+	struct tw__rest none = {0};
+	int failure = 0;
+	tw__actions_lock(scheduler);
+	tw__actions_call_ends(scheduler);
+	if (!scheduler->flushing && scheduler->due.first) {
+		tw__actions_begin(scheduler);
+		failure = tw__actions_flush_due(scheduler, false);
+		tw__actions_serve(scheduler);
+	}
+	tw__actions_unlock(scheduler, &none);
+	return failure;
 }
 
-/* 0, or why it was refused; *failure: of a queue that this has driven. */
+/* Returns 0, or why the arming was refused. *failure: of the flush of a queue that this call has driven. */
 static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	*failure = 0;
 	if (tw__actions_forked(scheduler))
 		return -EPERM;
-	struct tw__rest rest = {0}, none = {0};
+	struct tw__rest rest = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	int r = arm(action, state, delay_ns, context, &rest);
@@ -172,13 +171,13 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 		rest.context = context;
 		scheduler->stats.refused += r != -EINVAL;
 	}
+	bool drives = !r && scheduler->config.kind == TW_ACTION_QUEUE;
+	if (drives)
+		tw__actions_call_begins(scheduler);
 	tw__actions_unlock(scheduler, &rest);
-	if (r || scheduler->config.kind != TW_ACTION_QUEUE)
-		return r;
-	tw__actions_lock(scheduler);
-	*failure = drive_queue(scheduler);
-	tw__actions_unlock(scheduler, &none);
-	return 0;
+	if (drives)
+		*failure = drive_queue(scheduler);
+	return r;
 }
 
 tw_action *tw_action_arm(tw_action *action, void *state, uint64_t delay_ns, int *error)

@@ -1,6 +1,7 @@
 /*
- * The flusher: runs what is due, a batch at a time; a failure ends the batch, and closes what is left of it.
+ * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
  *
+ * A failure closes its action. With TW_ACTION_CANCEL_BATCH it also ends the flush and closes the rest of the batch.
  * A run may fork. In the child the scheduler is not to be touched: each function here returns as soon as it notices.
  */
 #include <errno.h>
@@ -36,21 +37,25 @@ static int call(struct tw_action *action, void *state, void *context)
 	return failure;
 }
 
-static void end_run(struct tw_action *action, int failure)
+/* Closed by its failure, or while it ran: the action has ended. True: its release follows. */
+static bool end_run(struct tw_action *action, int failure)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest rest = {0};
+	bool was_closed = action->closed, ended;
 	action->running = false;
-	if (failure) {
-		scheduler->stats.failures++;
-		tw__action_close(action, &rest);
-		tw__actions_unlock(scheduler, &rest); /* it may have armed itself before it failed */
+	scheduler->stats.failures += failure != 0;
+	ended = failure && !was_closed ? tw__action_close(action, TW_FATE_FIRED, &rest)
+				       : was_closed && tw__action_ended(action);
+	if (rest.context || rest.cancel.id || rest.cancel_frame.id) { /* it had armed itself before it failed */
+		tw__actions_unlock(scheduler, &rest);
 		tw__actions_lock(scheduler);
 	}
 	pthread_cond_broadcast(&scheduler->changed);
+	return ended;
 }
 
-int tw__action_run(struct tw_action *action, void *state, void *context)
+int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest none = {0};
@@ -67,7 +72,7 @@ int tw__action_run(struct tw_action *action, void *state, void *context)
 		return -EPERM;
 	tw__context_release(context);
 	tw__actions_lock(scheduler);
-	end_run(action, failure);
+	*ended = end_run(action, failure);
 	return failure;
 }
 
@@ -79,35 +84,10 @@ static void unpin(struct tw_action *action)
 
 /* ------------------------------------------------------------------------ failure */
 
-/* Closes what is left of a batch: of `due` all that is there now, of `batches` what has this number. How many. */
-static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch)
-{
-	struct tw__action_list closed = {0};
-	struct tw__rest rest;
-	struct tw_action *action;
-	size_t n = 0;
-	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
-		tw__action_unlink(list, action);
-		tw__action_set_place(action, TW__ACTION_NOWHERE);
-		action->pins++;
-		action->closed = true;
-		if (!action->fn)
-			tw__immediate_gone(action);
-		tw__action_append(&closed, action);
-	}
-	scheduler->stats.closed_by_failure += n;
-	while ((action = closed.first)) {
-		tw__action_unlink(&closed, action);
-		rest = (struct tw__rest){.context = action->context};
-		action->context = NULL;
-		unpin(action);
-		tw__actions_unlock(scheduler, &rest);
-		tw__actions_lock(scheduler);
-	}
-	return n;
-}
-
-/* Nobody drives this flush who could be told by its return. */
+/*
+ * Tells `failed` of a failure that no call returns, or that an action is refused. action NULL: an immediate. The mutex is held,
+ * and is free meanwhile.
+ */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
 {
 	struct tw__rest none = {0};
@@ -121,56 +101,153 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 		tw__actions_lock(scheduler);
 }
 
-/* ------------------------------------------------------------------------ flushes */
-
-static int run_first(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch, bool told,
-		     void gather(tw_action_scheduler *))
+static void release_unlocked(tw_action_scheduler *scheduler, void *context)
 {
-	struct tw_action *action = list->first;
+	struct tw__rest rest = {.context = context};
+	if (!context)
+		return;
+	tw__actions_unlock(scheduler, &rest);
+	tw__actions_lock(scheduler);
+}
+
+/* Takes an action from its list for the flusher. Returns the context of its arming. */
+static void *take(struct tw__action_list *list, struct tw_action *action)
+{
+	void *context = action->context;
 	tw__action_unlink(list, action);
 	tw__action_set_place(action, TW__ACTION_NOWHERE);
-	void *context = action->context;
 	action->context = NULL;
-	int failure = tw__action_run(action, action->state, context);
+	return context;
+}
+
+/*
+ * Closes what is left of a batch: of `due` all that is there now, of `batches` what has this number. Returns how many. First all
+ * of them under one hold of the mutex, so that nothing that arrives meanwhile is closed with them; then their releases.
+ */
+static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch)
+{
+	struct tw__action_list closed = {0};
+	struct tw_action *action;
+	size_t n = 0;
+	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
+		tw__action_unlink(list, action);
+		tw__action_set_place(action, TW__ACTION_NOWHERE);
+		action->pins++;
+		action->closed = true;
+		action->fate = TW_FATE_DROPPED;
+		if (!action->fn)
+			tw__immediate_gone(action);
+		tw__action_ended(action);
+		tw__action_append(&closed, action);
+	}
+	scheduler->stats.closed_by_failure += n;
+	while ((action = closed.first)) {
+		void *context = action->context;
+		tw__action_unlink(&closed, action);
+		action->context = NULL;
+		release_unlocked(scheduler, context);
+		if (action->releasing)
+			tw__action_release(action);
+		unpin(action);
+	}
+	return n;
+}
+
+/* ------------------------------------------------------------------------ flushes */
+
+/* It does not run: `failed` is told why. */
+static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
+{
+	int refusal = action->refusal;
+	void *context = take(&scheduler->due, action);
+	action->refusal = 0;
+	action->pins++;
+	if (!action->fn)
+		tw__immediate_gone(action);
+	release_unlocked(scheduler, context);
+	tell(scheduler, action->fn ? action : NULL, refusal, 0);
+	if (!tw__actions_forked(scheduler))
+		unpin(action);
+}
+
+struct batch {
+	struct tw__action_list *list;
+	uint64_t number; /* of `batches` */
+	void (*gather)(tw_action_scheduler *);
+};
+
+/* The action has run, and is pinned. */
+static void after_failure(struct tw_action *action, const struct batch *batch, int failure, bool told)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	size_t closed = 0;
+	if (tw__actions_cancel_batch(scheduler)) {
+		if (batch->gather)
+			batch->gather(scheduler);
+		closed = close_rest(scheduler, batch->list, batch->number);
+	}
+	if (told)
+		tell(scheduler, action, failure, closed);
+}
+
+static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
+{
+	struct tw_action *action = batch->list->first;
+	bool ended = false;
+	if (action->refusal) {
+		tell_refusal(scheduler, action);
+		return tw__actions_forked(scheduler) ? -EPERM : 0;
+	}
+	void *context = take(batch->list, action);
+	int failure = tw__action_run(action, action->state, context, &ended);
+	if (failure && !tw__actions_forked(scheduler))
+		after_failure(action, batch, failure, told);
 	if (tw__actions_forked(scheduler))
 		return -EPERM;
-	if (failure) {
-		if (gather)
-			gather(scheduler);
-		size_t closed = close_rest(scheduler, list, batch);
-		if (told)
-			tell(scheduler, action, failure, closed);
-		if (tw__actions_forked(scheduler))
-			return -EPERM;
-	}
+	if (ended)
+		tw__action_release(action);
 	unpin(action);
 	return failure;
 }
 
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
+static bool is_left(const struct batch *batch)
 {
-	int failure = 0;
-	scheduler->stats.flushes += scheduler->due.first != NULL;
-	while (!failure && scheduler->due.first)
-		failure = run_first(scheduler, &scheduler->due, 0, told, NULL);
-	return failure;
+	const struct tw_action *first = batch->list->first;
+	return first && (!batch->number || first->batch == batch->number);
 }
 
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *))
+/* The first failure is the flush's; `failed` is told of each that the flush does not return. */
+static int flush(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
 {
-	return run_first(scheduler, &scheduler->due, 0, false, gather);
+	int first = 0;
+	while (is_left(batch) && !(first && tw__actions_cancel_batch(scheduler))) {
+		int failure = run_first(scheduler, batch, told || first);
+		if (tw__actions_forked(scheduler))
+			return -EPERM;
+		first = first ? first : failure;
+	}
+	return first;
+}
+
+int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
+{
+	scheduler->stats.flushes += scheduler->due.first != NULL;
+	return flush(scheduler, &(struct batch){.list = &scheduler->due}, told);
+}
+
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *))
+{
+	return run_first(scheduler, &(struct batch){.list = &scheduler->due, .gather = gather}, told);
 }
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
-	int failure = 0;
-	uint64_t batch = scheduler->batch++; /* what comes from now on is of the next */
+	const struct batch batch = {.list = &scheduler->batches,
+				    .number = scheduler->batch++}; /* what comes now is of the next */
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;
 	scheduler->requested = scheduler->turn = false;
-	while (!failure && scheduler->batches.first && scheduler->batches.first->batch == batch)
-		failure = run_first(scheduler, &scheduler->batches, batch, told, NULL);
-	return failure;
+	return flush(scheduler, &batch, told);
 }
 
 void tw__actions_serve(tw_action_scheduler *scheduler)
@@ -187,35 +264,35 @@ void tw__actions_serve(tw_action_scheduler *scheduler)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-void tw__actions_turn(tw_action_scheduler *scheduler)
+void tw__actions_drive(tw_action_scheduler *scheduler)
 {
-	if (!scheduler->requested)
-		return; /* all that it was for has been closed */
-	scheduler->turn = true;
 	if (scheduler->flushing)
 		return;
 	tw__actions_begin(scheduler);
 	tw__actions_serve(scheduler);
 }
 
-/* ----------------------------------------------------------------- driven by calls */
-
-static void release_unlocked(tw_action_scheduler *scheduler, void *context)
+void tw__actions_turn(tw_action_scheduler *scheduler)
 {
-	struct tw__rest rest = {.context = context};
-	tw__actions_unlock(scheduler, &rest);
-	tw__actions_lock(scheduler);
+	if (!scheduler->requested)
+		return; /* all that it was for has been closed */
+	scheduler->turn = true;
+	tw__actions_drive(scheduler);
 }
+
+/* ----------------------------------------------------------------- driven by calls */
 
 /* The flusher's; pinned. Closed meanwhile, it does not run. */
 static int run_pinned(struct tw_action *action, void *state, void *context)
 {
-	bool runs = !action->closed;
-	int r = runs ? tw__action_run(action, state, context) : -ECANCELED;
+	bool runs = !action->closed, ended = false;
+	int r = runs ? tw__action_run(action, state, context, &ended) : -ECANCELED;
 	if (tw__actions_forked(action->scheduler))
 		return -EPERM;
 	if (!runs)
 		release_unlocked(action->scheduler, context);
+	if (ended)
+		tw__action_release(action);
 	action->pins -= runs;
 	unpin(action);
 	return r;

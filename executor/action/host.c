@@ -61,15 +61,43 @@ static void frame_came(void *arg)
 
 static int ask_for_frame(tw_action_scheduler *scheduler);
 
-/* Refused by its executor, and dropped: the next frame will do, if there is one to be had. */
+/* No frame will come for the open batch: its actions go to `due`, where the flusher tells of each that it does not run. */
+static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
+{
+	struct tw_action *action = scheduler->batches.last, *previous;
+	struct tw__action_list refused = {0};
+	scheduler->requested = scheduler->turn = false;
+	scheduler->open_count = 0;
+	for (; action && action->batch == scheduler->batch; action = previous) {
+		previous = action->previous;
+		tw__action_unlink(&scheduler->batches, action);
+		tw__action_append(&refused, action);
+	}
+	while ((action = refused.last)) { /* the first that was armed */
+		tw__action_unlink(&refused, action);
+		tw__action_join_due(action, refusal);
+		scheduler->stats.refused++;
+	}
+	tw__actions_drive(scheduler);
+}
+
+/*
+ * A frame whose timer an executor refuses (TW_REFUSED_DROP) is left out: the next frame serves its batch. A closed strand cancels
+ * the timer, and would cancel all further ones: then the batch is refused.
+ */
 static void frame_over(void *arg, enum tw_fate fate)
 {
 	tw_action_scheduler *scheduler = arg;
 	struct tw__rest none = {0};
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && scheduler->frame.id == tw_self().id) {
+		scheduler->frame = (tw_timer){0};
 		scheduler->stats.refused++;
-		scheduler->requested = ask_for_frame(scheduler) == 0; /* else the next arm asks */
+		int r = fate == TW_FATE_DROPPED ? ask_for_frame(scheduler) : -ESHUTDOWN;
+		if (r)
+			refuse_batch(scheduler, r);
+		if (tw__actions_forked(scheduler))
+			return;
 	}
 	scheduler->frames_out--;
 	pthread_cond_broadcast(&scheduler->changed);

@@ -4,41 +4,63 @@
 
 #include "executor/action/internal.h"
 
-/* Numbers are given in turn and mostly end in turn: a ring over those between the first that waits and the last given. */
-static struct tw_action **cell(tw_action_scheduler *scheduler, uint64_t id)
+/*
+ * A hash table by number, chained through the actions. Numbers are given in order, so those that wait spread over the buckets,
+ * and the table's size depends on how many wait at once, not on how long the oldest of them waits.
+ */
+static struct tw_action **bucket(tw_action_scheduler *scheduler, uint64_t id)
 {
 	return &scheduler->immediates[id & (scheduler->immediates_room - 1)];
 }
 
+static void insert(tw_action_scheduler *scheduler, struct tw_action *action)
+{
+	struct tw_action **first = bucket(scheduler, (uint64_t)action->immediate_id);
+	action->chain = *first;
+	*first = action;
+}
+
 static bool grow(tw_action_scheduler *scheduler)
 {
-	uint64_t room = scheduler->immediates_room, count = scheduler->immediate_end - scheduler->immediate_first;
-	if (count < room)
+	uint64_t room = scheduler->immediates_room, twice = room ? 2 * room : 16;
+	if (scheduler->immediates_count < room)
 		return true;
-	uint64_t twice = room ? 2 * room : 16;
-	/* NOLINTNEXTLINE(bugprone-sizeof-expression): cells are pointers */
-	struct tw_action **cells = calloc(twice, sizeof(*cells));
-	if (!cells)
+	struct tw_action **former = scheduler->immediates, *action;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): buckets are pointers */
+	struct tw_action **buckets = calloc(twice, sizeof(*buckets));
+	if (!buckets)
 		return false;
-	for (uint64_t id = scheduler->immediate_first; id < scheduler->immediate_end; id++)
-		cells[id & (twice - 1)] = *cell(scheduler, id);
-	free(scheduler->immediates);
-	scheduler->immediates = cells;
+	scheduler->immediates = buckets;
 	scheduler->immediates_room = twice;
+	for (uint64_t i = 0; i < room; i++)
+		while ((action = former[i])) {
+			former[i] = action->chain;
+			insert(scheduler, action);
+		}
+	free(former);
 	return true;
+}
+
+static struct tw_action *find(tw_action_scheduler *scheduler, int64_t id)
+{
+	struct tw_action *action = scheduler->immediates_room ? *bucket(scheduler, (uint64_t)id) : NULL;
+	while (action && action->immediate_id != id)
+		action = action->chain;
+	return action;
 }
 
 void tw__immediate_gone(struct tw_action *action)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	uint64_t id = (uint64_t)action->immediate_id;
 	if (!action->owned)
 		return;
+	struct tw_action **link = bucket(scheduler, (uint64_t)action->immediate_id);
+	while (*link != action)
+		link = &(*link)->chain;
+	*link = action->chain;
+	scheduler->immediates_count--;
 	action->owned = false;
 	scheduler->owned--;
-	*cell(scheduler, id) = NULL;
-	while (scheduler->immediate_first < scheduler->immediate_end && !*cell(scheduler, scheduler->immediate_first))
-		scheduler->immediate_first++;
 }
 
 static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context, struct tw__rest *rest)
@@ -57,8 +79,9 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 	action->immediate = fn;
 	action->state = arg;
 	action->context = context;
-	action->immediate_id = (int64_t)scheduler->immediate_end++;
-	*cell(scheduler, (uint64_t)action->immediate_id) = action;
+	action->immediate_id = (int64_t)++scheduler->last_immediate;
+	scheduler->immediates_count++;
+	insert(scheduler, action);
 	return action->immediate_id;
 }
 
@@ -94,10 +117,9 @@ int tw_clear_immediate(tw_action_scheduler *scheduler, int64_t id)
 		return r;
 	struct tw__rest rest = {0};
 	tw__actions_lock(scheduler);
-	bool within = id >= (int64_t)scheduler->immediate_first && id < (int64_t)scheduler->immediate_end;
-	struct tw_action *action = within ? *cell(scheduler, (uint64_t)id) : NULL;
+	struct tw_action *action = find(scheduler, id);
 	if (action) {
-		tw__action_close(action, &rest);
+		tw__action_close(action, TW_FATE_CANCELLED, &rest);
 		tw__action_put(action);
 	}
 	tw__actions_unlock(scheduler, &rest);

@@ -1,21 +1,32 @@
 /*
- * What the parts of actions share: action.c (birth, arming, closing), action/flush.c (who runs what), action/host.c (what triggers batches),
- * action/virtual.c, immediate.c.
+ * Inside of actions (contract: tickwheel/action.h).
  *
- * One mutex for each scheduler guards all of it. Never held while user code runs, nor while a timer is cancelled (its release takes
- * the mutex), nor while work is submitted (an executor may run it at once): what is to follow on the unlock is noted in a tw__rest.
+ *     action.c           schedulers: birth, end, statistics; birth of actions
+ *     close.c            ends of actions: close, release, wait
+ *     arm.c              arming, and the timers of actions
+ *     flush.c            the flusher: runs what is due
+ *     host.c             what triggers the batches of ASAP and FRAME
+ *     virtual.c          the virtual clock
+ *     immediate.c        actions without a handle
+ *
+ * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer is cancelled (whose release
+ * takes the mutex), or while work is submitted. What must follow the unlock is noted in a tw__rest.
  *
  * Where an armed action is
  *   TIMED    one timer of the service; its callback counts only if it is the timer that the action names (tw_self), so that a timer
  *            claimed just before it was moved or cancelled does nothing
- *   DUE      in `due`, which the flusher empties
+ *   DUE      in `due`, which the flusher empties. With a refusal it does not run: the flusher tells `failed` of it
  *   BATCHED  in `batches`, in order of batch ids; a flush takes those of one id, whatever happens to them meanwhile
  *   VIRTUAL  in the heap
  *
- * The flusher: the one thread that runs actions of the scheduler. Who finds another at it leaves the work in `due` or in
- * `turn`, and the flusher does it before it resigns. It looks for these and resigns under one hold of the mutex, so nothing is left lying.
+ * The flusher: the one thread that runs actions of the scheduler and calls `failed`. A thread that finds another one at it leaves
+ * the action in `due` or sets `turn`. The flusher looks for both and resigns under one hold of the mutex, so it leaves nothing.
  *
- * Memory: an action goes when it is neither owned, nor pinned (it runs), nor has timers (each until its release was called).
+ * Lifetimes
+ *   An action is freed when it is not owned, not pinned (by its run, its release, or a waiter) and has no timers left (each
+ *   counts until its release was called).
+ *   A scheduler is freed when it owns no action and has no objects, no flusher, no frame timers and no calls. A call counts from
+ *   before its unlock until it has done what follows with the service. Nothing else is touched after an unlock.
  */
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
@@ -35,8 +46,10 @@ struct tw_action {
 	struct tw__heap_item item; /* VIRTUAL */
 	tw_action_scheduler *scheduler;
 	tw_action_fn *fn; /* NULL: an immediate */
+	tw_action_release_fn *release;
 	tw_fn *immediate;
 	int64_t immediate_id;
+	struct tw_action *chain; /* immediates: the next one in its bucket */
 
 	void *state;
 	uint64_t delay_ns, due_ns;         /* of the arming; due: the nominal instant */
@@ -47,7 +60,11 @@ struct tw_action {
 	uint64_t batch;
 	tw_timer timer;
 
+	int refusal; /* DUE: why it does not run; 0: it runs */
 	bool closed, running, owned;
+	bool releasing; /* from its end until its release has returned */
+	pthread_t releaser;
+	enum tw_fate fate; /* if closed */
 	uint32_t pins, timers;
 };
 
@@ -80,10 +97,11 @@ struct tw_action_scheduler {
 	struct tw__heap heap;
 	uint64_t now_ns, armings;
 
-	struct tw_action **immediates; /* of ids [immediate_first, immediate_end) */
-	uint64_t immediate_first, immediate_end, immediates_room;
+	struct tw_action **immediates; /* buckets, by the low bits of the id */
+	uint64_t immediates_room, immediates_count, last_immediate;
 
 	uint64_t owned, objects;
+	uint32_t calls; /* that are between their unlock and their last look at the service */
 	struct tw_action_stats stats;
 };
 
@@ -104,7 +122,7 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 	pthread_mutex_lock(&scheduler->lock);
 }
 
-/* Frees the mutex, then does what is left to do. */
+/* Unlocks the mutex, then does what is noted. Afterwards the scheduler may be gone unless something else holds it. */
 void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest);
 
 void tw__action_append(struct tw__action_list *list, struct tw_action *action);
@@ -130,8 +148,32 @@ static inline void tw__action_set_place(struct tw_action *action, enum tw__actio
 /* Takes an armed action from where it is; its context stays. */
 void tw__action_detach(struct tw_action *action, struct tw__rest *rest);
 
-/* Closes it, detached if it was armed. */
-void tw__action_close(struct tw_action *action, struct tw__rest *rest);
+/* A call begins or ends that uses the scheduler beyond an unlock. */
+static inline void tw__actions_call_begins(tw_action_scheduler *scheduler)
+{
+	scheduler->calls++;
+}
+
+static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
+{
+	if (--scheduler->calls == 0)
+		pthread_cond_broadcast(&scheduler->changed);
+}
+
+/*
+ * close.c: closes the action if it is open, and takes it from where it is. True: it has ended here, and the caller
+ * calls tw__action_release. False: it was closed, it runs (its run's end is its end), or it has no release.
+ */
+bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest);
+
+/* A closed action has ended. True: the caller calls tw__action_release. Until then the action is pinned and counts as running. */
+bool tw__action_ended(struct tw_action *action);
+
+/* Calls the release of an action that has ended, with the mutex unlocked. */
+void tw__action_release(struct tw_action *action);
+
+/* The calling thread is inside a release of one of the scheduler's actions. */
+bool tw__actions_in_release(const tw_action_scheduler *scheduler);
 
 /* Frees it if nobody needs it any more. */
 void tw__action_put(struct tw_action *action);
@@ -139,29 +181,50 @@ void tw__action_put(struct tw_action *action);
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
 
 /*
- * Runs it, detached; the flusher's. context: is released. What it returned; -EPERM: this is a forked child, and the mutex is not
- * held. It comes back pinned.
+ * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned; -EPERM: this is a forked child,
+ * and the mutex is not held. The action comes back pinned. *ended: it has ended, and the caller calls tw__action_release.
  */
-int tw__action_run(struct tw_action *action, void *state, void *context);
+int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
+
+/* The calling thread becomes the flusher. */
+void tw__actions_begin(tw_action_scheduler *scheduler);
 
 /* The flusher does all that is left in due and turn, and resigns. */
 void tw__actions_serve(tw_action_scheduler *scheduler);
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool tell);
-int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool tell);
-void tw__actions_begin(tw_action_scheduler *scheduler);
 
-/* The same for the first of `due` alone. If it fails, gather() brings what is of its batch into `due`, and all of that is closed. */
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, void gather(tw_action_scheduler *));
+/* Becomes the flusher and serves, unless another thread is the flusher: then that one serves. */
+void tw__actions_drive(tw_action_scheduler *scheduler);
+
+/*
+ * One flush. Returns its first failure, which the caller returns to its own caller; `failed` is told of the others.
+ * told: `failed` is told of the first one too.
+ */
+int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
+int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
+
+/*
+ * Runs the first of `due`. told: `failed` is told of a failure. With TW_ACTION_CANCEL_BATCH gather() then brings the rest of the
+ * batch into `due`, and all of that is closed.
+ */
+int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *));
+
+static inline bool tw__actions_cancel_batch(const tw_action_scheduler *scheduler)
+{
+	return scheduler->config.flags & TW_ACTION_CANCEL_BATCH;
+}
+
+/* A detached action goes to `due`. refusal 0: to be run. Else it is not, and `failed` is told why. */
+void tw__action_join_due(struct tw_action *action, int refusal);
 
 /* The host has come for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);
 
-/* action/host.c: moves it into the open batch, and sees to it that the batch's turn comes. 0, or why it could not: then nothing has changed. */
+/* host.c: moves it into the open batch, and sees to it that the batch's turn comes. 0, or why it could not: then nothing has changed. */
 int tw__action_join_batch(struct tw_action *action, struct tw__rest *rest);
 void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest);
 void tw__actions_host_init(tw_action_scheduler *scheduler);
 
-/* action/virtual.c: moves it into the heap. 0, -ENOMEM, -ERANGE. */
+/* virtual.c: moves it into the heap. 0, -ENOMEM, -ERANGE. */
 int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest);
 
 /* The same, without the mutex: tw_action_flush of a virtual clock. */

@@ -42,36 +42,37 @@ static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t un
 }
 
 /* What is due at this instant goes to the due list, in order, and is flushed from there; so is what joins it meanwhile. */
-static void take_next(tw_action_scheduler *scheduler, struct tw_action *action)
+static void take_next(struct tw_action *action)
 {
 	struct tw__rest none = {0};
 	tw__action_detach(action, &none); /* from the heap: leaves nothing to do */
-	tw__action_set_place(action, TW__ACTION_DUE);
-	tw__action_append(&scheduler->due, action);
+	tw__action_join_due(action, 0);
 }
 
-/* A failure closes what else is due at the clock's instant. */
+/* With TW_ACTION_CANCEL_BATCH a failure closes what else is due at the clock's instant. */
 static void take_instant(tw_action_scheduler *scheduler)
 {
 	struct tw_action *action;
 	while ((action = first_until(scheduler, scheduler->now_ns)))
-		take_next(scheduler, action);
+		take_next(action);
 }
 
+/* Returns the first failure, after which it goes on or not. */
 static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 {
 	struct tw_action *action;
-	int failure = 0;
-	while (!failure && (action = first_until(scheduler, until_ns))) {
+	int first = 0;
+	while (!(first && tw__actions_cancel_batch(scheduler)) && (action = first_until(scheduler, until_ns))) {
 		uint64_t at_ns = (uint64_t)tw__heap_key(&scheduler->heap, &action->item);
 		if (at_ns > scheduler->now_ns)
 			scheduler->now_ns = at_ns;
-		take_next(scheduler, action);
-		failure = tw__actions_run_one_due(scheduler, take_instant);
+		take_next(action);
+		int failure = tw__actions_run_one_due(scheduler, first != 0, take_instant);
 		if (tw__actions_forked(scheduler))
 			return -EPERM;
+		first = first ? first : failure;
 	}
-	return failure;
+	return first;
 }
 
 static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_there)
@@ -84,7 +85,8 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 		r = run_until(scheduler, until_ns);
 		if (tw__actions_forked(scheduler))
 			return -EPERM;
-		if (!r && stand_there && until_ns > scheduler->now_ns)
+		bool stopped = r && tw__actions_cancel_batch(scheduler);
+		if (!stopped && stand_there && until_ns > scheduler->now_ns)
 			scheduler->now_ns = until_ns;
 		tw__actions_serve(scheduler);
 	}

@@ -373,8 +373,11 @@ Test(action, appended_to_a_flush_that_fails_is_closed_and_the_next_flush_runs)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
-	struct tw_action_config config = {
-	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
+	struct tw_action_config config = {.size = sizeof(config),
+					  .service = rig.service,
+					  .flags = TW_ACTION_CANCEL_BATCH,
+					  .failed = tell_failure,
+					  .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct log log = {0};
 	struct work first = {.log = &log, .id = 1, .act = let_time_pass, .rig = &rig, .answer = 5},

@@ -41,7 +41,7 @@ Test(action_bad_input, of_schedulers)
 	expect_eq(ANSWER(.size = 8, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = (enum tw_action_kind)5, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = (enum tw_action_kind) - 1, .service = service), -EINVAL);
-	expect_eq(ANSWER(.flags = 2, .kind = TW_ACTION_ASAP, .service = service), -EINVAL);
+	expect_eq(ANSWER(.flags = 4, .kind = TW_ACTION_ASAP, .service = service), -EINVAL);
 	expect_eq(ANSWER(.flags = TW_ACTION_BY_CALLER, .service = service), -EINVAL);
 	expect_eq(ANSWER(.reserved = 1, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_ASYNC), -EINVAL);
@@ -63,6 +63,8 @@ Test(action_bad_input, of_schedulers)
 	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .service = service, .frames_per_second = 1000), 0);
 	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .flags = TW_ACTION_BY_CALLER), 0);
 	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH, .wanted = told), -EINVAL);
 	expect_eq(ANSWER(.kind = TW_ACTION_VIRTUAL, .max_frames = 1, .frame_ns = TW_MAX_DELAY_NS), 0);
 	expect_eq(ANSWER(.size = offsetof(struct tw_action_config, executor), .service = service), 0);
 	rig_close(&rig);

@@ -167,7 +167,12 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 				{.log = &log, .id = 1, .act = arm_other, .other = &works[3], .answer = 17},
 				{.log = &log, .id = 2},
 				{.log = &log, .id = 3}};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_ASAP, &host);
+	struct tw_action_config config = {.size = sizeof(config),
+					  .kind = TW_ACTION_ASAP,
+					  .flags = TW_ACTION_BY_CALLER | TW_ACTION_CANCEL_BATCH,
+					  .wanted = note_wanted,
+					  .wanted_arg = &host};
+	tw_action_scheduler *scheduler = scheduler_of(&config);
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
 	works[3].scheduler = scheduler;
@@ -339,6 +344,7 @@ Test(action_batch, failure_of_a_frame_that_nobody_drives_is_told)
 	rig_open(&rig, NULL);
 	struct tw_action_config config = {.size = sizeof(config),
 					  .kind = TW_ACTION_FRAME,
+					  .flags = TW_ACTION_CANCEL_BATCH,
 					  .service = rig.service,
 					  .failed = tell_failure,
 					  .failed_arg = &told};

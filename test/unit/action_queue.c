@@ -134,7 +134,8 @@ static void arm_others_and_fail(struct work *work)
 
 Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits_and_goes_on)
 {
-	tw_action_scheduler *queue = open_queue();
+	tw_action_scheduler *queue = scheduler_of(&(struct tw_action_config){
+	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH});
 	struct log log = {0};
 	struct work others[2] = {{.log = &log, .id = 2}, {.log = &log, .id = 3}}, next = {.log = &log, .id = 4};
 	struct work parent = {.log = &log, .id = 1, .act = arm_others_and_fail, .other = others, .scheduler = queue};

@@ -121,7 +121,8 @@ Test(action_virtual, seed_permutes_ties_and_the_same_seed_alike)
 
 Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes_on)
 {
-	tw_action_scheduler *clock = open_virtual(0, 0, 0);
+	tw_action_scheduler *clock = scheduler_of(&(struct tw_action_config){
+	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_VIRTUAL, .flags = TW_ACTION_CANCEL_BATCH});
 	struct log log = {0};
 	struct work works[5] = {{.log = &log, .id = 0},
 				{.log = &log, .id = 1, .answer = 23},

@@ -1,4 +1,7 @@
 /* Immediates: at most once, by number. */
+#include <malloc.h>
+
+#include "executor/action/internal.h"
 #include "test/support/actions.h"
 
 TestSuite(immediate, .timeout = 30);
@@ -84,7 +87,10 @@ Test(immediate, cleared_inside_a_turn_pulls_no_later_one_in)
 
 Test(immediate, takes_its_turn_among_actions_and_is_closed_by_their_failure)
 {
-	tw_action_scheduler *asap = open_asap();
+	tw_action_scheduler *asap =
+	    scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
+						    .kind = TW_ACTION_ASAP,
+						    .flags = TW_ACTION_BY_CALLER | TW_ACTION_CANCEL_BATCH});
 	struct work fails = {.answer = 1};
 	int before = 0, after = 0;
 	tw_set_immediate(asap, count, &before);
@@ -148,4 +154,54 @@ Test(immediate, bad_input)
 	expect_eq(tw_clear_immediate(queue, 1), -EINVAL);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
+}
+
+/* ------------------------------------------------------------------- memory */
+
+enum { LOOPS = 200000 };
+
+/* Whether setting and clearing in a loop, while one old immediate waits, takes memory. */
+static void expect_constant_memory(tw_action_scheduler *scheduler)
+{
+	int runs = 0;
+	int64_t oldest = tw_set_immediate(scheduler, count, &runs);
+	size_t before = 0;
+	for (int i = 0; i < LOOPS; i++) {
+		int64_t id = tw_set_immediate(scheduler, count, &runs);
+		if (tw_clear_immediate(scheduler, id) != TW_CANCELLED)
+			cr_assert_fail("an immediate cannot be cleared");
+		if (i == LOOPS / 10)
+			before = mallinfo2().uordblks;
+	}
+	expect_lt(mallinfo2().uordblks, before + 64 * 1024);
+	expect_le(scheduler->immediates_room, 16);
+	expect_eq(tw_clear_immediate(scheduler, oldest), TW_CANCELLED);
+	expect_eq(runs, 0);
+}
+
+Test(immediate, set_and_cleared_in_a_loop_holds_constant_memory)
+{
+	tw_action_scheduler *asap = open_asap();
+	expect_constant_memory(asap);
+	expect_eq(tw_action_scheduler_destroy(asap), 0);
+}
+
+/* The loop calls the frame off each time but the first; without the old one it does so every time. */
+Test(immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_memory)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_FRAME);
+	expect_constant_memory(frames);
+	size_t before = 0;
+	for (int i = 0; i < LOOPS; i++) {
+		expect_eq(tw_clear_immediate(frames, tw_set_immediate(frames, count, NULL)), TW_CANCELLED);
+		if (i % 1000 == 0)
+			rig_advance(&rig, MS);
+		if (i == LOOPS / 2)
+			before = mallinfo2().uordblks;
+	}
+	expect_lt(mallinfo2().uordblks, before + 64 * 1024);
+	expect_eq(tw_action_scheduler_destroy(frames), 0);
+	rig_close(&rig);
 }

@@ -1,0 +1,185 @@
+/*
+ * Ends of actions: close, release, wait.
+ *
+ * An open action ends once: in the call that closes it, or if it runs then, when its run has returned. Whoever ends it calls its
+ * release, without the mutex. From the end until the release has returned the action is pinned and counts as running, so that no
+ * other thread is told that nothing of it runs any more.
+ */
+#include <errno.h>
+
+#include "executor/action/internal.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* ------------------------------------------------------------------- releases */
+
+/* Releases that this thread is inside of, innermost first. */
+struct frame {
+	const tw_action_scheduler *scheduler;
+	struct frame *outer;
+};
+
+static _Thread_local struct frame *innermost;
+
+bool tw__actions_in_release(const tw_action_scheduler *scheduler)
+{
+	const struct frame *frame = innermost;
+	while (frame && frame->scheduler != scheduler)
+		frame = frame->outer;
+	return frame;
+}
+
+bool tw__action_ended(struct tw_action *action)
+{
+	if (!action->release)
+		return false;
+	action->releasing = true;
+	action->releaser = pthread_self();
+	action->pins++;
+	return true;
+}
+
+void tw__action_release(struct tw_action *action)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	struct frame frame = {scheduler, innermost};
+	pthread_mutex_unlock(&scheduler->lock);
+	innermost = &frame;
+	action->release(action, action->state, action->fate);
+	innermost = frame.outer;
+	tw__actions_lock(scheduler);
+	action->releasing = false;
+	action->pins--;
+	tw__action_put(action);
+	pthread_cond_broadcast(&scheduler->changed);
+}
+
+/* --------------------------------------------------------------------- closing */
+
+bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest)
+{
+	if (action->closed)
+		return false;
+	action->closed = true;
+	action->fate = fate;
+	tw__action_detach(action, rest);
+	rest->context = action->context;
+	action->context = NULL;
+	if (!action->fn)
+		tw__immediate_gone(action);
+	return !action->running && tw__action_ended(action);
+}
+
+static bool is_busy(const struct tw_action *action)
+{
+	return action->running || action->releasing;
+}
+
+/* The calling thread runs its work, or its release. */
+static bool is_busy_here(const struct tw_action *action)
+{
+	return (action->running && tw__actions_mine(action->scheduler)) ||
+	       (action->releasing && pthread_equal(action->releaser, pthread_self()));
+}
+
+static enum tw_outcome outcome_of(const struct tw_action *action)
+{
+	if (is_busy(action))
+		return TW_RUNNING;
+	return action->place == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
+}
+
+static int check(const struct tw_action *action)
+{
+	if (!action)
+		return -EINVAL;
+	return tw__actions_forked(action->scheduler) ? -EPERM : 0;
+}
+
+/* The mutex is held, and is unlocked. If the action has ended here it is pinned, so that it and the scheduler stay. */
+static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__rest *rest)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_unlock(scheduler, rest);
+	if (!ended)
+		return;
+	tw__actions_lock(scheduler);
+	tw__action_release(action);
+	pthread_mutex_unlock(&scheduler->lock);
+}
+
+int tw_action_close(tw_action *action)
+{
+	struct tw__rest rest = {0};
+	int r = check(action);
+	if (r)
+		return r;
+	tw__actions_lock(action->scheduler);
+	enum tw_outcome outcome = outcome_of(action);
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
+	unlock_and_release(action, ended, &rest);
+	return outcome;
+}
+
+/* A second destroy, from the action's own release or from `failed`, finds that the first has given the action back. */
+int tw_action_destroy(tw_action *action)
+{
+	struct tw__rest rest = {0};
+	if (!action)
+		return TW_GONE;
+	int r = check(action);
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
+	tw__actions_lock(scheduler);
+	enum tw_outcome outcome = outcome_of(action);
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
+	scheduler->owned -= action->owned;
+	action->owned = false;
+	if (ended) {
+		unlock_and_release(action, true, &rest);
+	} else {
+		tw__action_put(action);
+		tw__actions_unlock(scheduler, &rest);
+	}
+	return outcome;
+}
+
+static struct timespec deadline_in(uint64_t timeout_ns)
+{
+	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
+	uint64_t at_ns = timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
+	return (struct timespec){.tv_sec = (time_t)(at_ns / SECOND_NS), .tv_nsec = (long)(at_ns % SECOND_NS)};
+}
+
+/* The action is pinned: its work may destroy it. */
+static int await_end(struct tw_action *action, uint64_t timeout_ns)
+{
+	tw_action_scheduler *scheduler = action->scheduler;
+	struct timespec deadline = deadline_in(timeout_ns);
+	int waited = 0, outcome = TW_SELF;
+	tw__actions_lock(scheduler);
+	if (!is_busy_here(action)) {
+		while (is_busy(action) && waited != ETIMEDOUT)
+			waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &deadline);
+		outcome = is_busy(action) ? TW_RUNNING : TW_FINISHED;
+	}
+	action->pins--;
+	tw__action_put(action);
+	pthread_mutex_unlock(&scheduler->lock);
+	return outcome;
+}
+
+int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
+{
+	struct tw__rest rest = {0};
+	int r = check(action);
+	if (r)
+		return r;
+	tw__actions_lock(action->scheduler);
+	int outcome = outcome_of(action);
+	bool waits = outcome == TW_RUNNING, ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
+	action->pins += waits;
+	unlock_and_release(action, ended, &rest);
+	return waits ? await_end(action, timeout_ns) : outcome;
+}
