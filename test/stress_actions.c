@@ -1,9 +1,10 @@
 /*
  * stress_actions SECONDS [SEED]: actions of all kinds that run on a service, armed, re-armed, run by hand, closed, and destroyed
- * by several threads at once, under contexts.
+ * by several threads at once, under contexts. Beside them actions that free themselves.
  *
- * What is held: the actions of one scheduler never overlap; none runs once a close has answered that nothing of it runs any more; what is
- * armed and left alone runs; each captured context is released once; schedulers and service can be destroyed when the actions are.
+ * What holds: the actions of one scheduler never overlap, nor do they overlap with `failed`. None runs once a close has answered
+ * that nothing of it runs any more. What is armed and left alone runs. Each captured context is released once. Each action that
+ * frees itself gets one release. Schedulers and service can be destroyed when the actions are.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -42,6 +43,7 @@ static tw_action_scheduler *schedulers[SCHEDULERS];
 static atomic_int inside[SCHEDULERS];
 static _Atomic(struct life *) lives;
 static atomic_ulong captured, released, runs, failures, immediates, immediates_ran, immediates_cleared, made;
+static atomic_ulong selves, selves_released;
 static atomic_bool calm; /* runs do no more than run */
 static uint64_t first_seed;
 static unsigned long rounds;
@@ -148,12 +150,69 @@ static int work(tw_action *action, void *state)
 
 static void count_failure(void *arg, tw_action *action, int failure, size_t closed)
 {
-	(void)arg;
+	atomic_int *of_scheduler = arg;
 	(void)action;
 	(void)closed;
 	if (failure != 77)
 		violation("another failure", failure);
+	if (atomic_fetch_add(of_scheduler, 1))
+		violation("failed is called beside a run", 0);
 	atomic_fetch_add(&failures, 1);
+	atomic_fetch_sub(of_scheduler, 1);
+}
+
+/* ------------------------------------------------- actions that free themselves */
+
+struct self {
+	uint64_t seed;
+	int scheduler;
+	atomic_int releases;
+};
+
+static int run_self(tw_action *action, void *state)
+{
+	struct self *self = state;
+	unsigned what = (unsigned)random_below(&self->seed, 100);
+	if (atomic_fetch_add(&inside[self->scheduler], 1))
+		violation("runs of one scheduler overlap", self->scheduler);
+	if (atomic_load(&self->releases))
+		violation("a run after the release", 0);
+	int answer = what < 30 ? 77 : 0;
+	if (what >= 30 && what < 60)
+		tw_action_destroy(action);
+	else if (what >= 60)
+		tw_action_close(action);
+	atomic_fetch_sub(&inside[self->scheduler], 1);
+	return answer;
+}
+
+static void release_self(tw_action *action, void *state, enum tw_fate fate)
+{
+	struct self *self = state;
+	(void)fate;
+	if (atomic_fetch_add(&self->releases, 1))
+		violation("a second release", 0);
+	tw_action_destroy(action);
+	free(self);
+	atomic_fetch_add(&selves_released, 1);
+}
+
+static void make_self(uint64_t *seed)
+{
+	static const struct tw_action_task task = {.size = sizeof(task), .fn = run_self, .release = release_self};
+	struct self *self = calloc(1, sizeof(*self));
+	tw_action *action;
+	int error;
+	self->seed = random_next(seed);
+	self->scheduler = (int)random_below(seed, SCHEDULERS);
+	uint64_t delay_ns = random_percent(seed, 40) ? 0 : random_below(seed, 400000);
+	int r = tw_action_create_task(&action, schedulers[self->scheduler], &task);
+	if (r)
+		violation("create_task", r);
+	atomic_fetch_add(&selves, 1);
+	tw_action_arm(action, self, delay_ns, &error);
+	if (error && error != 77)
+		violation("arm of one that frees itself", error);
 }
 
 static void run_immediate(void *arg)
@@ -214,6 +273,10 @@ static void do_one(uint64_t *seed)
 	}
 	if (what < 14) {
 		set_and_clear(seed);
+		return;
+	}
+	if (what < 20) {
+		make_self(seed);
 		return;
 	}
 	pthread_rwlock_rdlock(&slot->lock);
@@ -285,6 +348,8 @@ static void open_round(uint64_t *seed)
 		struct tw_action_config config = {.size = sizeof(config),
 						  .kind = kinds[i],
 						  .service = service,
+						  .flags = random_percent(seed, 50) ? TW_ACTION_CANCEL_BATCH : 0,
+						  .failed_arg = &inside[i],
 						  .frames_per_second = kinds[i] == TW_ACTION_FRAME ? 1000 : 0,
 						  .failed = count_failure};
 		r = tw_action_scheduler_create(&schedulers[i], &config);
@@ -305,7 +370,7 @@ static void close_round(void)
 		slots[i].action = NULL;
 		pthread_rwlock_unlock(&slots[i].lock);
 	}
-	await(immediates_are_over, &none, "immediates are left");
+	await(immediates_are_over, &none, "immediates or actions that free themselves are left");
 	for (int i = 0; i < SCHEDULERS; i++) {
 		int r = tw_action_scheduler_destroy(schedulers[i]);
 		if (r)
@@ -318,6 +383,8 @@ static void close_round(void)
 		next = life->next;
 		free(life);
 	}
+	if (atomic_load(&selves) != atomic_load(&selves_released))
+		violation("releases that were not called", (long long)(selves - selves_released));
 	if (atomic_load(&captured) != atomic_load(&released))
 		violation("contexts not released", (long long)(atomic_load(&captured) - atomic_load(&released)));
 }
@@ -355,9 +422,9 @@ int main(int argc, char **argv)
 		round_of(&seed);
 	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
 	printf("stress_actions: %lu rounds, %lu actions, %lu runs, %lu failures told, %lu immediates (%lu cleared), "
-	       "%lu contexts: ok\n",
+	       "%lu contexts, %lu released: ok\n",
 	       rounds, atomic_load(&made), atomic_load(&runs), atomic_load(&failures), atomic_load(&immediates),
-	       atomic_load(&immediates_cleared), atomic_load(&captured));
+	       atomic_load(&immediates_cleared), atomic_load(&captured), atomic_load(&selves_released));
 	if (atomic_load(&immediates_ran) + atomic_load(&immediates_cleared) > atomic_load(&immediates))
 		violation("immediates that ran though cleared, or twice", 0);
 	return 0;

@@ -76,8 +76,8 @@ struct tw_scheduler {
 	tw_timer timer;
 	int64_t timer_ns;
 	uint32_t
-	    timers_out;   /* host timers whose callbacks will come or run, the stale ones too; and a retry that runs */
-	uint32_t waiters; /* in close */
+	    out; /* host timers whose callbacks will come or run, stale ones too; a retry that runs; calls of `wanted` */
+	uint32_t waiters;        /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;
@@ -141,12 +141,12 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task);
 
 /*
  * Something may have become ready, or first among the delayed; or the host has finished. Asks for the host, sets the timer, or puts it
- * away. True: tw__scheduler_call_host is to follow when the lock is free.
+ * away. True: the caller unlocks with tw__scheduler_unlock_and_call.
  */
 bool tw__scheduler_settle(tw_scheduler *scheduler);
 
-/* Not under the lock. */
-void tw__scheduler_call_host(tw_scheduler *scheduler);
+/* Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be gone then. */
+void tw__scheduler_unlock_and_call(tw_scheduler *scheduler);
 
 /* Something may have come home: tells those who wait in close, and gives up the lock. A destroyed scheduler may be gone then. */
 void tw__scheduler_unlock_home(tw_scheduler *scheduler);

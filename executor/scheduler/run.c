@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "executor/scheduler/internal.h"
+#include "mpsc/base/fork.h"
 #include "wheel/run/user_code.h"
 
 static _Thread_local struct tw__turn_frame *innermost;
@@ -97,8 +98,10 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 
 /* ---------------------------------------------------------- without the lock */
 
+/* The scheduler may be gone when the done function has returned: another thread may destroy it as soon as it has been called. */
 void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
 {
+	uint32_t generation = tw__fork_generation();
 	if (ending.done) {
 		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
 		struct tw__context_saved saved;
@@ -111,7 +114,7 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 		tw__user_end(level);
 		innermost = frame.outer;
 	}
-	if (!tw__forked(scheduler->base.service))
+	if (generation == tw__fork_generation())
 		tw__context_release(ending.context);
 }
 
@@ -197,10 +200,10 @@ void tw__scheduler_host_called(struct tw__work *work)
 	if (!run_slice(scheduler, SIZE_MAX, now_ns))
 		return;
 	scheduler->host = TW__HOST_IDLE;
-	bool more = tw__scheduler_settle(scheduler);
-	tw__scheduler_unlock_home(scheduler);
-	if (more)
-		tw__scheduler_call_host(scheduler);
+	if (tw__scheduler_settle(scheduler))
+		tw__scheduler_unlock_and_call(scheduler);
+	else
+		tw__scheduler_unlock_home(scheduler);
 }
 
 /* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
@@ -300,9 +303,9 @@ int tw_scheduler_resume(tw_scheduler *scheduler)
 		return -EPERM;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->paused = false;
-	bool call_host = tw__scheduler_settle(scheduler);
-	pthread_mutex_unlock(&scheduler->lock);
-	if (call_host)
-		tw__scheduler_call_host(scheduler);
+	if (tw__scheduler_settle(scheduler))
+		tw__scheduler_unlock_and_call(scheduler);
+	else
+		pthread_mutex_unlock(&scheduler->lock);
 	return 0;
 }

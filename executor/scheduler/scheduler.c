@@ -20,7 +20,7 @@ static void put_timer_away(tw_scheduler *scheduler)
 		return;
 	scheduler->timer_set = false;
 	if (tw_cancel(scheduler->base.service, scheduler->timer) == TW_CANCELLED)
-		scheduler->timers_out--;
+		scheduler->out--;
 }
 
 /* Whether the timer that calls is the one that is set. If so, it is set no longer. Its callback is out until call_and_come_home. */
@@ -31,23 +31,14 @@ static bool take_timer(tw_scheduler *scheduler)
 	return mine;
 }
 
-/*
- * Ends a timer's callback or the retry. The lock is held, and is released. A manual host's `wanted` is called before the
- * callback counts as home, so that neither the function nor the scheduler goes while it runs. The executor's work needs
- * no such care: it is out itself.
- */
+/* Ends a timer's callback or the retry, which is out until then. The lock is held, and is released. */
 static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
 {
-	bool manual = scheduler->config.host == TW_HOST_MANUAL;
-	if (call_host && manual) {
-		pthread_mutex_unlock(&scheduler->lock);
-		tw__scheduler_call_host(scheduler);
-		pthread_mutex_lock(&scheduler->lock);
-	}
-	scheduler->timers_out--;
-	tw__scheduler_unlock_home(scheduler);
-	if (call_host && !manual)
-		tw__scheduler_call_host(scheduler);
+	scheduler->out--;
+	if (call_host)
+		tw__scheduler_unlock_and_call(scheduler);
+	else
+		tw__scheduler_unlock_home(scheduler);
 }
 
 static void timer_fired(void *arg)
@@ -92,7 +83,7 @@ static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
 					     .executor = tw_executor_inline()};
 		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
-		scheduler->timers_out += r == 0;
+		scheduler->out += r == 0;
 	}
 	scheduler->timer_set |= r == 0;
 	scheduler->stats.timers_armed += r == 0;
@@ -125,7 +116,7 @@ static void retry_called(struct tw__work *work)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->retrying = false; /* it may be submitted again, */
-	scheduler->timers_out++;     /* and is out itself like a timer's callback */
+	scheduler->out++;            /* and is out itself like a timer's callback */
 	bool call_host = false;
 	if (!scheduler->closed && scheduler->host == TW__HOST_IDLE) {
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
@@ -152,45 +143,26 @@ bool tw__scheduler_settle(tw_scheduler *scheduler)
 	return true;
 }
 
-/* An executor may run a slice inside its submit, and the slice's end asks for the next: that one is for the outer call to submit. */
-struct calling {
-	struct calling *outer;
-	tw_scheduler *scheduler;
-	bool again;
-};
-
-static _Thread_local struct calling *innermost;
-
-static struct calling *find_calling(const tw_scheduler *scheduler)
+/*
+ * Work for an executor is out, which holds the scheduler: it is touched no more once it is submitted. `wanted` counts as out itself,
+ * so that neither the scheduler nor what the function uses goes while another thread is inside it.
+ */
+void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 {
-	struct calling *calling = innermost;
-	while (calling && calling->scheduler != scheduler)
-		calling = calling->outer;
-	return calling;
-}
-
-static void call_executor(tw_scheduler *scheduler)
-{
-	struct calling *under_way = find_calling(scheduler);
-	if (under_way) {
-		under_way->again = true;
+	const struct tw_scheduler_config *config = &scheduler->config;
+	if (config->host == TW_HOST_EXECUTOR) {
+		pthread_mutex_unlock(&scheduler->lock);
+		tw__work_submit(&scheduler->work);
 		return;
 	}
-	struct calling calling = {.outer = innermost, .scheduler = scheduler};
-	innermost = &calling;
-	do {
-		calling.again = false;
-		tw__work_submit(&scheduler->work);
-	} while (calling.again); /* else the scheduler may be gone */
-	innermost = calling.outer;
-}
-
-void tw__scheduler_call_host(tw_scheduler *scheduler)
-{
-	if (scheduler->config.host == TW_HOST_EXECUTOR)
-		call_executor(scheduler);
-	else if (scheduler->config.wanted)
-		scheduler->config.wanted(scheduler->config.wanted_arg);
+	if (config->wanted) {
+		scheduler->out++;
+		pthread_mutex_unlock(&scheduler->lock);
+		config->wanted(config->wanted_arg);
+		pthread_mutex_lock(&scheduler->lock);
+		scheduler->out--;
+	}
+	tw__scheduler_unlock_home(scheduler);
 }
 
 /* ------------------------------------------------------------------------ birth */
@@ -345,7 +317,7 @@ static void fetch_home(tw_scheduler *scheduler)
 
 static bool is_home(const tw_scheduler *scheduler)
 {
-	return scheduler->host == TW__HOST_IDLE && !scheduler->timers_out && !scheduler->retrying;
+	return scheduler->host == TW__HOST_IDLE && !scheduler->out && !scheduler->retrying;
 }
 
 static bool turn_has_ended(const tw_scheduler *scheduler)
@@ -437,7 +409,7 @@ static bool others_bring_it_home(const tw_scheduler *scheduler)
 		return false; /* it may be the driver */
 	if (scheduler->host == TW__HOST_REQUESTED && !pool)
 		return false;
-	return service->threaded || (!scheduler->timers_out && !scheduler->retrying);
+	return service->threaded || (!scheduler->out && !scheduler->retrying);
 }
 
 int tw_scheduler_destroy(tw_scheduler *scheduler)

@@ -157,7 +157,7 @@ static uint64_t living(const struct tw_scheduler_stats *stats)
 	return stats->posted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
 }
 
-/* The lock is held. *call_host: tw__scheduler_call_host is to follow. */
+/* The lock is held. *call_host: to be unlocked with tw__scheduler_unlock_and_call. */
 static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
 {
 	if (scheduler->closed)
@@ -206,9 +206,10 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post 
 			tw__scheduler_give_back(scheduler, task);
 	}
 	scheduler->stats.rejected += r != 0;
-	pthread_mutex_unlock(&scheduler->lock);
 	if (call_host)
-		tw__scheduler_call_host(scheduler);
+		tw__scheduler_unlock_and_call(scheduler);
+	else
+		pthread_mutex_unlock(&scheduler->lock);
 	if (r)
 		tw__context_release(request.context);
 	return r;

@@ -189,15 +189,10 @@ static struct waiter *instead_of(tw_semaphore *s, struct function *function)
 	return thread;
 }
 
-/* No lock is held: an executor may do what it likes in submit. */
+/* No lock is held. The function does not run inside this call, also if the executor runs tickets inside submit. */
 static void grant_function(tw_semaphore *s, struct function *function)
 {
-	tw_executor *executor = s->base.executor;
-	if (executor == tw_executor_inline()) {
-		tw__work_submit_later(&function->work);
-		return;
-	}
-	if (executor->ops->submit(executor, (tw_batch *)(void *)&function->work, 1) == 0)
+	if (tw__work_try_submit(&function->work) >= 0)
 		return;
 	struct waiter *thread = instead_of(s, function);
 	if (thread)
@@ -408,13 +403,11 @@ static int release_slowly(tw_semaphore *s)
 	struct waiter *next;
 	pthread_mutex_lock(&s->lock);
 	bool was_held = pass_on(s, &next);
-	pthread_mutex_unlock(&s->lock);
-	if (!was_held) {
+	if (!was_held)
 		tw_add_relaxed(&s->over_releases, 1);
-		return -EOVERFLOW;
-	}
+	pthread_mutex_unlock(&s->lock);
 	grant(s, next);
-	return 0;
+	return was_held ? 0 : -EOVERFLOW;
 }
 
 int tw_semaphore_release(tw_semaphore *s)

@@ -427,3 +427,31 @@ Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
 	pthread_join(thread, NULL);
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+static void *post_nothing(void *scheduler)
+{
+	tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	return NULL;
+}
+
+/* The task can run, and the scheduler be destroyed, while the thread that posted it is still inside `wanted`. */
+Test(scheduler_host, destroy_waits_for_the_wanted_that_a_post_calls)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 1};
+	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
+	tw_service *service;
+	tw_scheduler *scheduler;
+	pthread_t poster, thread;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
+	expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
+	while (!atomic_load(&wish.begun))
+		sched_yield();
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(atomic_load(&wish.over), 1);
+	pthread_join(poster, NULL);
+	pthread_join(thread, NULL);
+	expect_eq(tw_service_destroy(service), 0);
+}

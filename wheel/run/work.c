@@ -41,10 +41,18 @@ static int hand_over(struct tw__work *work, tw_executor *executor, bool runs_not
 	return r;
 }
 
-void tw__work_submit(struct tw__work *work)
+int tw__work_try_submit(struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	if (executor == tw_executor_inline() || hand_over(work, executor, true) < 0)
+	if (executor != tw_executor_inline())
+		return hand_over(work, executor, true);
+	tw__work_submit_later(work);
+	return 0;
+}
+
+void tw__work_submit(struct tw__work *work)
+{
+	if (tw__work_try_submit(work) < 0)
 		tw__work_submit_later(work);
 }
 

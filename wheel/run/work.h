@@ -58,6 +58,9 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
  */
 void tw__work_submit(struct tw__work *work);
 
+/* The same, but if the executor refuses the work, returns its negative answer: then the work is still the caller's. */
+int tw__work_try_submit(struct tw__work *work);
+
 /* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
 void tw__work_submit_later(struct tw__work *work);
 

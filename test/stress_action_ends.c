@@ -1,0 +1,96 @@
+/*
+ * stress_action_ends SECONDS [SEED]: destroys schedulers of actions, and their services, while other threads are still on their
+ * way out of the last calls that use them. What is touched too late is found by the sanitizers, or crashes.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/support/random.h"
+#include "tickwheel.h"
+
+enum { KINDS = 4 };
+
+static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_ASYNC, TW_ACTION_ASAP, TW_ACTION_FRAME, TW_ACTION_QUEUE};
+
+static uint64_t first_seed;
+static unsigned long ends;
+
+static _Noreturn void violation(const char *what, int answer)
+{
+	fprintf(stderr, "VIOLATION (seed %" PRIu64 ", end %lu): %s: %d\n", first_seed, ends, what, answer);
+	_exit(1);
+}
+
+/*
+ * Two threads use a scheduler for the last time, each with an action of its own. The third destroys scheduler and service as soon as
+ * it can. No thread knows how far the others are on their way out of their calls.
+ */
+struct last_use {
+	tw_action *action;
+	uint64_t delay_ns;
+	bool destroys; /* else the work does, if it is run */
+};
+
+static int run_last(tw_action *action, void *state)
+{
+	struct last_use *use = state;
+	if (!use->destroys)
+		tw_action_destroy(action);
+	return 0;
+}
+
+static void *use_last(void *arg)
+{
+	struct last_use *use = arg;
+	tw_action_arm(use->action, use, use->delay_ns, NULL);
+	if (use->destroys)
+		tw_action_destroy(use->action);
+	return NULL;
+}
+
+static void end_of_scheduler(uint64_t *seed)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 50000, .workers = 1};
+	struct tw_action_config config = {.size = sizeof(config), .kind = kinds[random_below(seed, KINDS)]};
+	struct last_use uses[2];
+	tw_service *last_service;
+	tw_action_scheduler *scheduler;
+	pthread_t threads[2];
+	int r = tw_service_create(&last_service, &cfg);
+	config.service = last_service;
+	if (r || (r = tw_action_scheduler_create(&scheduler, &config)))
+		violation("the last scheduler", r);
+	for (int i = 0; i < 2; i++) {
+		uses[i] =
+		    (struct last_use){.delay_ns = random_below(seed, 3) * 50000, .destroys = random_percent(seed, 50)};
+		if ((r = tw_action_create(&uses[i].action, scheduler, run_last)))
+			violation("the last action", r);
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, use_last, &uses[i]);
+	while ((r = tw_action_scheduler_destroy(scheduler)) == -EBUSY)
+		sched_yield();
+	if (r || (r = tw_service_destroy(last_service)))
+		violation("the end", r);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	ends++;
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 2;
+	first_seed = argc > 2 ? strtoull(argv[2], NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	uint64_t seed = first_seed, end_ns = tw_clock_now(tw_clock_monotonic()) + (uint64_t)(seconds * 1e9);
+	printf("stress_action_ends: seed %" PRIu64 "\n", first_seed);
+	do {
+		end_of_scheduler(&seed);
+	} while (tw_clock_now(tw_clock_monotonic()) < end_ns);
+	printf("stress_action_ends: %lu ends: ok\n", ends);
+	return 0;
+}
