@@ -8,6 +8,7 @@
 #include <errno.h>
 
 #include "executor/action/internal.h"
+#include "wheel/run/user_code.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -45,7 +46,10 @@ void tw__action_release(struct tw_action *action)
 	struct frame frame = {scheduler, innermost};
 	pthread_mutex_unlock(&scheduler->lock);
 	innermost = &frame;
+	struct tw__run_level *level =
+	    tw__user_begin(scheduler->base.service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(action->release), 0);
 	action->release(action, action->state, action->fate);
+	tw__user_end(level);
 	innermost = frame.outer;
 	tw__actions_lock(scheduler);
 	action->releasing = false;

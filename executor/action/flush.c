@@ -96,7 +96,10 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 		return;
 	}
 	tw__actions_unlock(scheduler, &none);
+	struct tw__run_level *level =
+	    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(scheduler->config.failed), 0);
 	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
+	tw__user_end(level);
 	if (!tw__actions_forked(scheduler))
 		tw__actions_lock(scheduler);
 }

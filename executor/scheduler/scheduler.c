@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "executor/pool/internal.h"
+#include "wheel/run/user_code.h"
 
 /* ------------------------------------------------------------- the host timer */
 
@@ -158,7 +159,10 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 	if (config->wanted) {
 		scheduler->out++;
 		pthread_mutex_unlock(&scheduler->lock);
+		struct tw__run_level *level =
+		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
 		config->wanted(config->wanted_arg);
+		tw__user_end(level);
 		pthread_mutex_lock(&scheduler->lock);
 		scheduler->out--;
 	}
