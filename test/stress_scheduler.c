@@ -3,8 +3,10 @@
  *
  * Threads post and cancel tasks, ready and delayed, that go on for several turns and post and cancel themselves; another thread pauses,
  * resumes and interrupts; the host is a pool, the service's own one, the tick thread, or a thread that calls tw_scheduler_run. In the
- * middle of it the main thread closes. Each accepted task is told its end exactly once, in keeping with what cancels were answered; no
- * two turns run at once, and none after its task's end.
+ * middle of it the main thread closes. The done function of each accepted task is called exactly once, in keeping with what cancels
+ * were answered. No two turns run at once, and none after its task's end.
+ *
+ * Between the rounds schedulers are destroyed while the call that posted or cancelled their last task is returning.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -276,6 +278,76 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
 	atomic_fetch_add(&rounds, 1);
 }
 
+/* ------------------------------------------------------------------ lifetimes */
+
+/*
+ * One thread posts or cancels the last task. As soon as its done function is called, the main thread destroys the scheduler, while that
+ * thread is still on its way out of its call.
+ */
+struct last {
+	tw_scheduler *scheduler;
+	tw_scheduler_task task;
+	uint64_t delay_ns;
+	bool cancels;
+	atomic_bool ended;
+};
+
+static int run_last(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	(void)arg;
+	return TW_TURN_DONE;
+}
+
+static void last_ended(void *arg, enum tw_fate fate, int result)
+{
+	(void)fate;
+	(void)result;
+	atomic_store(&((struct last *)arg)->ended, true);
+}
+
+static void post_last(struct last *last)
+{
+	struct tw_scheduler_post post = {
+	    .size = sizeof post, .fn = run_last, .arg = last, .done = last_ended, .delay_ns = last->delay_ns};
+	int r = tw_scheduler_post_task(last->scheduler, &post, last->cancels ? &last->task : NULL);
+	if (r)
+		violation("the last post", r);
+}
+
+static void *use_last(void *arg)
+{
+	struct last *last = arg;
+	if (!last->cancels)
+		post_last(last);
+	else if (tw_scheduler_cancel(last->scheduler, last->task) != TW_CANCELLED)
+		violation("the last cancel", 0);
+	return NULL;
+}
+
+static void end_on(uint64_t *seed, tw_service *service, tw_executor *executor, bool manual)
+{
+	struct tw_scheduler_config cfg = {.size = sizeof cfg,
+					  .host = manual ? TW_HOST_MANUAL : TW_HOST_EXECUTOR,
+					  .executor = executor,
+					  .wanted = manual ? want : NULL};
+	struct last last = {.cancels = random_percent(seed, 30)};
+	pthread_t thread;
+	int r = tw_scheduler_create(&last.scheduler, service, &cfg);
+	if (r)
+		violation("create", r);
+	last.delay_ns = last.cancels ? 60 * TW_SECOND : random_below(seed, 3) * 50000;
+	if (last.cancels)
+		post_last(&last);
+	pthread_create(&thread, NULL, use_last, &last);
+	while (!atomic_load(&last.ended))
+		if (!manual || tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_RUN_IDLE)
+			sched_yield();
+	if ((r = tw_scheduler_destroy(last.scheduler)))
+		violation("the last destroy", r);
+	pthread_join(thread, NULL);
+}
+
 static void round_of(uint64_t *seed)
 {
 	unsigned which = (unsigned)random_below(seed, HOSTS);
@@ -290,6 +362,8 @@ static void round_of(uint64_t *seed)
 	tw_executor *executor = which == 1 ? tw_pool_executor(pool) : which == 2 ? tw_executor_inline() : NULL;
 	for (int i = 0; i < 4; i++)
 		round_on(seed, service, executor, which == 3);
+	for (int i = 0; i < 20; i++)
+		end_on(seed, service, executor, which == 3);
 	if (tw_service_destroy(service) || tw_pool_destroy(pool))
 		violation("the scheduler has kept something", 0);
 }
