@@ -60,7 +60,7 @@ static void call(tw_pool *pool, uint32_t what)
 
 void tw__reserve_arm(tw_pool *pool)
 {
-	if (!(tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED) && may_grow(pool)) /* E7 */
+	if (!tw__reserve_is_armed(pool) && may_grow(pool))
 		call(pool, TW__CALL_ARMED);
 }
 

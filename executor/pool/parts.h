@@ -183,6 +183,11 @@ void tw__reserve_free(tw_pool *pool);
 /* A run waits, and no worker is idle. */
 void tw__reserve_arm(tw_pool *pool);
 
+static inline bool tw__reserve_is_armed(tw_pool *pool)
+{
+	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, E7 */
+}
+
 /* The worker's thread ends. */
 void tw__reserve_retired(struct tw__worker *self);
 

@@ -166,6 +166,16 @@ static bool is_the_only_one(const struct tw__worker *self)
 	return self->pool->max_workers == 1;
 }
 
+/*
+ * Whether to look for what is left behind, and to call somebody for it. A worker without others has none to call: once the reserve is
+ * armed there is nothing to do.
+ */
+static bool may_need_help(struct tw__worker *self)
+{
+	tw_pool *pool = self->pool;
+	return pool->max_workers > 1 && (tw_load_relaxed(&pool->slots) > 1 || !tw__reserve_is_armed(pool));
+}
+
 /* A gauge, and what the reserve looks at: by the worker alone, so that plain stores will do. */
 static void run_begins(struct tw__worker *self)
 {
@@ -219,7 +229,7 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 
 static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
-	if (!is_the_only_one(self) && tw__pool_more_waits(self->pool))
+	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
 	run_begins(self);
@@ -236,7 +246,7 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 
 static void run_work(struct tw__worker *self, struct tw__work *work)
 {
-	if (!is_the_only_one(self) && tw__pool_more_waits(self->pool))
+	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
 	run_begins(self);
 	tw__work_run(work);
@@ -258,7 +268,7 @@ static bool run_claimed(struct tw__worker *self, const struct tw__find *find, st
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__run_clock clock = {0};
 	for (; index >= 0; index = claim_next(self, service, local, find), ++*count, next_run(self)) {
-		if (!is_the_only_one(self) &&
+		if (may_need_help(self) &&
 		    (tw__batch_left(find->batch, find->sequence) || tw__pool_more_waits(self->pool)))
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &clock);
