@@ -1,30 +1,56 @@
-/* Timers in an epoll loop of one's own: no tick thread, no pool; callbacks run in the loop. Another thread schedules, too. */
+/*
+ * Timers in an epoll loop of one's own: no tick thread, no pool. Callbacks run in the loop. Another thread schedules, too.
+ *
+ * A turn handles its sockets first, and calls tw_advance once, last. The callback here frees a peer whose socket may be ready in the
+ * same turn: in the other order its event would name freed memory.
+ */
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "tickwheel.h"
 
+enum { EVENTS = 16, PEERS = 3 };
+
 struct loop {
 	tw_service *timers;
-	int beats, greetings;
+	int epoll_fd;
+	int open, bytes, greetings; /* touched by the loop's thread only: no lock */
 };
 
-static void on_beat(void *arg)
+struct peer {
+	struct loop *loop;
+	int fd;
+};
+
+/* The idle timeout. Nothing refers to the peer after this turn. */
+static void on_idle(void *arg)
 {
-	struct loop *loop = arg;
-	printf("beat %d\n", ++loop->beats);
+	struct peer *peer = arg;
+	printf("a peer was idle: closed\n");
+	peer->loop->open--;
+	close(peer->fd); /* epoll forgets it */
+	free(peer);
+}
+
+static void on_readable(struct peer *peer)
+{
+	char buffer[64];
+	ssize_t n = recv(peer->fd, buffer, sizeof(buffer), MSG_DONTWAIT);
+	peer->loop->bytes += n > 0 ? (int)n : 0;
 }
 
 static void on_greeting(void *arg)
 {
 	struct loop *loop = arg;
 	printf("a greeting from the other thread\n");
-	loop->greetings++; /* no lock: callbacks run in the loop */
+	loop->greetings++;
 }
 
-/* Its timer is earlier than what the loop sleeps for, so the loop is woken to see to it. */
+/* Its timer is earlier than what the loop sleeps for, so it wakes the loop. */
 static void *other_thread(void *arg)
 {
 	struct loop *loop = arg;
@@ -32,37 +58,58 @@ static void *other_thread(void *arg)
 	return NULL;
 }
 
-static int run(struct loop *loop)
+static bool watch(struct loop *loop, int fd, void *tag)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = loop->timers};
-	int epoll_fd = epoll_create1(EPOLL_CLOEXEC), timer_fd = tw_fd(loop->timers);
-	if (epoll_fd < 0 || timer_fd < 0 || epoll_ctl(epoll_fd, EPOLL_CTL_ADD, timer_fd, &event) != 0)
-		return -1;
-	while (loop->beats < 5 || loop->greetings < 1) {
-		if (epoll_wait(epoll_fd, &event, 1, -1) != 1) /* no timeout: the descriptor knows when */
-			continue;
-		if (event.data.ptr == loop->timers && tw_advance(loop->timers, TW_NO_LIMIT) < 0)
-			break;
-		/* else: a socket of this loop */
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = tag};
+	return fd >= 0 && epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* A peer that has sent a byte, and falls silent. Its client's end is left to the end of the process. */
+static bool add_peer(struct loop *loop, uint64_t idle_ns)
+{
+	struct peer *peer = malloc(sizeof(*peer));
+	int fds[2];
+	if (!peer || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
+		return false;
+	*peer = (struct peer){loop, fds[0]};
+	loop->open++;
+	return watch(loop, peer->fd, peer) && send(fds[1], "!", 1, MSG_NOSIGNAL) == 1 &&
+	       tw_schedule(loop->timers, idle_ns, on_idle, peer, NULL) == 0;
+}
+
+static int turn(struct loop *loop)
+{
+	struct epoll_event events[EVENTS];
+	int n = epoll_wait(loop->epoll_fd, events, EVENTS, -1); /* no timeout: tw_fd is readable when it is time */
+	bool due = false;
+	for (int i = 0; i < n; i++) {
+		if (events[i].data.ptr == loop->timers)
+			due = true;
+		else
+			on_readable(events[i].data.ptr);
 	}
-	close(epoll_fd);
-	return loop->beats == 5 && loop->greetings == 1 ? 0 : -1;
+	return due ? tw_advance(loop->timers, TW_NO_LIMIT) : 0; /* last: it may free peers */
 }
 
 int main(void)
 {
-	struct loop loop = {0};
+	struct loop loop = {.epoll_fd = epoll_create1(EPOLL_CLOEXEC)};
 	struct tw_service_config config = {
 	    .size = sizeof(config), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
-	struct tw_period period = {
-	    .size = sizeof(period), .first_ns = 20 * TW_MILLISECOND, .period_ns = 20 * TW_MILLISECOND, .count = 5};
 	pthread_t other;
-	if (tw_service_create(&loop.timers, &config) != 0 ||
-	    tw_schedule_every(loop.timers, &period, on_beat, &loop, NULL) != 0 ||
-	    pthread_create(&other, NULL, other_thread, &loop) != 0)
+	if (loop.epoll_fd < 0 || tw_service_create(&loop.timers, &config) != 0 ||
+	    !watch(&loop, tw_fd(loop.timers), loop.timers))
 		return 1;
-	int failed = run(&loop);
+	for (int i = 0; i < PEERS; i++)
+		if (!add_peer(&loop, (uint64_t)(i + 1) * 20 * TW_MILLISECOND))
+			return 1;
+	if (pthread_create(&other, NULL, other_thread, &loop) != 0)
+		return 1;
+	int r = 0;
+	while (r >= 0 && (loop.open > 0 || loop.greetings < 1))
+		r = turn(&loop);
 	pthread_join(other, NULL);
 	tw_service_destroy(loop.timers);
-	return failed ? 1 : 0;
+	close(loop.epoll_fd);
+	return r >= 0 && loop.bytes == PEERS ? 0 : 1;
 }

@@ -1,10 +1,18 @@
 /*
- * What the examples loop_*.c have in common: a connection whose idle timeout lives in the loop's own thread, and a client that sends a
- * few bytes and falls silent. Timers have no thread here: the loop watches tw_fd() beside its sockets and calls tw_advance() when
- * it is readable; so callbacks run in the loop, and need no lock. The client's thread schedules and cancels timers of the same service.
+ * What the examples loop_*.c share: a connection with an idle timeout, and a client that sends a few bytes and falls silent. The client's
+ * thread schedules and cancels timers of the same service.
  *
- * A loop does four things: connection_open, watch connection.fd and tw_fd(connection.timers) for reading, call what belongs to
- * each until connection_done, connection_end.
+ * The service has no thread. The loop watches tw_fd() beside its sockets, and calls tw_advance() when it is readable. So callbacks run in the
+ * loop's thread, and need no lock.
+ *
+ * A loop does four things:
+ *   1. connection_open
+ *   2. watch connection.fd and tw_fd(connection.timers) for reading
+ *   3. in each turn call connection_readable for the socket, then connection_timers_due once, until connection_done
+ *   4. connection_end
+ *
+ * Sockets come first in a turn: a callback may free a connection, and an event of the same turn would name it afterwards. Each example
+ * says how its loop is told to do so.
  */
 #ifndef EXAMPLES_LOOP_CONNECTION_H
 #define EXAMPLES_LOOP_CONNECTION_H
@@ -71,7 +79,7 @@ static inline void connection_readable(struct connection *c)
 	tw_reset(c->timers, c->idle, IDLE_NS); /* a server with a loop time: tw_reset_at, which reads no clock */
 }
 
-/* Called when tw_fd(connection.timers) is readable. */
+/* Called when tw_fd(connection.timers) is readable: once a turn, after all sockets of the turn. */
 static inline void connection_timers_due(struct connection *c)
 {
 	tw_advance(c->timers, TW_NO_LIMIT);

@@ -1,4 +1,10 @@
-/* Timers of a program on GLib: its main loop serves them, through one source for a descriptor; any thread schedules and cancels. */
+/*
+ * Timers of a program on GLib: its main loop serves them, through one source for a descriptor. Any thread schedules and cancels.
+ *
+ * Sockets first: the source of tw_fd only adds an idle source of the usual priority. GLib dispatches sources of one priority in the order
+ * in which they were added, so that one comes after all sockets of the next turn. (A low priority would do it, too, but such
+ * sources starve.)
+ */
 #include <glib-unix.h>
 
 #include "loop_connection.h"
@@ -6,6 +12,7 @@
 struct server {
 	struct connection connection;
 	GMainLoop *loop;
+	guint after_sockets; /* the idle source; 0: none */
 };
 
 static gboolean on_socket(gint fd, GIOCondition condition, gpointer arg)
@@ -17,14 +24,23 @@ static gboolean on_socket(gint fd, GIOCondition condition, gpointer arg)
 	return G_SOURCE_CONTINUE;
 }
 
+static gboolean after_sockets(gpointer arg)
+{
+	struct server *server = arg;
+	server->after_sockets = 0;
+	connection_timers_due(&server->connection);
+	if (connection_done(&server->connection))
+		g_main_loop_quit(server->loop);
+	return G_SOURCE_REMOVE;
+}
+
 static gboolean on_timers(gint fd, GIOCondition condition, gpointer arg)
 {
 	struct server *server = arg;
 	(void)fd;
 	(void)condition;
-	connection_timers_due(&server->connection);
-	if (connection_done(&server->connection))
-		g_main_loop_quit(server->loop);
+	if (!server->after_sockets)
+		server->after_sockets = g_idle_add_full(G_PRIORITY_DEFAULT, after_sockets, server, NULL);
 	return G_SOURCE_CONTINUE;
 }
 
@@ -38,6 +54,8 @@ int main(void)
 	g_main_loop_run(server.loop);
 	g_source_remove(timers); /* before the service goes, whose descriptor it is */
 	g_source_remove(socket);
+	if (server.after_sockets)
+		g_source_remove(server.after_sockets);
 	g_main_loop_unref(server.loop);
 	return connection_end(&server.connection);
 }

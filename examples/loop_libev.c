@@ -1,4 +1,8 @@
-/* Timers of a server on libev: the loop's thread serves them, through one ev_io; any thread schedules and cancels. */
+/*
+ * Timers of a server on libev: the loop's thread serves them, through one ev_io. Any thread schedules and cancels.
+ *
+ * Sockets first: the ev_io of tw_fd has the lowest priority. libev calls all watchers that are ready in a turn, by priority.
+ */
 #include <ev.h>
 
 #include "loop_connection.h"
@@ -18,11 +22,12 @@ static void on_timers(struct ev_loop *loop, ev_io *watcher, int events)
 		ev_break(loop, EVBREAK_ALL);
 }
 
-static void watch(struct ev_loop *loop, ev_io *watcher, int fd, void (*callback)(struct ev_loop *, ev_io *, int),
-		  struct connection *connection)
+static void watch(struct ev_loop *loop, ev_io *watcher, int fd, int priority,
+		  void (*callback)(struct ev_loop *, ev_io *, int), struct connection *connection)
 {
 	ev_init(watcher, callback);
 	ev_io_set(watcher, fd, EV_READ);
+	ev_set_priority(watcher, priority);
 	watcher->data = connection;
 	ev_io_start(loop, watcher);
 }
@@ -34,8 +39,8 @@ int main(void)
 	ev_io socket, timers;
 	if (!loop || !connection_open(&connection))
 		return 1;
-	watch(loop, &socket, connection.fd, on_socket, &connection);
-	watch(loop, &timers, tw_fd(connection.timers), on_timers, &connection);
+	watch(loop, &socket, connection.fd, 0, on_socket, &connection);
+	watch(loop, &timers, tw_fd(connection.timers), EV_MINPRI, on_timers, &connection);
 	ev_run(loop, 0);
 	ev_io_stop(loop, &timers); /* before the service goes, whose descriptor it is */
 	ev_io_stop(loop, &socket);

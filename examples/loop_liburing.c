@@ -1,6 +1,10 @@
 /*
- * Timers of a server on io_uring: its thread serves them, through one poll request; any thread schedules and cancels. A poll request is done
- * once it has answered, and a new one answers at once if the descriptor is still readable: so each is made again when what it told of is served.
+ * Timers of a server on io_uring: its thread serves them, through one poll request. Any thread schedules and cancels.
+ *
+ * A poll request ends with its answer. A new one is answered immediately if the descriptor is still readable, so each is made again when its
+ * descriptor has been served.
+ *
+ * Sockets first: a turn takes all answers that are there, and calls tw_advance when the last one is served.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -18,23 +22,41 @@ static bool poll_again(struct io_uring *ring, int fd)
 	return true;
 }
 
+/* Serves the sockets whose answers are there. -1: an error; 1: the timers are due, too. */
+static int serve_sockets(struct io_uring *ring, struct connection *connection)
+{
+	struct io_uring_cqe *done;
+	int due = 0;
+	while (io_uring_peek_cqe(ring, &done) == 0) {
+		bool timers = io_uring_cqe_get_data64(done) == (unsigned)tw_fd(connection->timers);
+		io_uring_cqe_seen(ring, done);
+		if (timers) {
+			due = 1;
+			continue;
+		}
+		connection_readable(connection);
+		if (!poll_again(ring, connection->fd))
+			return -1;
+	}
+	return due;
+}
+
 static int serve(struct io_uring *ring, struct connection *connection)
 {
 	int timers_fd = tw_fd(connection->timers);
 	if (!poll_again(ring, connection->fd) || !poll_again(ring, timers_fd))
 		return -1;
 	while (!connection_done(connection)) {
-		struct io_uring_cqe *done;
+		struct io_uring_cqe *first;
 		io_uring_submit(ring);
-		if (io_uring_wait_cqe(ring, &done) != 0)
+		if (io_uring_wait_cqe(ring, &first) != 0)
 			continue; /* a signal */
-		int fd = (int)io_uring_cqe_get_data64(done);
-		io_uring_cqe_seen(ring, done);
-		if (fd == timers_fd)
+		int due = serve_sockets(ring, connection);
+		if (due < 0)
+			return -1;
+		if (due)
 			connection_timers_due(connection);
-		else
-			connection_readable(connection);
-		if (!poll_again(ring, fd))
+		if (due && !poll_again(ring, timers_fd))
 			return -1;
 	}
 	return 0;

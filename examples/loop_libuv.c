@@ -1,4 +1,8 @@
-/* Timers of a server on libuv: the loop's thread serves them, through one uv_poll_t; any thread schedules and cancels. */
+/*
+ * Timers of a server on libuv: the loop's thread serves them, through one uv_poll_t. Any thread schedules and cancels.
+ *
+ * Sockets first: the poll callback only notes that timers are due. A uv_check_t runs them, after all poll callbacks of the turn.
+ */
 #include <uv.h>
 
 #include "loop_connection.h"
@@ -6,6 +10,8 @@
 struct server {
 	struct connection connection;
 	uv_poll_t socket, timers;
+	uv_check_t after_sockets;
+	bool due;
 };
 
 static void go_on(struct server *server)
@@ -14,6 +20,7 @@ static void go_on(struct server *server)
 		return;
 	uv_close((uv_handle_t *)&server->socket, NULL); /* with no handle left, uv_run returns */
 	uv_close((uv_handle_t *)&server->timers, NULL);
+	uv_close((uv_handle_t *)&server->after_sockets, NULL);
 }
 
 static void on_socket(uv_poll_t *poll, int status, int events)
@@ -29,6 +36,15 @@ static void on_timers(uv_poll_t *poll, int status, int events)
 	struct server *server = poll->data;
 	(void)status;
 	(void)events;
+	server->due = true;
+}
+
+static void after_sockets(uv_check_t *check)
+{
+	struct server *server = check->data;
+	if (!server->due)
+		return;
+	server->due = false;
 	connection_timers_due(&server->connection);
 	go_on(server);
 }
@@ -48,6 +64,10 @@ int main(void)
 		return 1;
 	if (watch(&loop, &server.socket, server.connection.fd, on_socket, &server) != 0 ||
 	    watch(&loop, &server.timers, tw_fd(server.connection.timers), on_timers, &server) != 0)
+		return 1;
+	server.after_sockets.data = &server;
+	if (uv_check_init(&loop, &server.after_sockets) != 0 ||
+	    uv_check_start(&server.after_sockets, after_sockets) != 0)
 		return 1;
 	uv_run(&loop, UV_RUN_DEFAULT);
 	uv_loop_close(&loop);

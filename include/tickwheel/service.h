@@ -458,12 +458,16 @@ TW_API bool tw_closing(void);
 /* -------------------------------------------------------------- manual drive */
 
 /*
- * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's:
+ * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's. In each turn the sockets come first, and tw_advance last:
  *
  *     for (;;) {
- *             wait for the loop's own descriptors and for tw_fd, or until tw_next_expiry;
- *             tw_advance(service, TW_NO_LIMIT);
+ *             wait for the loop's sockets and for tw_fd, or until tw_next_expiry;
+ *             handle every socket that is ready;
+ *             tw_advance(service, TW_NO_LIMIT);   (once, after all sockets)
  *     }
+ *
+ * A callback may close and free a connection whose socket is ready in the same turn. If tw_advance came first, the event that
+ * stands later in the turn would name a freed connection. It would also run the timeout of a peer whose answer has arrived.
  *
  * Its driver is whoever is in one of the three calls below, one thread at a time, usually always the same. All else is as with a tick
  * thread, and any thread may schedule, reset and cancel.
