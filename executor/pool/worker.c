@@ -216,8 +216,8 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	bool watched = tw_load_relaxed(&pool->watchers);
 	if (tw_unlikely(!level))
 		return NULL;
-	tw__user_name(level, pool, fn, watched && !begun_ns ? clock_now() : begun_ns);
-	uint64_t word = tw__user_word(level, TW_RUN_KIND_POOL_TASK);
+	uint64_t since_ns = watched && !begun_ns ? clock_now() : begun_ns;
+	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, since_ns);
 	if (tw_likely(!watched)) {
 		tw_store_release(&level->word, word); /* user_code.h, U1 */
 		return level;

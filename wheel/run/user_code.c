@@ -31,8 +31,7 @@ static void after_fork_in_child(void)
 			continue;
 		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
 			tw_store_relaxed(&record->levels[i].word,
-					 tw_load_relaxed(&record->levels[i].word) & ~UINT64_C(1));
-		record->depth = 0;
+					 tw_load_relaxed(&record->levels[i].word) & ~(uint64_t)TW__USER_RUNS);
 		tw_store_relaxed(&record->in_use, 0);
 	}
 }
@@ -60,7 +59,7 @@ static struct tw__run_record *make(void)
 	if (!record)
 		return NULL;
 	memset(record, 0, sizeof *record);
-	for (unsigned i = 0; i <= TW__RUN_LEVELS; i++)
+	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
 		record->levels[i].record = record;
 	tw_store_relaxed(&record->in_use, 1);
 	struct tw__run_record *first = tw_load_relaxed(&tw__run_records);
@@ -86,6 +85,14 @@ struct tw__run_record *tw__run_record_make(void)
 	return tw__my_run_record = record;
 }
 
+struct tw__run_level *tw__user_next_level(struct tw__run_record *record)
+{
+	for (unsigned i = 1; i < TW__RUN_LEVELS; i++)
+		if (!(tw_load_relaxed(&record->levels[i].word) & TW__USER_RUNS))
+			return &record->levels[i];
+	return NULL;
+}
+
 /* ------------------------------------------------------------- with on_stuck */
 
 struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
@@ -93,8 +100,8 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 	struct tw__run_level *level = tw__user_enter();
 	if (!level)
 		return NULL;
-	tw__user_name(level, service, fn, since_ns ? since_ns : tw__clock_read(service));
-	tw_store_seq_cst(&level->word, tw__user_word(level, kind)); /* U1, U3 */
+	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
+	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, begun_ns)); /* U1, U3 */
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
 	if (tw_load_seq_cst(asleep)) { /* U3 */
 		tw_store_relaxed(asleep, 0);
@@ -125,16 +132,16 @@ static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64
 bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run)
 {
 	uint64_t word = tw_load_seq_cst(&level->word); /* U1, U3 */
-	if (!(word & 1) || tw_load_acquire(&level->owner) != owner)
+	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
 		return false;
 	tw_fn *fn = tw_load_acquire(&level->fn);
 	uint64_t since_ns = tw_load_acquire(&level->since_ns);
 	if (tw_load_relaxed(&level->word) != word)
 		return false;
 	*run = (struct tw__user_run){.word = word,
-				     .kind = (enum tw_run_kind)(word >> 1 & 0x7f),
+				     .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
 				     .fn = fn,
-				     .since_ns = since_ns ? since_ns : first_seen_ns(level, word, now_ns),
+				     .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),
 				     .thread_id = tw_load_relaxed(&level->record->thread_id),
 				     .level = level};
 	return true;
@@ -142,7 +149,7 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 
 static uint64_t told_of(const struct tw__user_run *run)
 {
-	return run->word >> 8 << 32;
+	return run->word >> TW__USER_NUMBER_SHIFT << 32;
 }
 
 bool tw__user_is_told(const struct tw__user_run *run, uint32_t bit)

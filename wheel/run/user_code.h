@@ -31,14 +31,17 @@
 
 enum { TW__RUN_LEVELS = 4 };
 
+/* In a level's word. */
+enum { TW__USER_RUNS = 1, TW__USER_KINDS = 0x7e, TW__USER_DATED = 0x80, TW__USER_NUMBER_SHIFT = 8 };
+
 struct tw__run_record;
 
 /* A run. The first line is written by the thread alone, the second by those who look. */
 struct tw__run_level {
-	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* number of the run << 8 | kind << 1 | 1 while it runs */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* number of the run << 8 | DATED | kind << 1 | RUNS */
 	_Atomic(const void *) owner;                   /* a service; of a pool's own tasks the pool */
 	_Atomic(tw_fn *) fn;
-	_Atomic uint64_t since_ns; /* on the owner's clock (a pool's: the monotonic one); 0: not dated */
+	_Atomic uint64_t since_ns; /* if DATED: on the owner's clock (a pool's: the monotonic one) */
 	struct tw__run_record *record;
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
@@ -47,11 +50,10 @@ struct tw__run_level {
 };
 
 struct tw__run_record {
-	struct tw__run_level levels[TW__RUN_LEVELS + 1]; /* the last one is never looked at */
+	struct tw__run_level levels[TW__RUN_LEVELS];
 	_Atomic(struct tw__run_record *) next;
 	_Atomic uint32_t in_use;
 	_Atomic uint32_t thread_id; /* the system's */
-	uint32_t depth;             /* its thread's alone */
 };
 
 extern _Atomic(struct tw__run_record *) tw__run_records;
@@ -63,27 +65,29 @@ struct tw__run_record *tw__run_record_make(void);
 /* Any function as the name of what runs. It is not called by this type. */
 #define TW__NAMED_BY(function) ((tw_fn *)(void (*)(void))(function))
 
+/* The next free level of a record whose first one is taken, or NULL. */
+struct tw__run_level *tw__user_next_level(struct tw__run_record *record);
+
 /* The level that the next run of this thread takes, or NULL. */
 static inline struct tw__run_level *tw__user_enter(void)
 {
 	struct tw__run_record *record = tw__my_run_record;
 	if (tw_unlikely(!record) && !(record = tw__run_record_make()))
 		return NULL;
-	uint32_t depth = record->depth++;
-	return &record->levels[depth < TW__RUN_LEVELS ? depth : TW__RUN_LEVELS];
+	bool taken = tw_load_relaxed(&record->levels[0].word) & TW__USER_RUNS;
+	return tw_unlikely(taken) ? tw__user_next_level(record) : &record->levels[0];
 }
 
-static inline void tw__user_name(struct tw__run_level *level, const void *owner, tw_fn *fn, uint64_t since_ns)
+/* Writes what the run is. The answer is the word to be stored next. since_ns 0: not dated. */
+static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_kind kind, const void *owner, tw_fn *fn,
+				     uint64_t since_ns)
 {
+	uint64_t number = (tw_load_relaxed(&level->word) >> TW__USER_NUMBER_SHIFT) + 1;
 	tw_store_release(&level->owner, owner); /* U1 */
 	tw_store_release(&level->fn, fn);
-	tw_store_release(&level->since_ns, since_ns);
-}
-
-/* Words of levels end with the kind and a bit that says that it runs. */
-static inline uint64_t tw__user_word(const struct tw__run_level *level, enum tw_run_kind kind)
-{
-	return ((tw_load_relaxed(&level->word) >> 8) + 1) << 8 | (uint64_t)kind << 1 | 1;
+	if (since_ns)
+		tw_store_release(&level->since_ns, since_ns);
+	return number << TW__USER_NUMBER_SHIFT | (since_ns ? TW__USER_DATED : 0) | (uint64_t)kind << 1 | TW__USER_RUNS;
 }
 
 /* The same for a service with on_stuck: dates the run, and wakes a tick thread that sleeps without a date to look at runs. */
@@ -101,20 +105,16 @@ static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_
 	if (tw_unlikely(service->config.on_stuck != NULL))
 		return tw__user_begin_watched(service, kind, fn, since_ns);
 	struct tw__run_level *level = tw__user_enter();
-	if (tw_likely(level != NULL)) {
-		tw__user_name(level, service, fn, since_ns);
-		tw_store_release(&level->word, tw__user_word(level, kind)); /* U1 */
-	}
+	if (tw_likely(level != NULL))
+		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, since_ns)); /* U1 */
 	return level;
 }
 
 /* The run is over. Nothing but the thread's own record is touched: the owner may be gone. */
 static inline void tw__user_end(struct tw__run_level *level)
 {
-	if (tw_unlikely(!level))
-		return;
-	tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~UINT64_C(1)); /* U1 */
-	level->record->depth--;
+	if (tw_likely(level != NULL))
+		tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~(uint64_t)TW__USER_RUNS); /* U1 */
 }
 
 /* ------------------------------------------------------------------ looking */
