@@ -37,6 +37,8 @@ hard := -fstack-protector-strong -fstack-clash-protection $(hard_$(machine))
 opt_release += $(hard) -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
 opt_debug   += $(hard)
 # Modes for the checks' own builds; each has a folder of its own in build/.
+# In a folder of its own, since `make check` runs `test` beside `check-asan`.
+opt_recipes  := $(opt_asan)
 opt_clang    := -O2 -DNDEBUG
 opt_gcc      := -O2 -DNDEBUG -Werror
 # Comparisons are not traced: the inputs have no magic numbers, and tracing took half of the time.
@@ -201,9 +203,11 @@ demo: deps-build+demo ## an HTTP server under load whose timeouts are tickwheel 
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; two minutes
 	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
+	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
+	$(Q)CC="$(CC)" test/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin
 	$(Q)test/metrics.sh $B/bin/server

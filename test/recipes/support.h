@@ -1,0 +1,60 @@
+/* What the tests of the guide's recipes share. */
+#ifndef TEST_RECIPES_SUPPORT_H
+#define TEST_RECIPES_SUPPORT_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tickwheel.h"
+
+#define CHECK(condition)                                                                              \
+	do {                                                                                          \
+		if (!(condition)) {                                                                   \
+			fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+			abort();                                                                      \
+		}                                                                                     \
+	} while (0)
+
+/* Four workers, the finest tick. */
+static inline tw_service *service_of_four(void)
+{
+	tw_service *service;
+	struct tw_service_config config = {.size = sizeof config, .workers = 4, .tick_ns = 50000};
+	CHECK(tw_service_create(&service, &config) == 0);
+	return service;
+}
+
+/* The same on a clock that the test moves: *clock outlives the service. */
+static inline tw_service *service_by_hand(tw_clock **clock)
+{
+	tw_service *service;
+	CHECK(tw_clock_manual_create(clock, 1000 * TW_SECOND) == 0);
+	struct tw_service_config config = {.size = sizeof config, .workers = 4, .clock = *clock};
+	CHECK(tw_service_create(&service, &config) == 0);
+	return service;
+}
+
+static inline void *zeroed(size_t bytes)
+{
+	void *memory = calloc(1, bytes);
+	CHECK(memory);
+	return memory;
+}
+
+/* Sleeps for a moment that differs from call to call: so that two threads meet in different ways. */
+static inline void jitter(unsigned *seed, unsigned most_us)
+{
+	*seed = *seed * 1103515245u + 12345u;
+	usleep((*seed >> 8) % most_us);
+}
+
+static inline int is_wrong(int argc, char **argv)
+{
+	return argc > 1 && strcmp(argv[1], "wrong") == 0;
+}
+
+#endif

@@ -1,0 +1,58 @@
+/* A connection is freed while its callbacks run on workers. WRONG: free after a cancel that does not wait. */
+#include "teardown.h"
+#include "support.h"
+
+enum { ROUNDS = 1000, TIMERS = 3 };
+
+static atomic_int runs, entered;
+
+static void touch(void *arg)
+{
+	struct connection *c = arg;
+	c->fd = __atomic_add_fetch(&runs, 1, __ATOMIC_RELAXED) != 0;
+}
+
+static void touch_slowly(void *arg)
+{
+	entered = 1;
+	usleep(50000);
+	touch(arg);
+}
+
+static struct connection *open_connection(tw_service *service, tw_fn *fn)
+{
+	struct connection *c = zeroed(sizeof *c);
+	*c = (struct connection){.service = service};
+	CHECK(tw_group_create(service, &c->timers) == 0);
+	for (int i = 0; i < TIMERS; i++) {
+		struct tw_task task = {
+		    .size = sizeof task, .fn = fn, .arg = c, .when_ns = (uint64_t)i * 100000, .group = c->timers};
+		CHECK(tw_schedule_task(service, &task, NULL) == 0);
+	}
+	return c;
+}
+
+static void wrong_free(struct connection *c)
+{
+	tw_group_close(c->service, c->timers);
+	tw_group_destroy(c->service, c->timers);
+	free(c);
+}
+
+int main(int argc, char **argv)
+{
+	tw_service *service = service_of_four();
+	unsigned seed = 1;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct connection *c = open_connection(service, touch);
+		jitter(&seed, 400);
+		connection_free(c);
+	}
+	CHECK(runs > 0);
+	struct connection *c = open_connection(service, touch_slowly);
+	while (!entered)
+		usleep(100);
+	(is_wrong(argc, argv) ? wrong_free : connection_free)(c);
+	CHECK(tw_service_destroy(service) == 0);
+	return 0;
+}
