@@ -77,7 +77,8 @@ enum tw_run_kind {
 	TW_RUN_KIND_POOL_TASK = 6,      /* tw_pool_submit: shown to every service that uses the pool */
 	TW_RUN_KIND_SEMAPHORE = 7,      /* a function that waited for a permit */
 	TW_RUN_KIND_RELEASE = 8,        /* a release callback of a timer, job or strand task */
-	TW_RUN_KIND_HOOK = 9            /* done, stop, a hook or a listener of a limiter; done of a scheduler's task */
+	TW_RUN_KIND_HOOK = 9,           /* done, stop, a hook or a listener of a limiter; done of a scheduler's task */
+	TW_RUN_KIND_COMPLETION = 10     /* the completion of a group (tw_group_close_then) */
 };
 
 /* Is it alive, and if not, where does it hang? All times on the service's clock. */

@@ -187,6 +187,20 @@ Test(liveness_kinds, release_of_a_timer)
 	shut(&rig, pool);
 }
 
+Test(liveness_kinds, completion_of_a_group)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_group group;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_group_create(rig.service, &group), 0);
+	expect_eq(tw_group_close_then(rig.service, group, blocks, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_seen_and_told(&rig, TW_RUN_KIND_COMPLETION, blocks);
+	expect_eq(tw_group_destroy(rig.service, group), 0);
+	shut(&rig, pool);
+}
+
 static tw_limiter *limiter_on(struct rig *rig)
 {
 	tw_limiter *limiter;

@@ -7,6 +7,7 @@
 #include "wheel/group/members.h"
 #include "wheel/service/misuse.h"
 #include "wheel/group/reap.h"
+#include "wheel/run/user_code.h"
 
 /* One more completion. False: a close has answered, or is about to. */
 static bool count_one(struct tw__groups *groups)
@@ -93,7 +94,9 @@ static void call(tw_service *service, const struct tw__completion *completion)
 	struct tw__context_saved saved;
 	tw__current_run = &run;
 	tw__context_enter(NULL, &saved);
+	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_COMPLETION, completion->fn, 0);
 	completion->fn(completion->arg);
+	tw__user_end(level);
 	tw__context_leave(&saved);
 	tw__current_run = run.outer;
 	count_down(&service->groups);

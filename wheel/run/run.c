@@ -102,7 +102,6 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 				      .generation = generation,
 				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
-		tw__running_returned(local, tw__entry_make(slot, generation));
 		tw__current_run = &run;
 		call_release(service, option, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;

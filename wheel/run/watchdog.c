@@ -45,12 +45,17 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
 	return to_ns > from_ns ? to_ns - from_ns : 0;
 }
 
-/* The timer that a thread shows. False: none. */
-static bool look_at_timer(struct tw__local *local, struct found *found)
+/*
+ * The timer whose callback a thread is in. False: none. What the thread shows may have returned a moment ago: its word says so. A
+ * release is shown by user_code.h.
+ */
+static bool look_at_timer(const tw_service *service, struct tw__local *local, struct found *found)
 {
 	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->running)}; /* V1 */
 	found->since_ns = tw_load_relaxed(&local->running_since_ns);
-	return found->entry != 0;
+	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(found->entry)]);
+	return found->entry && (word ^ found->entry) >> TW__GENERATION_SHIFT == 0 &&
+	       tw__word_state(word) == TW__RUNNING;
 }
 
 /* The other run that a level shows, if it is one of the service's, or a task of its pool. */
@@ -75,7 +80,7 @@ static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *c
 {
 	struct found found;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
-		if (look_at_timer((struct tw__local *)lane, &found))
+		if (look_at_timer(service, (struct tw__local *)lane, &found))
 			fn(service, &found, context);
 	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, U2 */
 	for (; record; record = tw_load_acquire(&record->next))
@@ -258,6 +263,6 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns)
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
 	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->tick_ns;
 	by_ns = by_ns < latest_ns ? by_ns : latest_ns;
-	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* a timer that has ended is shown a moment longer */
+	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */
 	return by_ns < deadline_ns ? by_ns : deadline_ns;
 }

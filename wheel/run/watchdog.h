@@ -41,13 +41,6 @@ static inline void tw__running_restore(struct tw__local *local, struct tw__runni
 /* Nothing more to run for now. A run that this is within is still shown. */
 void tw__running_none(struct tw__local *local);
 
-/* The timer's callback has returned, but its release is still to be called: that is shown in its place. */
-static inline void tw__running_returned(struct tw__local *local, uint64_t entry)
-{
-	if (local && tw_load_relaxed(&local->running) == entry)
-		tw_store_release(&local->running, 0);
-}
-
 /*
  * The callback that this thread is in, if it is one of the service's, is not shown any more: it only serves to call a user's function, which
  * user_code.h shows in its place.
