@@ -271,12 +271,13 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 static bool has_chunks_for_a_block(const tw_service *service)
 {
 	const struct tw__wheel *wheel = &service->wheel;
-	return tw__wheel_chunks_left(wheel) > wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
+	return tw__wheel_chunks_left(wheel) >
+	       wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->outboxes);
 }
 
 /*
- * Whether the wheel can take another block. A full sweep is the last resort, and always helps, but where batches that nobody finishes hold the chunks:
- * it would then cost each turn as much as there are timers.
+ * Whether the wheel can take another block. A full sweep is the last resort. It helps only where
+ * there are more entries than timers; else it would cost each turn as much as there are timers.
  */
 static bool wheel_has_room(tw_service *service)
 {

@@ -47,7 +47,7 @@ static void gather(tw_service *service)
 static uint64_t next_ns(tw_service *service)
 {
 	const struct tw__loop *loop = &service->loop;
-	bool late = service->wheel.late.count && !service->routes.short_of_chunks; /* else for the next tick */
+	bool late = service->wheel.late.count && !service->outboxes.refiled; /* else for the next tick */
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);

@@ -1,27 +1,3 @@
-/*
- * Routes: what has come due for executors that timers name themselves, and releases that are owed after a refusal.
- *
- * A batch is for one executor, so a due chunk's entries are sorted out into chunks of one executor each. They stand in one list; order
- * holds for each executor: an entry goes to the end of its executor's newest chunk, or into a newer one. One that refuses is
- * not asked again in the same turn, and holds up nobody else: the first few are listed, those beyond kept as bits by hash. Another that
- * falls on the same bit waits for a tick, not for ever, since the hash changes from turn to turn. But for that, addresses have no part in what is
- * handed over when (sim.h).
- *
- * Which executor a timer names is read from its side record, while the timer may be cancelled and the record go to the next one:
- * word, index, executor, and the word again (word.h, W5); if it is not armed then, the entry is dead. The record is never unmapped,
- * and `executor` is an atomic that nothing else overwrites (slots.h).
- *
- * Condemned. What a refusing executor's policy drops must have its release called, and not by the tick thread: such a timer stays
- * armed, marked under its option lock, and is offered again. Who claims it calls the release instead of the callback; a reset
- * takes the mark away; at close, the closer ends it. The tick thread only tries that lock: if it is taken, the timer is left as it is for a tick.
- *
- * An entry of a group that wants to be settled (slot 0, group.h) is kept and offered again likewise, since settling calls releases. Such
- * entries never come out of the wheel, and so are not sorted out here.
- *
- * A service none of whose timers names an executor pays one load for each due chunk.
- *
- * Not good at: thousands of executors with one timer a tick each: each gets a chunk of 512 bytes.
- */
 #include "wheel/driver/outbox.h"
 
 #include <string.h>
@@ -30,106 +6,119 @@
 #include "wheel/service/probes.h"
 #include "wheel/run/run.h"
 
-/* What a routed chunk's holder words hold. HOLDER_SERVICE and HOLDER_CURSOR are not ours: a late joiner may look at them. */
-enum { HOLDER_EXECUTOR = HOLDER_LENT_NS, HOLDER_CONDEMNED = HOLDER_GIVEN_BACK };
+/* ----------------------------------------------------------------- the table */
 
-static tw_executor *executor_of(const struct tw__chunk *chunk)
+static uint32_t index_of(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
-	return (tw_executor *)(uintptr_t)chunk->holder[HOLDER_EXECUTOR];
+	return box == &boxes->own ? 0 : (uint32_t)(box - boxes->table->boxes) + 1;
 }
 
-static bool is_condemned(const struct tw__chunk *chunk)
+static struct tw__outbox *box_at(struct tw__outboxes *boxes, uint32_t index)
 {
-	return chunk->holder[HOLDER_CONDEMNED] != 0;
+	return index ? &boxes->table->boxes[index - 1] : &boxes->own;
 }
 
-static void address(struct tw__chunk *chunk, tw_executor *executor, bool condemned)
+/* Where its hash chain begins. Addresses decide nothing else (sim.h). */
+static uint16_t *head_of(struct tw__outboxes *boxes, const tw_executor *executor)
 {
-	chunk->holder[HOLDER_EXECUTOR] = (uintptr_t)executor;
-	chunk->holder[HOLDER_CONDEMNED] = condemned;
+	uint64_t hash = (uint64_t)(uintptr_t)executor * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	return &boxes->table->heads[hash % TW__OUTBOX_HEADS];
 }
 
-static uint64_t hash(uint64_t key)
+static struct tw__outbox *find(struct tw__outboxes *boxes, const tw_executor *executor)
 {
-	return key * UINT64_C(0x9e3779b97f4a7c15) >> 32;
+	for (uint32_t i = *head_of(boxes, executor); i; i = boxes->table->boxes[i - 1].hash_next)
+		if (boxes->table->boxes[i - 1].executor == executor)
+			return &boxes->table->boxes[i - 1];
+	return NULL;
 }
 
-/* Where the executor's newest chunk stands, or would. */
-static struct tw__chunk **tail_of(tw_service *service, tw_executor *executor)
+/* NULL: all are in use. */
+static struct tw__outbox *make(struct tw__outboxes *boxes, tw_executor *executor)
 {
-	struct tw__chunk **tails = service->routes.tails;
-	uint64_t place = hash((uintptr_t)executor) % TW__ROUTE_TAILS;
-	while (tails[place] && executor_of(tails[place]) != executor)
-		place = (place + 1) % TW__ROUTE_TAILS;
-	return &tails[place];
-}
-
-/* The chunk is its executor's newest. */
-static void remember(tw_service *service, struct tw__chunk *chunk)
-{
-	struct tw__routes *routes = &service->routes;
-	struct tw__chunk **tail = tail_of(service, executor_of(chunk));
-	if (!*tail && routes->tail_count == TW__ROUTE_TAILS_MAX) {
-		memset(routes->tails, 0, sizeof routes->tails); /* the next entries begin chunks of their own */
-		routes->tail_count = 0;
-		tail = tail_of(service, executor_of(chunk));
-	}
-	routes->tail_count += !*tail;
-	*tail = chunk;
-}
-
-/* A chunk that nothing may be appended to any more. True: it was its executor's newest. Those behind its place may have been turned away by it. */
-static bool forget(tw_service *service, struct tw__chunk *chunk)
-{
-	struct tw__routes *routes = &service->routes;
-	struct tw__chunk **tail = tail_of(service, executor_of(chunk)), *other;
-	if (*tail != chunk)
-		return false;
-	*tail = NULL;
-	routes->tail_count--;
-	for (size_t place = (size_t)(tail - routes->tails + 1) % TW__ROUTE_TAILS; (other = routes->tails[place]);
-	     place = (place + 1) % TW__ROUTE_TAILS) {
-		routes->tails[place] = NULL;
-		*tail_of(service, executor_of(other)) = other;
-	}
-	return true;
-}
-
-static uint64_t *refused_bit(tw_service *service, tw_executor *executor, uint64_t *mask)
-{
-	uint64_t bit = hash((uintptr_t)executor ^ hash(service->turns) << 4) % TW__ROUTE_REFUSED_BITS;
-	*mask = UINT64_C(1) << bit % 64;
-	return &service->routes.refused_bits[bit / 64];
-}
-
-static bool has_refused(tw_service *service, tw_executor *executor)
-{
-	const struct tw__routes *routes = &service->routes;
-	for (unsigned i = 0; i < routes->refused_count; i++)
-		if (routes->refused[i] == executor)
-			return true;
-	uint64_t mask, *bits = refused_bit(service, executor, &mask);
-	return *bits & mask;
-}
-
-static void note_refusal(tw_service *service, tw_executor *executor)
-{
-	struct tw__routes *routes = &service->routes;
-	uint64_t mask, *bits = refused_bit(service, executor, &mask);
-	if (routes->refused_count < TW__ROUTE_REFUSED)
-		routes->refused[routes->refused_count++] = executor;
+	struct tw__outbox *box = boxes->free;
+	if (box)
+		boxes->free = box->next;
+	else if (boxes->used < TW__OUTBOXES)
+		box = &boxes->table->boxes[boxes->used++];
 	else
-		*bits |= mask;
+		return NULL;
+	uint16_t *head = head_of(boxes, executor);
+	*box = (struct tw__outbox){.executor = executor, .hash_next = *head};
+	*head = (uint16_t)index_of(boxes, box);
+	return box;
 }
 
-/* ---------------------------------------------------------------- sorting out */
+static bool has_runs(const struct tw__outbox *box)
+{
+	return box->runs.chunks.first || box->owed.chunks.first;
+}
+
+/* Frees an outbox that nothing waits in, and whose executor holds nothing. */
+static void free_if_idle(struct tw__outboxes *boxes, struct tw__outbox *box)
+{
+	if (box == &boxes->own || box->lent || has_runs(box))
+		return;
+	uint16_t *head = head_of(boxes, box->executor);
+	uint32_t index = index_of(boxes, box), at = *head;
+	if (at == index) {
+		*head = (uint16_t)box->hash_next;
+	} else {
+		while (boxes->table->boxes[at - 1].hash_next != index)
+			at = boxes->table->boxes[at - 1].hash_next;
+		boxes->table->boxes[at - 1].hash_next = box->hash_next;
+	}
+	box->next = boxes->free;
+	boxes->free = box;
+}
+
+/* ----------------------------------------------------- the queue of outboxes */
+
+static void queue_append(struct tw__outboxes *boxes, struct tw__outbox *box)
+{
+	box->next = NULL;
+	if (boxes->last)
+		boxes->last->next = box;
+	else
+		boxes->first = box;
+	boxes->last = box;
+	boxes->queued++;
+}
+
+static struct tw__outbox *queue_pop(struct tw__outboxes *boxes)
+{
+	struct tw__outbox *box = boxes->first;
+	boxes->first = box->next;
+	if (!boxes->first)
+		boxes->last = NULL;
+	boxes->queued--;
+	return box;
+}
+
+/* An outbox that was popped: back to the end, if it has runs. */
+static void queue_return(struct tw__outboxes *boxes, struct tw__outbox *box)
+{
+	if (has_runs(box))
+		queue_append(boxes, box);
+	else
+		free_if_idle(boxes, box);
+}
+
+/* -------------------------------------------------------------------- sorting */
 
 static bool is_armed(uint64_t word, uint64_t entry)
 {
 	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
 }
 
-/* The executor that a due timer names, or NULL. False: it is not armed any more, and a later arm brings an entry of its own. */
+/*
+ * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
+ * any more, and a later arm brings an entry of its own.
+ *
+ * The name is in the timer's side record. The timer may be cancelled meanwhile and the record go to
+ * another one, so the word is read twice (word.h, W5). The record is never unmapped, and `executor`
+ * is an atomic that nothing else overwrites (slots.h).
+ */
 static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
 	struct tw__slots *slots = &service->slots;
@@ -146,27 +135,47 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	return is_armed(tw_load_relaxed(&slots->words[slot]), entry);
 }
 
-/* False: no chunk for it. */
-static bool append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
+/*
+ * The outbox's last chunk if it has room, else a new one. NULL: chunks are short. Then there is no
+ * new chunk for the rest of the turn, since later runs of the same executor must not overtake those
+ * that were put back into the wheel (G6).
+ */
+static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, uint64_t tick)
 {
-	struct tw__chunk *chunk = *tail_of(service, executor);
-	if (!chunk || chunk->count == TW__CHUNK_ENTRIES) {
-		/* Once short, for the rest of the turn: what comes later must not overtake what was kept back (G6). */
-		if (service->routes.short_of_chunks || tw__short_of_chunks(service))
-			return false;
-		chunk = tw__chunk_get(&service->wheel);
-		chunk->holder_count = 0;
-		chunk->tick = tick;
-		address(chunk, executor, false);
-		remember(service, chunk);
-		tw__chunk_append(&service->routes.list, chunk);
-		service->routes.came++;
+	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__chunk *chunk = box->runs.chunks.last;
+	if (chunk && chunk->count < TW__CHUNK_ENTRIES)
+		return chunk;
+	if (boxes->short_of_chunks || tw__short_of_chunks(service)) {
+		boxes->short_of_chunks = true;
+		return NULL;
 	}
-	chunk->entries[chunk->count++] = entry;
-	return true;
+	chunk = tw__chunk_get(&service->wheel);
+	chunk->holder_count = 0;
+	chunk->tick = tick;
+	if (!has_runs(box))
+		queue_append(boxes, box);
+	tw__chunk_append(&box->runs.chunks, chunk);
+	boxes->came++;
+	return chunk;
 }
 
-void tw__route_out(tw_service *service, struct tw__chunk *chunk)
+/* False: there is no room for it, nor for later runs of this executor in this turn. */
+static bool append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
+{
+	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outbox *box = find(boxes, executor);
+	if (!box && !(box = make(boxes, executor)))
+		return false;
+	struct tw__chunk *chunk = room_in(service, box, tick);
+	if (chunk)
+		chunk->entries[chunk->count++] = entry;
+	else
+		free_if_idle(boxes, box);
+	return chunk != NULL;
+}
+
+void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk)
 {
 	unsigned kept = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
@@ -178,213 +187,236 @@ void tw__route_out(tw_service *service, struct tw__chunk *chunk)
 			chunk->entries[kept++] = entry;
 		} else if (!append(service, executor, entry, chunk->tick)) {
 			tw__refile(service, entry);
-			service->routes.short_of_chunks = true;
+			service->outboxes.refiled = true;
 		}
 	}
 	chunk->count = kept;
 }
 
-/* ------------------------------------------------------------------- dropping */
-
-/* Marks an armed timer that has a release. False: it has none, is armed no more, or differs from *word, which is brought up to date. */
-static bool condemn(tw_service *service, uint32_t slot, uint64_t *word)
+/*
+ * Moves what fits of a chunk to the end of another one: all or nothing, except where chunks are
+ * short.
+ */
+static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chunk *chunk)
 {
-	uint64_t seen = *word;
-	pthread_mutex_t *lock = tw__option_trylock(&service->slots, slot);
-	if (!lock)
-		return true;
-	uint32_t traits = tw__traits_of(&service->slots, slot);
-	*word = tw_load_acquire(&service->slots.words[slot]);
-	bool condemned = *word == seen && traits & TW__TRAIT_RELEASE;
-	if (condemned)
-		tw__option_of(&service->slots, slot)->condemned = true; /* it has TW__TRAIT_MOVES too (schedule.c) */
-	pthread_mutex_unlock(lock);
-	if (condemned)
-		tw_store_relaxed(&service->condemns, true); /* a hint to close, which looks again and again */
-	return condemned;
+	unsigned room = TW__CHUNK_ENTRIES - last->count, n = chunk->count;
+	if (n > room)
+		n = tw__short_of_chunks(service) ? room : 0;
+	memcpy(last->entries + last->count, chunk->entries, n * sizeof *chunk->entries);
+	last->count += n;
+	chunk->count -= n;
+	if (n)
+		memmove(chunk->entries, chunk->entries + n, chunk->count * sizeof *chunk->entries);
 }
 
-static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
+void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk)
 {
-	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	return tw__forced(service) || (!(word & TW__FAR) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
-}
-
-/* True: its entry is still wanted. */
-static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
-{
-	uint32_t slot = tw__entry_slot(entry);
-	if (!slot) { /* a group's members are not dropped, but settled */
-		tw_store_relaxed(&service->condemns, true);
-		return true;
-	}
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	for (;;) {
-		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
-			return false;
-		uint64_t seen = word;
-		if (!is_due(service, word, tick)) {
-			tw__refile(service, entry); /* moved to later meanwhile */
-			return false;
-		}
-		if (word & TW__OPTION && condemn(service, slot, &word))
-			return true;
-		if (word == seen && tw__drop(service, local, slot, &word))
-			return false;
-	}
-}
-
-void tw__route_drop(tw_service *service, struct tw__local *local, tw_executor *executor, struct tw__chunk *chunk,
-		    struct tw__chunk_list *list)
-{
-	unsigned kept = 0;
-	for (unsigned i = chunk->holder_count; i < chunk->count; i++)
-		if (drop_entry(service, local, chunk->entries[i], chunk->tick))
-			chunk->entries[kept++] = chunk->entries[i];
-	chunk->count = kept;
-	chunk->holder_count = 0;
-	struct tw__chunk *last = list->last;
-	if (kept && last && is_condemned(last) && executor_of(last) == executor &&
-	    last->count + kept <= TW__CHUNK_ENTRIES) {
-		memcpy(last->entries + last->count, chunk->entries, kept * sizeof *chunk->entries);
-		last->count += kept;
-		kept = 0;
-	}
-	if (kept) {
-		address(chunk, executor, true);
-		tw__chunk_append(list, chunk);
-	} else {
+	struct tw__outbox *own = &service->outboxes.own;
+	if (own->runs.chunks.last)
+		fill_up(service, own->runs.chunks.last, chunk);
+	if (chunk->count == 0) {
 		tw__chunk_put(&service->wheel, chunk);
-	}
-}
-
-/* ------------------------------------------------------------------- offering */
-
-static void put_before(struct tw__chunk_list front, struct tw__chunk_list *list)
-{
-	if (!front.first)
 		return;
-	front.last->next = list->first;
-	list->first = front.first;
-	if (!list->last)
-		list->last = front.last;
-}
-
-/* Runs a chunk on the driver; what is left of it for want of budget or memory is kept. */
-static size_t run_here(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, size_t budget,
-		       struct tw__chunk_list *kept)
-{
-	size_t ran = tw__run_inline(service, local, chunk, tw__forced(service), budget);
-	if (chunk->holder_count < chunk->count) {
-		tw__chunk_append(kept, chunk);
-		return ran;
 	}
-	forget(service, chunk);
-	tw__chunk_put(&service->wheel, chunk);
-	return ran;
+	chunk->holder_count = 0;
+	tw__chunk_append(&own->runs.chunks, chunk);
+	own->came++;
 }
 
-/* True: the executor has it. */
-static bool offer(tw_service *service, struct tw__chunk *chunk)
+/* Outboxes take turns: the next one begins when one is through. */
+static void compact_named(tw_service *service)
 {
-	tw_executor *executor = executor_of(chunk);
-	bool condemned = is_condemned(chunk);
-	bool newest = forget(service, chunk);
-	tw_batch *batch = tw__batch_lend(service, chunk, tw__forced(service), service->last_now_ns);
+	struct tw__outboxes *boxes = &service->outboxes;
+	unsigned n = TW__COMPACT_STEP + 2 * boxes->came;
+	boxes->came = 0;
+	for (uint32_t left = boxes->queued; left > 0 && n > 0; left--) {
+		struct tw__outbox *box = boxes->first;
+		n = tw__outbox_compact(service, box, n);
+		if (!box->runs.compacted && !box->owed.compacted)
+			queue_return(boxes, queue_pop(boxes));
+	}
+}
+
+/* ------------------------------------------------------------------- delivery */
+
+static struct tw__chunk *pop(struct tw__outbox_list *list)
+{
+	struct tw__chunk *chunk = tw__chunk_pop(&list->chunks);
+	if (list->compacted == chunk)
+		list->compacted = NULL;
+	return chunk;
+}
+
+static void put_back(struct tw__outbox_list *list, struct tw__chunk *chunk)
+{
+	chunk->next = list->chunks.first;
+	list->chunks.first = chunk;
+	if (!list->chunks.last)
+		list->chunks.last = chunk;
+}
+
+/*
+ * Leaves only n entries that have not run in the first chunk. The rest gets a chunk of its own
+ * behind it.
+ */
+static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
+{
+	struct tw__chunk *chunk = list->chunks.first, *rest;
+	n += chunk->holder_count; /* has run */
+	if (n >= chunk->count)
+		return;
+	rest = tw__chunk_get(&service->wheel);
+	rest->count = chunk->count - (uint32_t)n;
+	rest->holder_count = 0;
+	rest->tick = chunk->tick;
+	memcpy(rest->entries, chunk->entries + n, rest->count * sizeof *rest->entries);
+	chunk->count = (uint32_t)n;
+	rest->next = chunk->next;
+	chunk->next = rest;
+	if (list->chunks.last == chunk)
+		list->chunks.last = rest;
+}
+
+/* Whether the executor may hold one more chunk: at most as many as are left for the others. */
+static bool may_lend(const struct tw__outboxes *boxes, const struct tw__outbox *box)
+{
+	return box->lent == 0 || (boxes->lent < boxes->lend_limit && box->lent < boxes->lend_limit - boxes->lent);
+}
+
+static void count_lent(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
+{
+	box->lent += (uint32_t)change;
+	boxes->lent += (uint32_t)change;
+}
+
+void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
+{
+	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
+	count_lent(boxes, box, -1);
+	free_if_idle(boxes, box);
+}
+
+/* Submits the first chunk of the list. False: refused, and the chunk is first again. */
+static bool offer(tw_service *service, struct tw__outbox *box, struct tw__outbox_list *list)
+{
+	struct tw__outboxes *boxes = &service->outboxes;
+	tw_executor *executor = box->executor;
+	struct tw__chunk *chunk = pop(list);
+	tw_batch *batch =
+	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
+	count_lent(boxes, box, 1);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
 		return true;
+	count_lent(boxes, box, -1);
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
-	address(chunk, executor, condemned);
-	if (newest)
-		remember(service, chunk);
+	put_back(list, chunk);
 	tw_bump(&service->refused, 1);
 	return false;
 }
 
-/* What is left over comes next in the list, and is its executor's newest chunk if this one was. */
-static void split(tw_service *service, struct tw__chunk *chunk, size_t n)
+/* Runs the first chunk here. False: some of it is left, for want of budget or memory. */
+static bool run_here(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget, size_t *done)
 {
-	struct tw__chunk *rest = tw__chunk_split(service, chunk, n);
-	struct tw__chunk **tail = tail_of(service, executor_of(chunk));
-	address(rest, executor_of(chunk), is_condemned(chunk));
-	put_before((struct tw__chunk_list){rest, rest}, &service->routes.list);
-	if (*tail == chunk)
-		*tail = rest;
-}
-
-/* Its turn to be gone through for what has ended: in each turn that of the next few. */
-static bool is_to_be_thinned(struct tw__routes *routes, const struct tw__chunk *chunk)
-{
-	return routes->served++ - routes->thin_from < TW__THIN_STEP + 2 * routes->came && chunk->holder_count == 0;
-}
-
-/* True: nothing is left of it, or that is packed into the last one of `kept`, and the chunk is gone. */
-static bool thin(tw_service *service, struct tw__chunk *chunk, struct tw__chunk_list *kept)
-{
-	struct tw__chunk *last = kept->last;
-	tw__chunk_thin(service, chunk);
-	bool packed = chunk->count > 0 && last && last->holder_count == 0 && executor_of(last) == executor_of(chunk) &&
-		      is_condemned(last) == is_condemned(chunk) && last->count + chunk->count <= TW__CHUNK_ENTRIES;
-	if (chunk->count > 0 && !packed)
+	struct tw__chunk *chunk = box->runs.chunks.first;
+	if (chunk->holder_count < chunk->count)
+		*done += tw__run_inline(service, local, chunk, tw__forced(service), budget - *done);
+	if (chunk->holder_count < chunk->count)
 		return false;
-	if (packed) {
-		memcpy(last->entries + last->count, chunk->entries, chunk->count * sizeof *chunk->entries);
-		last->count += chunk->count;
-	}
-	if (forget(service, chunk) && packed)
-		remember(service, last);
-	tw__chunk_put(&service->wheel, chunk);
+	tw__chunk_put(&service->wheel, pop(&box->runs));
 	return true;
 }
 
-/* Deals with one chunk; appends it to kept if it is not done with. */
-static size_t serve(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, size_t budget,
-		    struct tw__chunk_list *kept)
+/* Offers the dropped timers, whose releases are to be called. Refused again, their deadlines are looked at again. */
+static size_t deliver_owed(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
 {
-	tw_executor *executor = executor_of(chunk);
-	if (is_to_be_thinned(&service->routes, chunk) && thin(service, chunk, kept))
-		return 0;
-	if (executor == tw_executor_inline() || chunk->holder_count > 0)
-		return run_here(service, local, chunk, budget, kept);
-	bool waits = service->on_refused == TW_REFUSED_RETRY || is_condemned(chunk);
-	if ((waits && has_refused(service, executor)) || tw__holds_back(service)) {
-		tw__chunk_append(kept, chunk);
-		return 0;
+	size_t done = 0;
+	while (box->owed.chunks.first && done < budget && may_lend(&service->outboxes, box)) {
+		split(service, &box->owed, budget - done);
+		size_t count = box->owed.chunks.first->count;
+		if (!offer(service, box, &box->owed)) {
+			tw__outbox_drop(service, local, box, pop(&box->owed));
+			break;
+		}
+		done += count;
 	}
-	if (chunk->count > budget)
-		split(service, chunk, budget);
-	size_t count = chunk->count;
-	if (offer(service, chunk))
-		return count;
-	note_refusal(service, executor);
-	if (service->on_refused == TW_REFUSED_INLINE)
-		return run_here(service, local, chunk, budget, kept);
-	if (service->on_refused == TW_REFUSED_DROP) {
-		forget(service, chunk);
-		tw__route_drop(service, local, executor, chunk, kept);
-	} else {
-		tw__chunk_append(kept, chunk);
-	}
-	return 0;
+	return done;
 }
 
-size_t tw__route_deliver(tw_service *service, struct tw__local *local, size_t budget)
+static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
 {
-	struct tw__routes *routes = &service->routes;
-	struct tw__chunk_list kept = {0};
-	struct tw__chunk *chunk;
-	size_t done = 0;
-	routes->refused_count = 0;
-	routes->served = 0;
-	memset(routes->refused_bits, 0, sizeof routes->refused_bits);
-	while (done < budget && (chunk = tw__chunk_pop(&routes->list)))
-		done += serve(service, local, chunk, budget - done, &kept);
-	put_before(kept, &routes->list);
-	routes->thin_from += TW__THIN_STEP + 2 * routes->came;
-	if (routes->thin_from >= routes->served)
-		routes->thin_from = 0;
-	routes->came = 0;
+	size_t done = tw_unlikely(box->owed.chunks.first != NULL) ? deliver_owed(service, local, box, budget) : 0;
+	bool here = box->executor == tw_executor_inline();
+	while (box->runs.chunks.first && done < budget && !tw__forked(service)) {
+		if (here || box->runs.chunks.first->holder_count > 0) {
+			if (!run_here(service, local, box, budget, &done))
+				break;
+			continue;
+		}
+		if (!may_lend(&service->outboxes, box))
+			break;
+		split(service, &box->runs, budget - done);
+		size_t count = box->runs.chunks.first->count; /* now: once taken over the chunk may be gone */
+		if (offer(service, box, &box->runs))
+			done += count;
+		else if (service->on_refused == TW_REFUSED_RETRY)
+			break;
+		else if (service->on_refused == TW_REFUSED_DROP)
+			tw__outbox_drop(service, local, box, pop(&box->runs));
+		else if (!run_here(service, local, box, budget, &done))
+			break;
+	}
 	return done;
+}
+
+static size_t deliver_own(tw_service *service, struct tw__local *local, size_t budget)
+{
+	struct tw__outbox *own = &service->outboxes.own;
+	size_t done = deliver(service, local, own, budget);
+	if (tw_unlikely(has_runs(own)) && !tw__forked(service))
+		tw__outbox_compact(service, own, TW__COMPACT_STEP + 2 * own->came);
+	own->came = 0;
+	return done;
+}
+
+/* Where the budget ends, the next turn goes on with the next outbox. */
+static size_t deliver_named(tw_service *service, struct tw__local *local, size_t budget)
+{
+	struct tw__outboxes *boxes = &service->outboxes;
+	size_t done = 0;
+	for (uint32_t left = boxes->queued; left > 0 && done < budget; left--) {
+		struct tw__outbox *box = queue_pop(boxes);
+		done += deliver(service, local, box, budget - done);
+		queue_return(boxes, box);
+	}
+	if (boxes->first && !tw__forked(service))
+		compact_named(service);
+	return done;
+}
+
+/* The two sides take turns at being first, so that a small budget serves both. */
+size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget)
+{
+	if (tw_likely(!service->outboxes.first))
+		return deliver_own(service, local, budget);
+	if (service->turns % 2) {
+		size_t done = deliver_own(service, local, budget);
+		return done + deliver_named(service, local, budget - done);
+	}
+	size_t done = deliver_named(service, local, budget);
+	return done + deliver_own(service, local, budget - done);
+}
+
+void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
+		      void *context)
+{
+	const struct tw__outboxes *boxes = &service->outboxes;
+	visit(context, boxes->own.runs.chunks.first);
+	visit(context, boxes->own.owed.chunks.first);
+	for (const struct tw__outbox *box = boxes->first; box; box = box->next) {
+		visit(context, box->runs.chunks.first);
+		visit(context, box->owed.chunks.first);
+	}
 }

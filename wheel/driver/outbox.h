@@ -1,44 +1,128 @@
-/* Batches that are not for the service's own executor, or not for running; see outbox.c. */
-#ifndef TW_WHEEL_ROUTE_H
-#define TW_WHEEL_ROUTE_H
+/*
+ * Outboxes: due runs on their way to an executor.
+ *
+ * Each executor that has runs waiting, or batches that it has not finished, has an outbox. The
+ * service's own executor has a fixed one. An executor that timers name gets one when its first run
+ * comes due, and loses it when nothing waits and all its batches are back. The driver alone uses
+ * them.
+ *
+ * Order. An outbox is a list of chunks. New runs go to its end; the driver submits from its front.
+ * So each executor gets its runs in order (G6).
+ *
+ * Refusal. An executor that refuses is not asked again in the same turn. Its runs stay in its own
+ * outbox and hold up nobody else.
+ *
+ * Quota. A batch keeps its chunk until all its runs are finished. An executor that takes batches
+ * and runs none would collect chunks without limit, since each batch may hold one timer that is
+ * cancelled later. So the chunks that are out are limited for all executors together
+ * (`lend_limit`), and an executor may hold at most as many as are still left for the others (as the
+ * buffers of a shared-memory switch: A. Choudhury, E. Hahne, "Dynamic queue length thresholds",
+ * 1998). The first executor that hangs takes at most a half, the second at most a third. An
+ * executor that holds none may always take one batch. Beyond its quota an executor's runs wait in
+ * its outbox like refused ones.
+ *
+ * Compaction. Entries of timers that have ended are removed from waiting chunks, a few chunks in a
+ * turn, and chunks that fit into one are merged. So what waits needs no more chunks than the timers
+ * that live, however often they are cancelled and replaced.
+ *
+ * Limit: TW__OUTBOXES executors at once. The runs of further ones stay in the wheel and are looked
+ * at again in the next tick.
+ */
+#ifndef TW_WHEEL_OUTBOX_H
+#define TW_WHEEL_OUTBOX_H
 
 #include "tickwheel/service.h"
 #include "wheel/wheel.h"
 
-enum { TW__ROUTE_TAILS = 128, TW__ROUTE_TAILS_MAX = 96, TW__ROUTE_REFUSED = 16, TW__ROUTE_REFUSED_BITS = 512 };
+enum { TW__OUTBOXES = 4096, TW__OUTBOX_HEADS = 4096 };
 
-/* The driver's alone. */
-struct tw__routes {
-	struct tw__chunk_list list; /* each of one executor; in order for each */
+/* Waiting chunks that a turn compacts, beside two for each that has come. */
+enum { TW__COMPACT_STEP = 8 };
 
-	/* The newest chunks of executors, to be filled up: at the executor's hash, or at the next free place. */
-	struct tw__chunk *tails[TW__ROUTE_TAILS];
-	unsigned tail_count;
+struct tw__outbox_list {
+	struct tw__chunk_list chunks;
+	struct tw__chunk *compacted; /* the last one that compaction has passed; NULL: it begins at the first */
+};
 
-	/* Executors that have refused in this turn; beyond these, by a hash that is salted in each turn. */
-	unsigned refused_count;
-	tw_executor *refused[TW__ROUTE_REFUSED];
-	uint64_t refused_bits[TW__ROUTE_REFUSED_BITS / 64];
+struct tw__outbox {
+	tw_executor *executor;
+	struct tw__outbox_list runs; /* that wait */
+	struct tw__outbox_list owed; /* dropped timers, whose releases this executor is to call (drop.c) */
+	uint32_t lent;               /* chunks that the executor has */
+	uint32_t came;               /* chunks that have come since the last compaction; the fixed outbox only */
+	struct tw__outbox *next;     /* in the queue of those with runs, or in the list of free ones */
+	uint32_t hash_next;          /* index + 1 of the next in its hash chain; 0: none */
+};
 
-	/* Chunks served in this turn, and that came in it; the first that this turn thins (poll.h). */
-	unsigned served, came, thin_from;
+/* Outboxes of executors that timers name. A mapping, touched on demand. */
+struct tw__outbox_table {
+	struct tw__outbox boxes[TW__OUTBOXES];
+	uint16_t heads[TW__OUTBOX_HEADS]; /* index + 1 of the first in a hash chain */
+};
 
-	bool short_of_chunks; /* entries were put back into the wheel: look again next tick */
+struct tw__outboxes {
+	struct tw__outbox own; /* the service's executor's */
+	struct tw__outbox_table *table;
+	struct tw__outbox *first, *last; /* those with waiting runs, in the order of service */
+	uint32_t queued;                 /* how many these are */
+	struct tw__outbox *free;
+	uint32_t used;             /* outboxes of the table that were ever used */
+	uint32_t came;             /* chunks that have come in this turn */
+	uint32_t lent, lend_limit; /* chunks that all executors have; may have */
+	bool refiled;              /* in this turn runs were put back into the wheel: look again in the next tick */
+	bool short_of_chunks;      /* in this turn outboxes get no new chunk */
 };
 
 struct tw__local;
 
-/* Takes the entries of timers that name another executor out of a due chunk, which may become empty. */
-void tw__route_out(tw_service *service, struct tw__chunk *chunk);
-
-/* Offers what is routed; what is refused goes by the service's policy. The number of runs handed over or run. */
-size_t tw__route_deliver(tw_service *service, struct tw__local *local, size_t budget);
+/* ------------------------------------------------------------------ outbox.c */
 
 /*
- * TW_REFUSED_DROP: ends the timers of a chunk that `executor` has refused. Those with a release are condemned instead, and their entries
- * appended to `list` in this chunk; else it goes back to the store.
+ * Moves the runs of timers that name an executor from a due chunk to their outboxes. The chunk may
+ * become empty.
  */
-void tw__route_drop(tw_service *service, struct tw__local *local, tw_executor *executor, struct tw__chunk *chunk,
-		    struct tw__chunk_list *list);
+void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk);
+
+/* Appends a due chunk of the service's own executor. Small ones share a chunk. */
+void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk);
+
+/*
+ * Submits what waits, or runs it where the executor is the inline one. Returns the number of runs
+ * submitted or run, at most budget.
+ */
+size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget);
+
+/* A batch has come back from its executor. Call before its chunk is put back. */
+void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
+
+/* Chunks that outboxes and batches may still come to need, and that the wheel must leave to them. */
+static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
+{
+	return boxes->lend_limit + 2 * (TW__OUTBOXES + 1) - boxes->lent - boxes->queued;
+}
+
+/* Whether any run waits. */
+static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
+{
+	return boxes->own.runs.chunks.first || boxes->own.owed.chunks.first || boxes->first || boxes->refiled;
+}
+
+/* Calls visit for each list of waiting runs. */
+void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
+		      void *context);
+
+/* ----------------------------------------------------------------- compact.c */
+
+/* Compacts at most n chunks of each list of an outbox. Returns how many of them were not needed. */
+unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
+
+/* -------------------------------------------------------------------- drop.c */
+
+/*
+ * TW_REFUSED_DROP: ends the timers of a chunk that the outbox's executor has refused. Timers with a
+ * release are marked, and their entries are appended to `owed`; if there are none, the chunk goes
+ * back to the store.
+ */
+void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__outbox *box, struct tw__chunk *chunk);
 
 #endif

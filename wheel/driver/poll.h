@@ -23,18 +23,6 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 /* Files an entry that did not get its run, if its timer is alive. The driver's. */
 void tw__refile(tw_service *service, uint64_t entry);
 
-/* Leaves only the first n entries in a chunk; the rest comes back in one of its own. */
-struct tw__chunk *tw__chunk_split(tw_service *service, struct tw__chunk *chunk, size_t n);
-
-/*
- * What waits for executors is gone through for timers that have ended meanwhile, so that it takes no more room than those that live: so many
- * chunks in a turn, and twice as many as have come.
- */
-enum { TW__THIN_STEP = 8 };
-
-/* Drops what has ended from a chunk that waits. */
-void tw__chunk_thin(const tw_service *service, struct tw__chunk *chunk);
-
 /* TW_CLOSE_RUN: what is handed over runs whatever its deadline. */
 bool tw__forced(const tw_service *service);
 

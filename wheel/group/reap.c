@@ -46,10 +46,10 @@ void tw__group_offer_again(tw_service *service, uint32_t index)
 		tw__gate_ring(&service->gate);
 }
 
-/* A chunk of what is ready with room for one more entry. NULL: batches that nobody finishes hold the chunks. */
-static struct tw__chunk *room_in_ready(tw_service *service)
+/* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
+static struct tw__chunk *room_in_own(tw_service *service)
 {
-	struct tw__chunk *last = service->ready.last;
+	struct tw__chunk *last = service->outboxes.own.runs.chunks.last;
 	if (last && last->count < TW__CHUNK_ENTRIES)
 		return last;
 	if (tw__short_of_chunks(service))
@@ -57,7 +57,7 @@ static struct tw__chunk *room_in_ready(tw_service *service)
 	last = tw__chunk_get(&service->wheel);
 	last->tick = service->wheel.next - 1;
 	last->holder_count = 0;
-	tw__chunk_append(&service->ready, last);
+	tw__chunk_append(&service->outboxes.own.runs.chunks, last);
 	return last;
 }
 
@@ -68,7 +68,7 @@ void tw__groups_collect(tw_service *service)
 	int most = service->executor == tw_executor_inline() ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
 	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* K5 */
-	for (int n = 0; groups->waiting && n < most && (chunk = room_in_ready(service)); n++) {
+	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
 		uint32_t index = groups->waiting;
 		groups->waiting =
 		    tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */

@@ -18,11 +18,11 @@ static unsigned cursor_entries(uint64_t cursor)
 	return cursor & 0xff;
 }
 
-tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns)
+tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
 {
 	tw_batch *batch = (tw_batch *)(void *)chunk;
 	service->batch_sequence = (service->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
-	chunk->holder_count = forced ? TW__BATCH_FORCED : 0;
+	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_LENT_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);

@@ -46,6 +46,9 @@ enum tw__batch_flags {
 	TW__BATCH_ENDED = 2   /* nothing of it is to run: its executor is no more */
 };
 
+/* Above the flags: the index of the outbox that the batch came from (outbox.h). */
+enum { TW__BATCH_OUTBOX_SHIFT = 8 };
+
 /* What a chunk's `holder` words hold while it is a batch. */
 enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_LENT_NS, HOLDER_GIVEN_BACK };
 
@@ -79,8 +82,8 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
 	return base + ((word - base) & TW__DEADLINE_MASK);
 }
 
-/* Makes a chunk a batch; it counts as out until it is home again. */
-tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint64_t now_ns);
+/* Makes a chunk a batch of that outbox; it counts as out until it is home again. */
+tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns);
 
 /* An executor refused it: it is an ordinary chunk again. */
 void tw__batch_unlend(tw_service *service, tw_batch *batch);

@@ -243,24 +243,34 @@ static uint64_t entries_for(uint32_t max_timers)
 }
 
 /*
- * The wheel must be able to turn whatever others make of the chunks that they have: the tick thread has no path that can fail. As it turns,
- * its entries spread, and may come to need `slack` chunks more than they fill. So nothing is lent while no more than these, and some spare
- * ones, are left (tw__short_of_chunks); what comes due meanwhile is packed, and needs no more room than it had in the wheel (poll.c,
- * collect). A block is drained only while beside these there is a chunk for each of its entries (drain.c). The spare ones: for what one step of a turn brings
- * before it is packed, and for chunks that were split for a budget.
+ * The wheel must be able to turn whatever executors do with their batches, since the tick thread
+ * has no path that can fail. Who may hold chunks:
+ *   wheel      what its entries fill, and `slack`, twice: for filed entries, and for what a turn
+ *              spreads
+ *   outboxes   packed, no more than their entries needed in the wheel, and a chunk that is not full
+ *              for each outbox
+ *   batches    lend_limit, and one for each outbox whose executor holds none (outbox.c, may_lend)
+ *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
+ *              outboxes and batches may still need (drain.c)
+ *   spare      what a step of a turn brings before it is packed, and chunks that were split for a
+ *              budget
  */
 static int make_wheel(tw_service *service)
 {
 	uint32_t buckets = service->config.buckets;
-	size_t chunks = tw__wheel_chunks_for(buckets, entries_for(service->config.max_timers)) +
-			tw__wheel_slack(buckets) + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES;
+	uint64_t entries = entries_for(service->config.max_timers);
+	service->outboxes.own.executor = service->executor;
+	service->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
+	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) + TW__SPARE_CHUNKS +
+			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->outboxes);
 	service->table_bytes = tw__wheel_table_bytes(buckets);
 	service->arena_bytes = chunks * sizeof(struct tw__chunk);
 	service->table = reserve(service->table_bytes);
 	service->arena = reserve(service->arena_bytes);
 	service->cold_bytes = tw__wheel_cold_bytes(chunks);
 	service->cold = reserve(service->cold_bytes);
-	if (!service->table || !service->arena || !service->cold)
+	service->outboxes.table = reserve(sizeof *service->outboxes.table);
+	if (!service->table || !service->arena || !service->cold || !service->outboxes.table)
 		return -ENOMEM;
 	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
 	tw__wheel_cold_init(&service->wheel, service->cold);
@@ -275,6 +285,8 @@ static void free_wheel(tw_service *service)
 		munmap(service->cold, service->cold_bytes);
 	if (service->arena)
 		munmap(service->arena, service->arena_bytes);
+	if (service->outboxes.table)
+		munmap(service->outboxes.table, sizeof *service->outboxes.table);
 }
 
 /* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */

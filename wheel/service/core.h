@@ -5,7 +5,7 @@
  *                                   for resets)
  *     drain.c resolve.c sweep.c poll.c    the driver (tick thread, or the caller of tw_advance): lanes -> wheel -> batches
  *     park.c                 when the tick thread turns next, and how it sleeps
- *     outbox.c                       the driver's: batches for executors other than the service's
+ *     outbox.c compact.c drop.c     the driver's: due runs that wait for their executor, and what is done if it refuses them
  *     batch.c run.c series.c end.c   workers: batches on loan; claim, run, finish; what follows on a run; other ends of timers
  *     group.c reap.c              groups: birth, cancelling, settling (group.h)
  *     loop_fd.c                        driving by a loop of one's own: when next, and a descriptor that tells
@@ -119,12 +119,9 @@ struct tw_service {
 	/* The driver's. */
 	alignas(TW__CACHE_LINE) pthread_mutex_t driving;
 	struct tw__wheel wheel;
-	struct tw__chunk_list ready; /* due, not yet taken over by the executor */
-	struct tw__chunk *thinned;   /* of these: how far they were gone through; NULL: to begin with the first */
-	unsigned came_ready;         /* chunks, in this turn */
-	struct tw__routes routes;    /* the same for executors that timers name, and for releases owed (outbox.h) */
-	uint64_t last_now_ns;        /* clamped: never falls */
-	_Atomic uint64_t turned_ns;  /* when the last turn was; read by liveness */
+	struct tw__outboxes outboxes; /* due, not yet taken over by their executors */
+	uint64_t last_now_ns;         /* clamped: never falls */
+	_Atomic uint64_t turned_ns;   /* when the last turn was; read by liveness */
 	uint64_t last_reading_ns;
 	uint64_t turning_to;              /* the tick of the turn under way */
 	uint64_t moved_tick;              /* `next` at the last move_nearer */
@@ -419,23 +416,14 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry);
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back);
 
 /*
- * Whether batches that nobody finishes, or what waits for executors, hold so many chunks that the rest is what the wheel may need to turn: core.c,
- * make_wheel.
+ * No chunk is left beside those that the wheel may need to turn. The arena is sized so that outboxes and batches do not lead to this (core.c,
+ * make_wheel); it is the last line of defense.
  */
 enum { TW__SPARE_CHUNKS = 512 };
 
 static inline bool tw__short_of_chunks(const tw_service *service)
 {
 	return tw_unlikely(tw__wheel_chunks_left(&service->wheel) < service->wheel.slack + TW__SPARE_CHUNKS);
-}
-
-/*
- * Then nothing more is lent while some are out. If none is, what waits to be lent holds the chunks itself, and is to go: lending takes no chunk.
- * Relaxed: who has finished the last one has sent it home before, which the next turn sees.
- */
-static inline bool tw__holds_back(const tw_service *service)
-{
-	return tw__short_of_chunks(service) && tw_load_relaxed(&service->batches_out) & ~(uint32_t)TW__CLOSER_WAITS;
 }
 
 /* sweep.c: sweeps a part, if a sweep is under way, or (look) wanted; whether it is; all of it at once; whether one is under way. */
@@ -447,7 +435,7 @@ bool tw__sweep_under_way(const tw_service *service);
 /* Something is due that no executor has yet. */
 static inline bool tw__any_ready(const tw_service *service)
 {
-	return service->ready.first || service->routes.list.first || service->routes.short_of_chunks;
+	return tw__outbox_any(&service->outboxes);
 }
 
 /* drain.c: takes what the lanes hold. The number of entries; *again: a lane was left with unread entries. */

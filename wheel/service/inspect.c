@@ -98,6 +98,11 @@ static void count_chunks(struct census *census, const struct tw__chunk *chunk, b
 			census->covered += entry_counts(census->service, chunk->entries[i]);
 }
 
+static void count_waiting(void *census, const struct tw__chunk *first)
+{
+	count_chunks(census, first, true);
+}
+
 static uint64_t entries_in_wheel(tw_service *service)
 {
 	struct census census = {service, 0};
@@ -106,8 +111,7 @@ static uint64_t entries_in_wheel(tw_service *service)
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
 			count_chunks(&census, wheel->levels[i].buckets[b].list.first, false);
-	count_chunks(&census, service->ready.first, true);
-	count_chunks(&census, service->routes.list.first, true);
+	tw__outbox_visit(service, count_waiting, &census);
 	return census.covered;
 }
 

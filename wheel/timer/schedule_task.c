@@ -95,7 +95,7 @@ static bool wants_instant(const struct tw_task *task)
 	return task->period || task->slack_ns || task->max_lateness_ns;
 }
 
-/* A reset also takes the mark from a condemned timer (outbox.c). */
+/* A reset also takes the mark from a condemned timer (drop.c). */
 static uint32_t traits_of(const tw_service *service, const struct tw_task *task, const void *context)
 {
 	bool releases = task->release || tw__context_has_release(context);
@@ -106,7 +106,7 @@ static uint32_t traits_of(const tw_service *service, const struct tw_task *task,
 
 static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
 {
-	tw_store_release(&option->executor, executor);    /* W5: pairs with route */
+	tw_store_release(&option->executor, executor);    /* W5: pairs with outbox.c */
 	if (!tw_load_relaxed(&service->routed))           /* else its line stays unwritten */
 		tw_store_relaxed(&service->routed, true); /* published with the word: W1 */
 }

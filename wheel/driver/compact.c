@@ -1,0 +1,68 @@
+/*
+ * Compaction of outboxes: what waits for an executor needs no more chunks than the timers that live.
+ * Each call goes on where the last one stopped.
+ */
+#include <string.h>
+
+#include "wheel/service/core.h"
+
+static bool is_armed(uint64_t word, uint64_t entry)
+{
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
+}
+
+/*
+ * An entry whose timer is not armed is removed: if the timer is armed again, that brings another
+ * entry. Entries of groups stay.
+ */
+static void remove_ended(const tw_service *service, struct tw__chunk *chunk)
+{
+	unsigned left = 0;
+	for (unsigned i = 0; i < chunk->count; i++) {
+		tw__wheel_entry entry = chunk->entries[i];
+		uint32_t slot = tw__entry_slot(entry);
+		if (!slot || is_armed(tw_load_acquire(&service->slots.words[slot]), entry))
+			chunk->entries[left++] = entry;
+	}
+	chunk->count = left;
+}
+
+/* Merges the chunk behind `before` (NULL: the first) into `before`, if it fits. */
+static bool merge(tw_service *service, struct tw__chunk_list *list, struct tw__chunk *before, struct tw__chunk *chunk)
+{
+	bool fits = before && before->holder_count == 0 && before->count + chunk->count <= TW__CHUNK_ENTRIES;
+	if (chunk->holder_count > 0 || (chunk->count > 0 && !fits))
+		return false;
+	if (chunk->count > 0) {
+		memcpy(before->entries + before->count, chunk->entries, chunk->count * sizeof *chunk->entries);
+		before->count += chunk->count;
+	}
+	if (before)
+		before->next = chunk->next;
+	else
+		list->first = chunk->next;
+	if (list->last == chunk)
+		list->last = before;
+	tw__chunk_put(&service->wheel, chunk);
+	return true;
+}
+
+/* Goes on through at most n chunks of a list. Returns how many it has not used. */
+static unsigned compact_list(tw_service *service, struct tw__outbox_list *list, unsigned n)
+{
+	struct tw__chunk *before = list->compacted, *chunk;
+	for (; n > 0 && (chunk = before ? before->next : list->chunks.first); n--) {
+		if (chunk->holder_count == 0)
+			remove_ended(service, chunk);
+		if (!merge(service, &list->chunks, before, chunk))
+			before = chunk;
+	}
+	list->compacted = before && before->next ? before : NULL;
+	return n;
+}
+
+unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
+{
+	unsigned after_runs = compact_list(service, &box->runs, n), after_owed = compact_list(service, &box->owed, n);
+	return after_runs < after_owed ? after_runs : after_owed;
+}
