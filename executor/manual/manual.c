@@ -3,14 +3,23 @@
  * with the mutex let go around each, so that a slow one holds up no other thread that pumps.
  *
  * A mutex will do: one hand-over costs one lock for dozens of runs, and whoever pumps runs callbacks between two locks.
+ *
+ * The descriptor. Under the lock, once there is one: its counter is 1 if and only if runs wait. So it
+ * is written and read under the lock, and only when the queue stops being empty or becomes empty. No
+ * wake-up is lost, since a loop that finds it not readable looks at an empty queue, and the next
+ * hand-over makes it readable. A write after the unlock could come when the last run has ended the
+ * queue, to a descriptor that is closed.
  */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "mpsc/base/fork.h"
 #include "tickwheel/manual.h"
 #include "wheel/service/core.h"
+#include "wheel/service/misuse.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
 
@@ -28,12 +37,29 @@ struct tw_manual {
 	pthread_mutex_t lock; /* for what follows */
 	uint32_t first, count;
 	size_t waiting; /* the tickets of all */
+	int fd;         /* readable while some wait; -1: nobody has asked for it */
+	bool signalled; /* it is readable */
 	struct hand_over *ring;
 };
 
 static bool inherited(const struct tw_manual *manual)
 {
 	return tw_unlikely(manual->fork_generation != tw__fork_generation());
+}
+
+/*
+ * Makes the descriptor say whether runs wait. Under the lock. The next hand-over tries again if a
+ * write fails. If a read fails the loop wakes once too often.
+ */
+static void update_fd(tw_manual *manual)
+{
+	uint64_t value = 1;
+	if (manual->fd < 0 || manual->signalled == (manual->waiting > 0))
+		return;
+	if (manual->waiting)
+		manual->signalled = write(manual->fd, &value, sizeof value) == sizeof value;
+	else
+		manual->signalled = read(manual->fd, &value, sizeof value) < 0 && errno == EINTR;
 }
 
 /* 0, -EAGAIN. *was_empty: nothing waited before. */
@@ -46,6 +72,7 @@ static int append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
 		manual->ring[at] = (struct hand_over){batch, n};
 		*was_empty = manual->count++ == 0;
 		manual->waiting += n;
+		update_fd(manual);
 		r = 0;
 	}
 	pthread_mutex_unlock(&manual->lock);
@@ -75,6 +102,7 @@ static tw_batch *take(tw_manual *manual)
 		struct hand_over *first = &manual->ring[manual->first];
 		batch = first->batch;
 		manual->waiting--;
+		update_fd(manual);
 		if (--first->tickets == 0) {
 			manual->first = (manual->first + 1) % manual->room;
 			manual->count--;
@@ -87,7 +115,7 @@ static tw_batch *take(tw_manual *manual)
 int64_t tw_manual_pump(tw_manual *manual, size_t budget)
 {
 	if (!manual)
-		return -EINVAL;
+		return tw__misuse(-EINVAL, "tw_manual_pump: manual is NULL");
 	if (inherited(manual))
 		return -EPERM;
 	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting, done = 0;
@@ -114,6 +142,21 @@ size_t tw_manual_waiting(tw_manual *manual)
 	return waiting;
 }
 
+int tw_manual_fd(tw_manual *manual)
+{
+	if (!manual)
+		return tw__misuse(-EINVAL, "tw_manual_fd: manual is NULL");
+	if (inherited(manual))
+		return tw__misuse(-EPERM, "tw_manual_fd: the queue belongs to the parent process");
+	pthread_mutex_lock(&manual->lock);
+	if (manual->fd < 0)
+		manual->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	int r = manual->fd < 0 ? -errno : manual->fd;
+	update_fd(manual);
+	pthread_mutex_unlock(&manual->lock);
+	return r;
+}
+
 tw_executor *tw_manual_executor(tw_manual *manual)
 {
 	return manual ? &manual->executor : NULL;
@@ -125,10 +168,13 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 {
 	struct tw_manual_config config = {.size = sizeof config};
 	if (!out)
-		return -EINVAL;
+		return tw__misuse(-EINVAL, "tw_manual_create: out is NULL");
 	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_manual_config, notify), cfg) : 0;
-	if (!r && (config.queue > QUEUE_MAX || config.reserved))
-		r = -EINVAL;
+	if (!r && config.queue > QUEUE_MAX)
+		r = tw__misuse(-EINVAL, "tw_manual_create: queue %u: must be 1 to %u", config.queue,
+			       (unsigned)QUEUE_MAX);
+	if (!r && config.reserved)
+		r = tw__misuse(-EINVAL, "tw_manual_create: reserved %u: must be 0", config.reserved);
 	if (r)
 		return r;
 	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;
@@ -144,6 +190,7 @@ int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 				     .notify_arg = config.notify_arg,
 				     .fork_generation = tw__fork_generation(),
 				     .room = room,
+				     .fd = -1,
 				     .ring = ring};
 	pthread_mutex_init(&manual->lock, NULL); /* cannot fail with default attributes */
 	*out = manual;
@@ -156,6 +203,8 @@ int tw_manual_destroy(tw_manual *manual)
 		return 0;
 	if (tw_manual_waiting(manual))
 		return -EBUSY;
+	if (manual->fd >= 0)
+		close(manual->fd);
 	pthread_mutex_destroy(&manual->lock);
 	free(manual->ring);
 	free(manual);

@@ -8,7 +8,7 @@
  *     tw_manual_create(&queue, NULL);
  *     config.executor = tw_manual_executor(queue);
  *     ...
- *     tw_manual_pump(queue, TW_NO_LIMIT);   (in the loop, after a poll that `notify` breaks off)
+ *     tw_manual_pump(queue, TW_NO_LIMIT);   (in the loop, when tw_manual_fd is readable)
  *
  * Threads: any thread may call anything at any time, but destroy, which must be alone. Several threads may pump at once; each run is
  * claimed by one of them, in the order of handing over. In a forked child: -EPERM; destroy frees the memory.
@@ -34,8 +34,9 @@ extern "C" {
 typedef struct tw_manual tw_manual;
 
 /*
- * Told, on the submitting thread (a tick thread, for timers), when something has come into the empty queue: the place to write to an
- * eventfd. It must not block, nor call tw_manual_destroy. What is still there when a pump returns is not told of again.
+ * Called on the submitting thread (a tick thread, for timers) when the first run has come into the
+ * empty queue. It must not block, and must not call tw_manual_destroy. It is not called again for runs
+ * that are left when a pump returns. A loop that waits for descriptors uses tw_manual_fd instead.
  */
 typedef void tw_manual_notify_fn(void *notify_arg);
 
@@ -59,6 +60,33 @@ TW_API int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
  * refuses with -EAGAIN, and the service does as its on_refused says.
  */
 TW_API tw_executor *tw_manual_executor(tw_manual *manual);
+
+/*
+ * A descriptor that is readable while runs wait. An event loop watches it beside its sockets, and
+ * calls tw_manual_pump when it is readable:
+ *
+ *     struct epoll_event event = {.events = EPOLLIN, .data.ptr = queue};
+ *     epoll_ctl(epoll_fd, EPOLL_CTL_ADD, tw_manual_fd(queue), &event);
+ *     ...
+ *     if (event.data.ptr == queue)
+ *             tw_manual_pump(queue, TW_NO_LIMIT);
+ *
+ * Handle the sockets of one epoll_wait first, and pump last. A callback may free a connection whose
+ * event comes later in the same batch.
+ *
+ * Watch it level-triggered, for reading. Never read, write or close it: it belongs to the queue, and
+ * tw_manual_destroy closes it. The first call makes it (an eventfd, close-on-exec); later calls
+ * return the same one. It costs a write when the queue stops being empty and a read when it becomes
+ * empty, however many runs come between. Without a call of this function there is no such cost.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   >= 0      the descriptor
+ *   -EINVAL   manual is NULL
+ *   -EPERM    in a forked child
+ *   -EMFILE, -ENFILE, -ENOMEM   the system has no descriptor or no memory; nothing has changed
+ */
+TW_API int tw_manual_fd(tw_manual *manual);
 
 /*
  * Takes up to `budget` runs off the queue, in order, and carries them out on this thread; no more than waited at entry, so a callback that

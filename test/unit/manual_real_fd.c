@@ -1,0 +1,222 @@
+/* The descriptor of a manual executor: readable while runs wait, from any thread, made once, closed with the queue. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "test/support/child.h"
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+
+TestSuite(manual_real_fd, .timeout = 60);
+
+static tw_manual *manual;
+static struct rig rig;
+static struct probe probes[400];
+
+static void open_all(void)
+{
+	expect_eq(tw_manual_create(&manual, NULL), 0);
+	struct tw_service_config config = rig_config();
+	config.executor = tw_manual_executor(manual);
+	rig_open(&rig, &config);
+}
+
+static void close_all(void)
+{
+	while (tw_manual_pump(manual, TW_NO_LIMIT) > 0) {
+	}
+	rig_close(&rig);
+	expect_eq(tw_manual_destroy(manual), 0);
+}
+
+/* So many runs are handed over now. */
+static void hand_over(int count)
+{
+	for (int i = 0; i < count; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], MS);
+	}
+	rig_advance(&rig, MS);
+}
+
+static bool is_readable(int fd)
+{
+	struct pollfd at = {.fd = fd, .events = POLLIN};
+	return poll(&at, 1, 0) == 1 && at.revents == POLLIN;
+}
+
+Test(manual_real_fd, is_readable_while_runs_wait, .init = open_all, .fini = close_all)
+{
+	int fd = tw_manual_fd(manual);
+	expect_ge(fd, 0);
+	expect_eq(is_readable(fd), false);
+	for (int round = 0; round < 3; round++) {
+		hand_over(200); /* several hand-overs */
+		expect_eq(is_readable(fd), true);
+		expect_eq(tw_manual_pump(manual, 199), 199);
+		expect_eq(is_readable(fd), true);
+		hand_over(1);
+		expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 2);
+		expect_eq(is_readable(fd), false);
+	}
+}
+
+Test(manual_real_fd, that_is_asked_for_late_knows_what_waits, .init = open_all, .fini = close_all)
+{
+	hand_over(3);
+	int fd = tw_manual_fd(manual);
+	expect_eq(is_readable(fd), true);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 3);
+	expect_eq(is_readable(fd), false);
+}
+
+Test(manual_real_fd, is_made_once_and_closed_with_the_queue)
+{
+	open_all();
+	int fd = tw_manual_fd(manual);
+	expect_eq(tw_manual_fd(manual), fd);
+	expect_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	close_all();
+	expect_eq(fcntl(fd, F_GETFD), -1);
+}
+
+/* Its counter says how often it was written; whoever reads it breaks the rule, and loses that wake-up, but none after it. */
+Test(manual_real_fd, is_written_once_however_many_runs_come, .init = open_all, .fini = close_all)
+{
+	int fd = tw_manual_fd(manual);
+	uint64_t writes = 0;
+	for (int i = 0; i < 5; i++)
+		hand_over(100);
+	expect_eq(read(fd, &writes, sizeof writes), (ssize_t)sizeof writes);
+	expect_eq(writes, 1);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 500);
+	hand_over(1);
+	expect_eq(is_readable(fd), true);
+}
+
+static void pump_the_rest(struct probe *probe)
+{
+	probe->answer = (int)tw_manual_pump(manual, TW_NO_LIMIT);
+}
+
+Test(manual_real_fd, callback_that_pumps_leaves_it_right, .init = open_all, .fini = close_all)
+{
+	int fd = tw_manual_fd(manual);
+	for (int i = 0; i < 2; i++) {
+		probes[i] = PROBE(&rig, i);
+		probes[i].act = i == 0 ? pump_the_rest : NULL;
+		probe_schedule(&probes[i], MS);
+	}
+	rig_advance(&rig, MS);
+	expect_eq(tw_manual_pump(manual, 1), 1);
+	expect_eq(probes[0].answer, 1);
+	expect_eq(is_readable(fd), false);
+}
+
+/* -------------------------------------------------------------------- refusals */
+
+static char heard[256];
+
+static void hear(const char *text)
+{
+	strncpy(heard, text, sizeof heard - 1);
+}
+
+Test(manual_real_fd, of_no_queue_is_refused)
+{
+	tw_set_misuse_hook(hear);
+	expect_eq(tw_manual_fd(NULL), -EINVAL);
+	cr_assert_str_eq(heard, "tw_manual_fd: manual is NULL");
+	tw_set_misuse_hook(NULL);
+}
+
+Test(manual_real_fd, that_the_system_refuses_can_be_asked_for_again, .init = open_all, .fini = close_all)
+{
+	hand_over(1);
+	faults_arm(0, false);
+	expect_eq(tw_manual_fd(manual), -EMFILE);
+	expect_eq(faults_disarm(), true);
+	expect_eq(is_readable(tw_manual_fd(manual)), true);
+}
+
+static void check_in_child(void *arg)
+{
+	child_eq(tw_manual_fd(manual), -EPERM);
+	child_eq(tw_manual_destroy(manual), 0);
+	child_eq(fcntl(*(int *)arg, F_GETFD), -1);
+}
+
+Test(manual_real_fd, is_refused_in_a_forked_child_and_the_parents_goes_on, .init = open_all, .fini = close_all)
+{
+	int fd = tw_manual_fd(manual);
+	hand_over(1);
+	expect_in_child(check_in_child, &fd);
+	expect_eq(is_readable(fd), true);
+	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);
+	expect_eq(is_readable(fd), false);
+}
+
+/* --------------------------------------------------------------------- threads */
+
+enum { RUNS = 20000, SCHEDULERS = 2, LONGEST_WAIT_MS = 20000 };
+static atomic_int runs;
+
+static void count_run(void *arg)
+{
+	(void)arg;
+	runs++;
+}
+
+static void *schedule_many(void *service)
+{
+	for (int i = 0; i < RUNS; i++)
+		while (tw_schedule(service, 0, count_run, NULL, NULL) == -EAGAIN) {
+		}
+	return NULL;
+}
+
+/* Sleeps on the descriptor alone, without a timeout of its own: a lost wake-up would end it early, with runs that wait. */
+static bool pump_while_readable(int fd)
+{
+	struct pollfd at = {.fd = fd, .events = POLLIN};
+	while (runs < SCHEDULERS * RUNS) {
+		if (poll(&at, 1, LONGEST_WAIT_MS) != 1)
+			return false;
+		tw_manual_pump(manual, 1 + (size_t)runs % 50);
+	}
+	return true;
+}
+
+/* Two threads pump, each by the descriptor: the one that finds nothing left sleeps again. */
+static void *pump_beside(void *fd)
+{
+	struct pollfd at = {.fd = *(int *)fd, .events = POLLIN};
+	while (runs < SCHEDULERS * RUNS)
+		if (poll(&at, 1, 50) == 1)
+			tw_manual_pump(manual, 7);
+	return NULL;
+}
+
+Test(manual_real_fd, wakes_a_loop_for_each_run_that_other_threads_bring)
+{
+	tw_service *service;
+	pthread_t schedulers[SCHEDULERS], beside;
+	expect_eq(tw_manual_create(&manual, NULL), 0);
+	struct tw_service_config config = {.size = sizeof config, .executor = tw_manual_executor(manual)};
+	expect_eq(tw_service_create(&service, &config), 0);
+	int fd = tw_manual_fd(manual);
+	runs = 0;
+	expect_eq(pthread_create(&beside, NULL, pump_beside, &fd), 0);
+	for (int i = 0; i < SCHEDULERS; i++)
+		expect_eq(pthread_create(&schedulers[i], NULL, schedule_many, service), 0);
+	expect_eq(pump_while_readable(fd), true);
+	for (int i = 0; i < SCHEDULERS; i++)
+		pthread_join(schedulers[i], NULL);
+	pthread_join(beside, NULL);
+	expect_eq(is_readable(fd), false);
+	expect_eq(runs, SCHEDULERS * RUNS);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_manual_destroy(manual), 0);
+}
