@@ -9,6 +9,10 @@
  * tw_run_drop(batch) n times in total, on any threads, in parallel if it likes, during submit or later. The
  * batch's memory belongs to the service; when the n-th of those calls has begun, the pointer may no longer be
  * used. Runs are claimed in order, one for each call, so that a slow callback holds up no other ticket.
+ *
+ * Quota. A service limits the batches that its executors hold unfinished, and shares that limit among
+ * them. An executor that takes batches and runs none gets no more of them after a while. Its further
+ * runs wait at the service, in order, and other executors go on.
  */
 #ifndef TICKWHEEL_EXECUTOR_H
 #define TICKWHEEL_EXECUTOR_H

@@ -228,7 +228,6 @@ static void compact_named(tw_service *service)
 {
 	struct tw__outboxes *boxes = &service->outboxes;
 	unsigned n = TW__COMPACT_STEP + 2 * boxes->came;
-	boxes->came = 0;
 	for (uint32_t left = boxes->queued; left > 0 && n > 0; left--) {
 		struct tw__outbox *box = boxes->first;
 		n = tw__outbox_compact(service, box, n);
@@ -255,14 +254,10 @@ static void put_back(struct tw__outbox_list *list, struct tw__chunk *chunk)
 		list->chunks.last = chunk;
 }
 
-/*
- * Leaves only n entries that have not run in the first chunk. The rest gets a chunk of its own
- * behind it.
- */
+/* Leaves only n entries in the first chunk. The rest gets a chunk of its own behind it. */
 static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 {
 	struct tw__chunk *chunk = list->chunks.first, *rest;
-	n += chunk->holder_count; /* has run */
 	if (n >= chunk->count)
 		return;
 	rest = tw__chunk_get(&service->wheel);
@@ -393,6 +388,7 @@ static size_t deliver_named(tw_service *service, struct tw__local *local, size_t
 	}
 	if (boxes->first && !tw__forked(service))
 		compact_named(service);
+	boxes->came = 0;
 	return done;
 }
 
