@@ -21,7 +21,7 @@
  * that drives a flush returns the first failure of it. `failed` is called for every failure that no call returns.
  * With TW_ACTION_CANCEL_BATCH a failure ends the flush and closes the rest of its batch. Later batches survive.
  *   TW_ACTION_CANCEL_BATCH   is the rule of RxJS 6 and 7, up to and including 7.8.2.
- *   The default              is the rule that RxJS is changing to (ReactiveX/rxjs, pull request 7599).
+ *   The default              is the rule that is proposed for RxJS (ReactiveX/rxjs, pull request 7599, open).
  *
  * End. An action ends once: when it is closed or destroyed, when its work fails, or when its batch is closed. If it runs then, it
  * ends when its work has returned. Its release is called exactly once, after that:
