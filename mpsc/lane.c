@@ -69,6 +69,7 @@ static struct tw__segment *take_spare(struct tw__lane *lane)
 	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* P5 */
 		return NULL;
 	struct tw__segment *segment = lane->first;
+	/* planted: segments_lost */
 	if (segment == tw_load_acquire(&lane->head_segment)) /* P2: pairs with take */
 		segment = NULL;
 	else

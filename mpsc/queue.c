@@ -54,6 +54,7 @@ static void make_exit_key(void)
 static bool watch_thread_exit(void)
 {
 	pthread_once(&exit_key_once, make_exit_key);
+	/* planted: descriptor_lost */
 	return exit_key_made && pthread_setspecific(exit_key, &my_ties) == 0;
 }
 

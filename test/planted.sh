@@ -1,7 +1,7 @@
 #!/bin/sh
-# planted.sh [PATTERN]: puts each bug of test/planted/list (those whose line matches the pattern) into a copy of the sources, in build/planted, and looks
-# whether the fuzz target, or the soak, that it is meant for finds it. Before that each of them must find nothing. The last line is the sum.
-# FUZZ_SECONDS, SOAK_SECONDS: how long they may look for one.
+# planted.sh [PATTERN]: plants the bugs of test/planted/list whose lines match the pattern, one after the other, in a copy
+# of the sources in build/planted. The bug's fuzz target, or the soak, must find it. Without a bug each of them must find
+# nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -12,7 +12,7 @@ list=$PWD/test/planted/list
 copy=build/planted
 make=${MAKE:-make}
 
-# What has not changed keeps its time, so that little is built again.
+# A file that has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
 find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging -type f | while read -r f; do
 	cmp -s "$f" "$copy/$f" || { mkdir -p "$copy/${f%/*}" && cp "$f" "$copy/$f"; }
@@ -42,35 +42,24 @@ look() { # TARGET SECONDS: true, nothing was found
 	fi
 }
 
-# plant N: replaces the lines of the list's n-th bug in its file.
+# plant NAME COMMAND: prints the file that has the mark; `planted` is that file with the bug.
 plant() {
-	awk -v n="$1" '
-		FNR == NR && /^[a-z]/ { bug++; if (bug == n) target = $2; next }
-		FNR == NR { if (bug == n && /^-/) old[++olds] = substr($0, 2); else if (bug == n && /^\+/) fresh[++news] = substr($0, 2); next }
-		{ line[++lines] = $0 }
-		END {
-			for (i = 1; i <= lines - olds + 1; i++) {
-				for (j = 1; j <= olds && line[i + j - 1] == old[j]; j++)
-					;
-				if (j > olds) { at = i; found++ }
-			}
-			if (found != 1)
-				exit 1
-			for (i = 1; i <= lines; i++) {
-				if (i == at) {
-					for (j = 1; j <= news; j++)
-						print fresh[j]
-					i += olds - 1
-				} else
-					print line[i]
-			}
-		}' "$list" "$2" >planted
+	at=$(grep -rn "/\* planted: $1 \*/" mpsc wheel executor) || return 1
+	[ "$(printf '%s\n' "$at" | wc -l)" = 1 ] || return 1
+	file=${at%%:*} line=${at#*:}
+	line=${line%%:*}
+	sed -n "${line}p" "$file" | grep -q '^[[:space:]]*/\*' && line=$((line + 1))
+	sed -e "$line$2" "$file" >planted
+	! cmp -s planted "$file" || return 1
+	echo "$file"
 }
 
-grep '^[a-z]' "$list" | awk -v OFS='\t' '{ what = $0; sub(/^[^ ]+ +[^ ]+ +/, "", what); print NR, $1, $2, what }' |
+awk -v OFS='\t' '
+	/^[a-z_]+ [a-z_]+  / { target = $1; name = $2; what = $0; sub(/^[^ ]+ +[^ ]+ +/, "", what); next }
+	name { print target, name, what, $0; name = "" }' "$list" |
 	grep -e "$pattern" >bugs || { echo "planted: no bug is called $pattern" >&2; exit 1; }
 
-for target in $(cut -f 2 bugs | sort -u); do
+for target in $(cut -f 1 bugs | sort -u); do
 	build "$target"
 	case $target in soak) seconds=$soak_seconds ;; *) seconds=5 ;; esac
 	look "$target" "$seconds" || { tail -n 20 log >&2; echo "planted: $target finds something where no bug was planted" >&2; exit 1; }
@@ -78,8 +67,9 @@ for target in $(cut -f 2 bugs | sort -u); do
 done
 
 missed=0 count=0
-while IFS='	' read -r n target file what <&3; do
-	plant "$n" "$file" || { echo "planted: $file has changed, the lines of \"$what\" are not there, or more than once" >&2; exit 1; }
+while IFS='	' read -r target name what command <&3; do
+	file=$(plant "$name" "$command") ||
+		{ echo "planted: no single place is marked \"planted: $name\", or \"$command\" changes nothing there" >&2; exit 1; }
 	cp "$file" original
 	cp planted "$file"
 	build "$target"

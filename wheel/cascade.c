@@ -117,6 +117,7 @@ struct tw__wheel_plan tw__wheel_plan(struct tw__wheel *wheel, unsigned budget)
 		uint64_t from = wheel->next >> level->shift, number = from;
 		while (level->entries > 0 && tw__level_next(level, number, from + level->mask + 1, &number)) {
 			if (prune_front(wheel, level, number, &budget)) {
+				/* planted: late_plan */
 				uint64_t tick = i == 0 ? number : move_tick(wheel, i, number);
 				if (tick < plan.tick)
 					plan.tick = tick;
@@ -191,7 +192,7 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 		tw__chunk_put(wheel, chunk);
 	}
 	wheel->sweep_at = out;
-	if (!chunk)
+	if (!chunk) /* planted: bucket_end */
 		bucket->list.last = out;
 	tw__level_remove(wheel, level, bucket, dropped);
 	return chunk != NULL;

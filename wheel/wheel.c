@@ -116,7 +116,7 @@ static inline __attribute__((always_inline)) void level_add(struct tw__wheel *wh
 static inline struct tw__level *level_for(struct tw__wheel *wheel, uint64_t tick)
 {
 	struct tw__level *level = wheel->levels;
-	while (tick >> level->window_shift > level->open)
+	while (tick >> level->window_shift > level->open) /* planted: finer_level */
 		level++;
 	return level;
 }
@@ -191,7 +191,7 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 		tw__level_remove(wheel, upper, bucket, n);
 		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, &place, chunk->entries, n, verdicts);
 		for (unsigned i = 0; i < n; i++) {
-			if (verdicts[i] == TW__VERDICT_DEAD)
+			if (verdicts[i] == TW__VERDICT_DEAD) /* planted: last_tick_lost */
 				continue;
 			if (verdicts[i] < place.high) /* it stays within the window, which is not open to others yet */
 				level_add(wheel, lower, verdicts[i] < place.low ? place.low : verdicts[i],

@@ -103,7 +103,7 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 {
 	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
 		return; /* moved again since; that brought an entry of its own */
-	tw__note_far(service, slot, tw__word_generation(word), tick);
+	tw__note_far(service, slot, tw__word_generation(word), tick); /* planted: far_bits_lost */
 	tw__file(service, slot, word, 0, back);
 }
 

@@ -69,6 +69,7 @@ static void turn_wheel(tw_service *service)
 	struct tw__chunk_list due = {0};
 	bool more;
 	tw_store_relaxed(&service->turned_ns, now_ns);
+	/* planted: late_turns */
 	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
 	do {
 		more = tw__wheel_turn(&service->wheel, service->turning_to, &due);

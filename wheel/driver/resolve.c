@@ -100,6 +100,7 @@ static unsigned level_after(const tw_service *service, enum tw__judge_for what_f
 {
 	if (verdict >= place->high)
 		return tw__wheel_level_for(&service->wheel, verdict);
+	/* planted: level_not_noted */
 	return what_for == TW__JUDGE_MOVE ? place->level - 1 : place->level;
 }
 
@@ -279,6 +280,7 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
 		bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
+		/* planted: covered_by_later */
 		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__NOTE_HANDED)
 			return;
 		if (is_noted && tw__wheel_is_one_bucket(&service->wheel, note->level, note->tick, tick)) {

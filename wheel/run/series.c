@@ -21,7 +21,7 @@ static uint64_t passed_over(const struct tw__option *option, uint64_t now_ns)
 	if (option->missed == TW_MISSED_SKIP)
 		return past;
 	if (option->missed == TW_MISSED_COALESCE)
-		return past - 1;
+		return past - 1; /* planted: one_instant_more */
 	uint64_t allowed_ns = option->max_lateness_ns + option->slack_ns;
 	if (!option->late_drop || allowed_ns < option->slack_ns || behind_ns <= allowed_ns)
 		return 0;

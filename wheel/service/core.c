@@ -22,11 +22,11 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 {
 	size_t size;
 	memcpy(&size, in, sizeof size);
-	if (size < least)
+	if (size < least) /* planted: any_size */
 		return -EINVAL;
 	memset(out, 0, known);
-	memcpy(out, in, size < known ? size : known);
-	for (size_t i = known; i < size; i++)
+	memcpy(out, in, size < known ? size : known); /* planted: read_in_full */
+	for (size_t i = known; i < size; i++)         /* planted: last_byte */
 		if (((const unsigned char *)in)[i])
 			return -E2BIG;
 	return 0;

@@ -117,6 +117,7 @@ int tw_stats_get(tw_service *service, struct tw_stats *out)
 	free(latencies);
 	if (out->size > sizeof stats)
 		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
+	/* planted: written_in_full */
 	memcpy(out, &stats, out->size < sizeof stats ? out->size : sizeof stats);
 	return 0;
 }

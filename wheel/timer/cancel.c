@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) int cancelled(tw_service *service, 
 		return cancelled_slowly(service, local, slot, word);
 	tw_store_relaxed(&local->cancelled, count);
 	tw__debug_poison(&service->slots, slot);
-	tw__magazine_append(magazine, slot);
+	tw__magazine_append(magazine, slot); /* planted: slot_lost */
 	return TW_CANCELLED;
 }
 
@@ -138,6 +138,7 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	struct tw__local *local = tw__local_at_hand(service); /* now: loads after the compare-and-swap wait for it */
 	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
 	if (tw_likely(local && plain) &&
+	    /* planted: same_generation */
 	    tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
 		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
 		return cancelled(service, local, slot, word);

@@ -99,7 +99,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			uint64_t filed_for = tw__word_deadline(word, cursor);
 			if (tick == filed_for)
 				return count_reset(service, false);
-			if (tw_likely(tick > filed_for)) {
+			if (tw_likely(tick > filed_for)) { /* planted: reset_not_pushed */
 				if (tw_likely(move(service, slot, &word, tick)))
 					return count_reset(service, false);
 				continue;

@@ -14,6 +14,7 @@ static inline uint64_t tw__within_slack(const tw_service *service, uint64_t dead
 	uint64_t first = tw__tick_of(service, deadline_ns);
 	if (slack_ns == 0 || first == 0)
 		return deadline_ns;
+	/* planted: slack_exceeded */
 	uint64_t last = tw__ticks_down(service, deadline_ns + slack_ns - service->start_ns);
 	if (last <= first)
 		return deadline_ns;
