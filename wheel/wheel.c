@@ -1,3 +1,4 @@
+#include "mpsc/base/assert.h"
 #include "wheel/wheel_parts.h"
 
 #include <string.h>
@@ -142,10 +143,7 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 		return;
 	}
 	struct tw__level *level = level_for(wheel, tick);
-#ifdef TW_DEBUG
-	if (tick >= wheel->next + TW__WHEEL_REACH)
-		__builtin_trap();
-#endif
+	TW_ASSERT(tick < wheel->next + TW__WHEEL_REACH);
 	level_add(wheel, level, tick, entry);
 	if (level != wheel->levels && tick >> level->shift == (wheel->next >> level->shift) + 1)
 		level[-1].arrivals++;

@@ -91,7 +91,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 		if (tw_unlikely(far))
 			done = tw__far_move(&service->slots, slot, &word, filed, asked);
 		else if (tw_unlikely(!done))
-			done = tw_cas_acq_rel(&service->slots.words[slot], &word, filed);
+			done = tw__word_cas_acq_rel(&service->slots.words[slot], &word, filed);
 		if (tw_likely(done)) {
 			tw__file(service, slot, filed, asked, back);
 			return;

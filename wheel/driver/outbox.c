@@ -123,7 +123,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 {
 	struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
-	tw__debug_check(slot != 0);
+	TW_ASSERT(slot != 0);
 	uint64_t word = tw_load_acquire(&slots->words[slot]); /* W1 */
 	*executor = NULL;
 	if (!is_armed(word, entry))

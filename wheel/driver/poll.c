@@ -111,7 +111,7 @@ void tw__refile(tw_service *service, uint64_t entry)
 		if (tw_likely(word & TW__FAR || tick < next + TW__WHEEL_REACH))
 			break;
 		tick = next - 1; /* due hours ago, and read as the future: so the judge must find this */
-	} while (!tw_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
+	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
 	tw__file(service, slot, word, tick, true);
 }
 

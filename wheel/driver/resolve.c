@@ -86,7 +86,7 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
 		uint64_t next = service->wheel.next, near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
 		uint64_t cleared = tw__word_move(*word, TW__FAR, 0, near);
-		if (tw_cas_acq_rel(&service->slots.words[slot], word, cleared))
+		if (tw__word_cas_acq_rel(&service->slots.words[slot], word, cleared))
 			*word = cleared;
 		else if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
 			return false;
@@ -194,7 +194,7 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 		if (tw_likely(what_for != TW__JUDGE_EXPIRE || verdict >= place->high ||
 			      verdict + TW__WHEEL_REACH > target))
 			break;
-	} while (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
+	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
 	/* Only now: before, a note that says "handed over" would have the next look drop the entry. */
 	if (tw_unlikely(after.is_known))
 		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT), &after);

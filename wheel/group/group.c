@@ -206,7 +206,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation &&
 	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED)) {
-		if (!tw_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* K9 */
+		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* K9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		return true;

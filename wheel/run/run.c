@@ -68,7 +68,7 @@ void tw__ring_finish(tw_service *service)
 static void set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
 	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
-	uint64_t word = tw_exchange_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
+	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	if (tw_unlikely(word & TW__WAITED))
 		tw__ring_finish(service);
@@ -134,7 +134,7 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
 	bool stale = tw__tag_is_stale(&service->groups, run->tag);
 	while (stale && !(word & TW__ENDED))
-		if (tw_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
+		if (tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, word | TW__ENDED))
 			word |= TW__ENDED;
 	return word;
 }
@@ -148,7 +148,7 @@ static void end_option(tw_service *service, struct tw__local *local, struct tw__
 	tw_bump(counter_of(local, fate), 1);
 	do {
 		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
-	} while (!tw_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
+	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
 	tw__release(service, local, run->slot, run->generation, fate);
 	if (run->tag)
 		tw__group_run_is_over(&service->groups, run->tag);
@@ -248,7 +248,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 			return false;
 		}
 		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
-		if (tw_likely(tw_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
+		if (tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
 			return true;
 	}
 }
@@ -323,7 +323,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	struct tw__record *record = &service->slots.records[run.slot];
 	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
 	void *arg = tw_load_relaxed(&record->arg);
-	tw__debug_check(fn != TW__POISON);
+	TW_ASSERT(fn != TW__POISON);
 
 	struct tw__histogram *latencies = tw_load_relaxed(&local->latencies);
 	tw__histogram_add(&latencies[TW__LATENCY_WAIT], begun_ns > of->due_ns ? begun_ns - of->due_ns : 0, 1);

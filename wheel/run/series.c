@@ -67,7 +67,7 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		if (word & (TW__ENDED | TW__BARRED))
 			return false;
 		done = far ? tw__far_move(&service->slots, run->slot, &word, armed, tick)
-			   : tw_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
+			   : tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
 	} while (!done);
 	tw__lane_grow_reserved(&local->lane, 1);
 	uint64_t entry = tw__entry_make(run->slot, run->generation);

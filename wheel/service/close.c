@@ -151,7 +151,7 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 		if (drop_if_armed(c, slot, word))
 			return true;
 		word = tw_load_acquire(at);
-		if (tw__word_state(word) != TW__RUNNING || tw_cas_acq_rel(at, &word, word | TW__BARRED))
+		if (tw__word_state(word) != TW__RUNNING || tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
 			return false;
 	}
 }

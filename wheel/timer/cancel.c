@@ -46,7 +46,7 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
 	if ((*word & marks) == marks)
 		return true;
 	uint64_t marked = *word | marks;
-	if (!tw_cas_acq_rel(&service->slots.words[slot], word, marked))
+	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, marked))
 		return false;
 	*word = marked;
 	return true;
@@ -71,7 +71,8 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			return told(service, slot, generation, TW_GONE);
 		if ((word & (TW__ARMED | TW__OPTION)) == TW__ARMED) {
 			uint64_t armed = word;
-			if (!tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word))) /* W2, W3 */
+			if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
+						  tw__word_next_free(word))) /* W2, W3 */
 				continue;
 			cancelled_slowly(service, tw__local_of(service), slot, armed);
 			return told(service, slot, generation, TW_CANCELLED);
@@ -99,8 +100,8 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 	struct tw__local *local = tw__local_at_hand(service); /* now, while few values are alive: it may be a call */
 	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
 		return false;
-	if (tw_unlikely(!tw_cas_seq_cst(&service->slots.words[slot], &word,
-					tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
+	if (tw_unlikely(!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
+					      tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
 		return false;
 	if (tw_likely(local)) {
 		cancelled(service, local, slot, word);
@@ -139,7 +140,8 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
 	if (tw_likely(local && plain) &&
 	    /* planted: same_generation */
-	    tw_likely(tw_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
+	    tw_likely(
+		tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
 		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
 		return cancelled(service, local, slot, word);
 	}

@@ -88,7 +88,8 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
-		if (!tw_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* group.h, K9 */
+		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
+					  tw__word_next_free(word))) /* group.h, K9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw_bump(&local->scheduled, (uint64_t)-1);
@@ -201,7 +202,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		}
 	}
 	tw_bump(&local->scheduled, 1);
-	tw_store_release(&service->slots.words[slot], tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+	tw__word_arm_release(&service->slots.words[slot],
+			     tw__word_make(generation, state, 0)); /* W1: pairs with claim */
 	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
 		tw_bump(&local->scheduled, (uint64_t)-1);
 		return refused(local, out, -ESHUTDOWN);

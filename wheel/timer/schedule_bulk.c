@@ -225,8 +225,8 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 			call->orphan = index;
 		call->last_orphan = index;
 	}
-	tw_store_release(&service->slots.words[tw__entry_slot(entry)],
-			 (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
+	tw__word_arm_release(&service->slots.words[tw__entry_slot(entry)],
+			     (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
 	if (group)
 		tw__group_unlock(group);
 }
@@ -272,7 +272,8 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
 			if (tw_likely(!option))
-				tw_store_release(&slots->words[slot], generation | state); /* W1: pairs with claim */
+				tw__word_arm_release(&slots->words[slot],
+						     generation | state); /* W1: pairs with claim */
 			else
 				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;

@@ -111,7 +111,7 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
 {
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	bool done = tw_cas_acq_rel(&slots->words[slot], word, moved); /* W4 */
+	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* W4 */
 	if (done)
 		tw_store_relaxed(&slots->far_ticks[slot], tick); /* W6 */
 	tw__tiny_unlock(lock);

@@ -252,22 +252,16 @@ static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot
 }
 
 /*
- * Debug builds poison what a free slot last called, and check that a slot which is handed out is free: a use after the end is a trap,
- * not a strange callback.
+ * Debug builds poison the function of a free slot, so that a use after the end fails an assertion instead of calling
+ * a function of the past.
  */
-#ifdef TW_DEBUG
 #define TW__POISON ((tw_fn *)(uintptr_t)UINT64_C(0xdead0000dead0000))
-static inline void tw__debug_check(bool holds)
-{
-	if (!holds)
-		__builtin_trap();
-}
+#ifdef TW_DEBUG
 static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)
 {
 	tw_store_relaxed(&slots->records[slot].fn, TW__POISON);
 }
 #else
-#define tw__debug_check(holds) ((void)0)
 #define tw__debug_poison(slots, slot) ((void)0)
 #endif
 
@@ -305,7 +299,7 @@ static inline uint64_t tw__magazine_first(const struct tw__slots *slots, const s
 {
 	uint32_t slot = tw__magazine_peek(magazine, 0);
 	uint64_t word = tw_load_relaxed(&slots->words[slot]);
-	tw__debug_check(tw__word_state(word) == TW__FREE);
+	TW_ASSERT(tw__word_state(word) == TW__FREE);
 	return tw__entry_make(slot, tw__word_generation(word));
 }
 

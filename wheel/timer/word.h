@@ -63,6 +63,7 @@
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
 
+#include "mpsc/base/assert.h"
 #include "mpsc/base/atomics.h"
 #include "wheel/wheel.h"
 
@@ -139,6 +140,46 @@ static inline uint64_t tw__word_move(uint64_t word, uint64_t clear, uint64_t set
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
 	return tw__word_make(tw__word_generation(word) + 1, TW__FREE, 0);
+}
+
+/* ------------------------------------------------------------------- changes */
+
+/* Whether the transition table has a line from one word to the other. */
+bool tw__word_may_become(uint64_t from, uint64_t to);
+
+/*
+ * The only ways to change a word. Each asserts that the transition table knows the transition. The compare-and-swaps
+ * return true on success, and write the present word to *word on failure.
+ */
+static inline bool tw__word_cas_acq_rel(_Atomic uint64_t *at, uint64_t *word, uint64_t to)
+{
+	uint64_t from = *word;
+	bool changed = tw_cas_acq_rel(at, word, to);
+	TW_ASSERT(!changed || tw__word_may_become(from, to));
+	return changed;
+}
+
+static inline bool tw__word_cas_seq_cst(_Atomic uint64_t *at, uint64_t *word, uint64_t to)
+{
+	uint64_t from = *word;
+	bool changed = tw_cas_seq_cst(at, word, to);
+	TW_ASSERT(!changed || tw__word_may_become(from, to));
+	return changed;
+}
+
+/* The end of a run or a release by its thread, which alone may write the word then. Returns the word before. */
+static inline uint64_t tw__word_free_seq_cst(_Atomic uint64_t *at, uint64_t to)
+{
+	uint64_t from = tw_exchange_seq_cst(at, to);
+	TW_ASSERT(tw__word_may_become(from, to));
+	return from;
+}
+
+/* A free word by its owner. */
+static inline void tw__word_arm_release(_Atomic uint64_t *at, uint64_t to)
+{
+	TW_ASSERT(tw__word_may_become(tw_load_relaxed(at), to));
+	tw_store_release(at, to);
 }
 
 /* A wheel entry, and the `what` of a lane entry: generation | kind (lane only) | slot. */
