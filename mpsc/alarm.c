@@ -6,6 +6,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "mpsc/base/assert.h"
+
 void tw__alarm_init(struct tw__alarm *alarm)
 {
 	*alarm = (struct tw__alarm){-1, -1, -1, UINT64_MAX};
@@ -45,6 +47,7 @@ void tw__alarm_close(struct tw__alarm *alarm)
 
 void tw__alarm_set(struct tw__alarm *alarm, uint64_t instant_ns)
 {
+	TW_ASSERT(alarm->timer_fd >= 0);
 	if (alarm->set_ns == instant_ns)
 		return;             /* if it has passed, the descriptor is readable still: nobody reads it */
 	struct itimerspec at = {0}; /* disarmed */
@@ -58,6 +61,7 @@ void tw__alarm_set(struct tw__alarm *alarm, uint64_t instant_ns)
 
 void tw__alarm_wait(struct tw__alarm *alarm)
 {
+	TW_ASSERT(alarm->epoll_fd >= 0);
 	struct epoll_event event;
 	epoll_wait(alarm->epoll_fd, &event, 1, -1);
 }

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "mpsc/base/assert.h"
 #include "mpsc/base/membarrier.h"
 
 void tw__gate_init(struct tw__gate *gate)
@@ -17,6 +18,7 @@ void tw__gate_init(struct tw__gate *gate)
 
 uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags)
 {
+	TW_ASSERT(!(flags >> TW__GATE_SEQUENCE_SHIFT) && !tw__gate_forked(gate));
 	uint64_t sequence = tw__gate_sequence(tw_load_relaxed(&gate->word)) + 1;
 	uint64_t word = sequence << TW__GATE_SEQUENCE_SHIFT | TW__GATE_LIVE | flags;
 	tw_exchange_seq_cst(&gate->word, word); /* P1: pairs with look; P2 */
@@ -52,12 +54,14 @@ bool tw__gate_arm_bell(struct tw__gate *gate)
 
 void tw__gate_ring_on(struct tw__gate *gate, int event_fd)
 {
+	TW_ASSERT(event_fd >= 0 && gate->bell_quiet == 0);
 	gate->bell_fd = event_fd;
 	gate->bell_quiet = TW__BELL_ON_FD;
 }
 
 void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns)
 {
+	TW_ASSERT(gate->bell_quiet == 0); /* with an eventfd the driver waits on that */
 	if (tw_load_relaxed(&gate->bell) == 0)
 		tw__futex_wait(&gate->bell, 0, deadline_ns);
 }

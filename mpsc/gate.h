@@ -49,6 +49,7 @@
 
 #include <stdalign.h>
 
+#include "mpsc/base/assert.h"
 #include "mpsc/base/futex.h"
 
 enum {
@@ -109,6 +110,7 @@ static inline uint64_t tw__gate_pin_and_look(struct tw__gate *gate, _Atomic uint
 
 static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
 {
+	TW_ASSERT(tw_load_relaxed(pinned) == 1);
 	tw_store_release(pinned, 0); /* P6: pairs with is_pinned */
 }
 

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "mpsc/base/assert.h"
+
 /* Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two drains. */
 enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16, LOCK_SPINS = 4096 };
 
@@ -15,6 +17,7 @@ static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigne
 
 bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
 {
+	TW_ASSERT(bound > 0 && use);
 	memset(lane, 0, sizeof *lane);
 	lane->first = tw__segment_new(&lane->slab);
 	lane->reserve = tw__segment_new(&lane->slab);
@@ -50,6 +53,7 @@ static bool try_lock(struct tw__lane *lane)
 
 static void unlock(struct tw__lane *lane)
 {
+	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1);
 	tw_store_release(&lane->lock, 0); /* P3: pairs with try_lock */
 }
 
@@ -101,8 +105,10 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 /* Positions are counted through segments, so what is left of the last one is filled with padding. */
 static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 {
+	TW_ASSERT(!segment->next && !lane->last->next);
 	while (lane->at != lane->end)
 		tw__lane_put(lane, 0, 0);
+	TW_ASSERT(lane->written % TW__SEGMENT_ENTRIES == 0);
 	lane->last->next = segment;
 	count_segments(lane, 1);
 	write_to(lane, segment, 0);
@@ -140,6 +146,7 @@ static unsigned keep(struct cursor *to, struct tw__entry *entry)
  */
 static void drop_dead(struct tw__lane *lane)
 {
+	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1 && tw_load_relaxed(&lane->tail) == lane->written);
 	uint64_t head = tw_load_relaxed(&lane->head);
 	struct cursor from = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
 	if (from.index == 0 && head != 0)
@@ -163,6 +170,7 @@ static void drop_dead(struct tw__lane *lane)
 		tw__segment_free(s);
 		count_segments(lane, -1);
 	}
+	TW_ASSERT(kept <= lane->written - head);
 	to.segment->next = NULL;
 	write_to(lane, to.segment, to.index);
 	lane->written = head + kept;
@@ -183,6 +191,7 @@ static bool compact(struct tw__lane *lane)
 
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
+	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n));
 	if (backlog(lane) >= lane->bound) {
 		/* Compacting pays only if it frees a good part: else each push would walk the whole lane. */
 		if (!compact(lane) || backlog(lane) > lane->bound - lane->bound / 8)
@@ -195,6 +204,7 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 
 int tw__lane_admit(struct tw__lane *lane, size_t n)
 {
+	TW_ASSERT(tw_load_relaxed(&lane->tail) == lane->written); /* a compaction publishes */
 	if (n > lane->bound)
 		return -EAGAIN;
 	if (backlog(lane) + n > lane->bound && (!compact(lane) || backlog(lane) + n > lane->bound))
@@ -215,6 +225,7 @@ int tw__lane_extend(struct tw__lane *lane, bool *grew)
 /* The segments behind the marked one were never published: the driver does not know of them. */
 void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
 {
+	TW_ASSERT(mark->written <= lane->written && mark->written == tw_load_relaxed(&lane->tail));
 	for (struct tw__segment *s = mark->segment->next, *next; s; s = next) {
 		next = s->next;
 		tw__segment_free(s);
@@ -258,6 +269,7 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most)
 {
 	unsigned freed = 0;
 	struct tw__segment *segment;
+	TW_ASSERT(tw__lane_segments(lane) >= 1);
 	while (freed < most && tw__lane_segments(lane) > tw__lane_needs(lane) && (segment = take_spare(lane))) {
 		tw__segment_free(segment);
 		tw_store_relaxed(&lane->trimmed, tw_load_relaxed(&lane->trimmed) + 1);
@@ -284,6 +296,7 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 	uint64_t n = tail - head;
 	if (n > TW__SEGMENT_ENTRIES - index)
 		n = TW__SEGMENT_ENTRIES - index;
+	TW_ASSERT(segment && n > 0 && index + n <= TW__SEGMENT_ENTRIES);
 	memcpy(out, segment->entries + index, n * sizeof *out);
 	tw_store_release(&lane->head_segment, segment); /* P2: pairs with reclaim */
 	tw_store_release(&lane->head, head + n);        /* P4: pairs with backlog */

@@ -40,6 +40,7 @@
 
 #include <stdalign.h>
 
+#include "mpsc/base/assert.h"
 #include "mpsc/segment.h"
 
 /*
@@ -144,6 +145,7 @@ enum { TW__LANE_FETCH_AHEAD = 1024 };
 /* Needs room. Not visible before tw__lane_publish. */
 static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
+	TW_ASSERT(lane->at < lane->end);
 	tw_prefetch_write((const void *)((uintptr_t)lane->at + TW__LANE_FETCH_AHEAD));
 	lane->at->what = what;
 	lane->at->value = value;
@@ -154,6 +156,7 @@ static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t v
 /* Puts one entry and publishes it. Needs room, and nothing unpublished. */
 static inline void tw__lane_push(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
+	TW_ASSERT(lane->at < lane->end && lane->written == tw_load_relaxed(&lane->tail));
 	struct tw__entry *at = lane->at;
 	tw_prefetch_write((const void *)((uintptr_t)at + TW__LANE_FETCH_AHEAD));
 	at->what = what;
@@ -164,6 +167,7 @@ static inline void tw__lane_push(struct tw__lane *lane, uint64_t what, uint64_t 
 
 static inline void tw__lane_publish(struct tw__lane *lane)
 {
+	TW_ASSERT(lane->written >= tw_load_relaxed(&lane->tail));
 	tw_store_release(&lane->tail, lane->written); /* P1: pairs with take */
 }
 

@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "mpsc/base/assert.h"
 #include "mpsc/base/fork.h"
+#include "mpsc/base/locked.h"
 
 _Thread_local struct tw__thread tw__thread;
 
@@ -26,6 +28,7 @@ static void disown(struct tie *tie)
 {
 	if (!tie->lane)
 		return;
+	TW_ASSERT(tie->lane->tie == tie && tw_load_relaxed(&tie->queue->owner_count) > 0);
 	tie->lane->tie = NULL;
 	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* P2 */
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
@@ -60,6 +63,7 @@ static bool watch_thread_exit(void)
 
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops, void *context)
 {
+	TW_ASSERT(ops->lane_size >= sizeof(struct tw__lane) && ops->init && ops->use && ops->orphaned);
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
 	pthread_mutex_lock(&tw__registry);
 	queue->id = ++last_queue_id;
@@ -101,6 +105,7 @@ bool tw__queue_all(struct tw__queue *queue, bool (*says)(struct tw__lane *lane))
 
 static struct tw__lane *adopt(struct tw__queue *queue)
 {
+	TW_ASSERT_LOCKED(&tw__registry);
 	for (struct tw__lane *lane = tw__queue_first(queue); lane; lane = lane->next)
 		if (!lane->tie)
 			return lane;
@@ -109,6 +114,7 @@ static struct tw__lane *adopt(struct tw__queue *queue)
 
 static struct tw__lane *make(struct tw__queue *queue)
 {
+	TW_ASSERT_LOCKED(&tw__registry);
 	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, queue->ops->lane_size);
 	if (!lane)
 		return NULL;
@@ -126,6 +132,7 @@ static struct tw__lane *make(struct tw__queue *queue)
 /* Ties of queues that are gone. */
 static void drop_stale_ties(void)
 {
+	TW_ASSERT_LOCKED(&tw__registry);
 	for (struct tie **at = &my_ties; *at;) {
 		struct tie *tie = *at;
 		if (tie->lane) {
@@ -172,6 +179,7 @@ struct tw__lane *tw__queue_attach(struct tw__queue *queue)
 		tie = new_tie(queue);
 	if (!tie)
 		return NULL;
+	TW_ASSERT(tie->queue == queue && tie->lane && tie->lane->tie == tie);
 	tw__thread = (struct tw__thread){queue->id, tie->lane};
 	return tie->lane;
 }

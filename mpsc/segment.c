@@ -2,6 +2,8 @@
 
 #include <sys/mman.h>
 
+#include "mpsc/base/assert.h"
+
 enum { SLAB_SEGMENTS = 32 };
 
 /* In a page of its own, before the segments. */
@@ -25,6 +27,7 @@ static struct tw__slab *slab_new(void)
 /* The last one out: all that others did with their segments comes before it (acq_rel on both sides). */
 void tw__slab_leave(struct tw__slab *slab)
 {
+	TW_ASSERT(!slab || tw_load_relaxed(&slab->holders) > 0);
 	if (slab && tw_add_acq_rel(&slab->holders, (uint32_t)-1) == 1)
 		munmap(slab, SLAB_BYTES);
 }
@@ -38,6 +41,7 @@ struct tw__segment *tw__segment_new(struct tw__slab **slab)
 		tw__slab_leave(*slab);
 		*slab = fresh;
 	}
+	TW_ASSERT((*slab)->used < SLAB_SEGMENTS && tw_load_relaxed(&(*slab)->holders) > 0);
 	struct tw__segment *segments = (struct tw__segment *)(void *)((char *)*slab + HEAD_BYTES);
 	struct tw__segment *segment = &segments[(*slab)->used++];
 	tw_add_relaxed(&(*slab)->holders, 1); /* its own hold keeps the slab there meanwhile */

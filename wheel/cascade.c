@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "mpsc/base/assert.h"
+
 /* A coarse bucket with fewer entries is moved down in one go, when it is about to be needed. */
 enum { SMALL_BUCKET = 512, MOVES_PER_BUCKET = 8 };
 
@@ -49,9 +51,11 @@ bool tw__wheel_move_nearer(struct tw__wheel *wheel, uint64_t elapsed)
 			continue;
 		const struct tw__bucket *above = &level[1].buckets[window & level[1].mask];
 		uint64_t quota = pace(wheel, i, window, above->count, elapsed);
-		level->owed = quota > above->count - level->owed ? above->count : level->owed + quota;
+		uint64_t owed = quota < above->count ? level->owed + quota : above->count;
+		level->owed = owed < above->count ? owed : above->count; /* a prune may have made it smaller */
 		level->arrivals = 0;
 		uint64_t part = level->owed < MOVE_STEP ? level->owed : MOVE_STEP;
+		TW_ASSERT(part <= level->owed);
 		tw__wheel_move(wheel, level, window, part);
 		level->owed -= part;
 		behind |= level->owed > 0;
@@ -85,6 +89,7 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 			tw__chunk_put(wheel, chunk);
 			continue;
 		}
+		TW_ASSERT(kept <= n);
 		chunk->count = kept;
 		chunk->next = bucket->list.first;
 		bucket->list.first = chunk;
@@ -136,6 +141,7 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 {
 	if (tw__wheel_sweeping(wheel))
 		return;
+	TW_ASSERT(!wheel->sweep_at);
 	wheel->sweep_level = 0;
 	wheel->sweep_bucket = 0;
 	wheel->sweep_at = NULL;
@@ -149,12 +155,14 @@ static unsigned pack(struct tw__chunk *chunk, const uint64_t *verdicts)
 		chunk->entries[live] = chunk->entries[i];
 		live += verdicts[i] != TW__VERDICT_DEAD;
 	}
+	TW_ASSERT(live <= chunk->count);
 	return chunk->count = live;
 }
 
 /* Moves entries from a chunk's front to the end of the one before it, as many as fit. */
 static void fill(struct tw__chunk *to, struct tw__chunk *from)
 {
+	TW_ASSERT(to->count <= TW__CHUNK_ENTRIES && to != from);
 	unsigned room = TW__CHUNK_ENTRIES - to->count, n = from->count < room ? from->count : room;
 	memcpy(to->entries + to->count, from->entries, n * sizeof *to->entries);
 	to->count += n;
@@ -194,6 +202,7 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 	wheel->sweep_at = out;
 	if (!chunk) /* planted: bucket_end */
 		bucket->list.last = out;
+	TW_ASSERT(!out || out->count > 0);
 	tw__level_remove(wheel, level, bucket, dropped);
 	return chunk != NULL;
 }
@@ -208,6 +217,7 @@ bool tw__wheel_sweep(struct tw__wheel *wheel, uint64_t budget)
 			wheel->sweep_bucket = 0;
 			continue;
 		}
+		TW_ASSERT(wheel->sweep_bucket <= level->mask);
 		if (!sweep_bucket(wheel, level, wheel->sweep_bucket, &budget)) {
 			wheel->sweep_at = NULL;
 			wheel->sweep_bucket++;

@@ -1,7 +1,8 @@
-#include "mpsc/base/assert.h"
 #include "wheel/wheel_parts.h"
 
 #include <string.h>
+
+#include "mpsc/base/assert.h"
 
 enum { STEPS_A_CALL = 64 /* of a turn: ticks with entries, or jumps */ };
 
@@ -19,6 +20,7 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 	} else {
 		if (wheel->arena_used == wheel->arena_chunks)
 			__builtin_trap(); /* the owner keeps tw__wheel_chunks_left above what it adds */
+		TW_ASSERT(wheel->arena_used < wheel->arena_chunks);
 		chunk = &wheel->arena[wheel->arena_used++];
 	}
 	chunk->next = NULL;
@@ -28,6 +30,9 @@ struct tw__chunk *tw__chunk_get(struct tw__wheel *wheel)
 
 void tw__chunk_put(struct tw__wheel *wheel, struct tw__chunk *chunk)
 {
+	TW_ASSERT(chunk >= wheel->arena && chunk < wheel->arena + wheel->arena_used);
+	TW_ASSERT(chunk != wheel->sweep_at && chunk != wheel->free);
+	TW_ASSERT(wheel->free_chunks < wheel->arena_used);
 	chunk->next = wheel->free;
 	wheel->free = chunk;
 	wheel->free_chunks++;
@@ -49,6 +54,7 @@ static inline __attribute__((always_inline)) void bucket_add(struct tw__wheel *w
 		chunk = tw__chunk_get(wheel);
 		tw__chunk_append(&bucket->list, chunk);
 	}
+	TW_ASSERT(chunk->count < TW__CHUNK_ENTRIES);
 	chunk->entries[chunk->count++] = entry;
 	bucket->count++;
 	wheel->entries++;
@@ -82,6 +88,7 @@ static unsigned log2_of(uint64_t power_of_two)
 void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
 		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context)
 {
+	TW_ASSERT(buckets0 >= 64 && !(buckets0 & (buckets0 - 1)) && judge);
 	*wheel = (struct tw__wheel){
 	    .arena = arena, .arena_chunks = arena_chunks, .judge = judge, .judge_context = judge_context};
 	wheel->slack = tw__wheel_slack(buckets0);
@@ -102,12 +109,14 @@ void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, str
 		shift = level->window_shift;
 		n = TW__UPPER_BUCKETS;
 	} while (UINT64_C(1) << shift < TW__WHEEL_REACH);
+	TW_ASSERT(wheel->level_count <= TW__WHEEL_LEVELS);
 	wheel->sweep_level = wheel->level_count;
 }
 
 static inline __attribute__((always_inline)) void level_add(struct tw__wheel *wheel, struct tw__level *level,
 							    uint64_t tick, tw__wheel_entry entry)
 {
+	TW_ASSERT(tick >= wheel->next);
 	uint64_t index = tick >> level->shift & level->mask;
 	bucket_add(wheel, &level->buckets[index], entry);
 	level->occupied[index / 64] |= UINT64_C(1) << index % 64;
@@ -119,6 +128,7 @@ static inline struct tw__level *level_for(struct tw__wheel *wheel, uint64_t tick
 	struct tw__level *level = wheel->levels;
 	while (tick >> level->window_shift > level->open) /* planted: finer_level */
 		level++;
+	TW_ASSERT(level < wheel->levels + wheel->level_count);
 	return level;
 }
 
@@ -151,6 +161,8 @@ void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry
 
 void tw__level_remove(struct tw__wheel *wheel, struct tw__level *level, struct tw__bucket *bucket, uint64_t n)
 {
+	TW_ASSERT(bucket >= level->buckets && bucket <= level->buckets + level->mask);
+	TW_ASSERT(n <= bucket->count && n <= level->entries && n <= wheel->entries);
 	bucket->count -= n;
 	level->entries -= n;
 	wheel->entries -= n;
@@ -179,6 +191,7 @@ bool tw__level_next(const struct tw__level *level, uint64_t from, uint64_t end, 
 
 void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t window, uint64_t quota)
 {
+	TW_ASSERT(lower + 1 < wheel->levels + wheel->level_count && lower->open < window);
 	struct tw__level *upper = lower + 1;
 	struct tw__bucket *bucket = &upper->buckets[window & upper->mask];
 	struct tw__place place = tw__place_of(wheel, upper, window);
@@ -228,6 +241,7 @@ void tw__wheel_open_windows(struct tw__wheel *wheel)
  */
 static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 {
+	TW_ASSERT(tick >= wheel->next && !(tick & ((UINT64_C(1) << wheel->levels[0].window_shift) - 1)));
 	for (unsigned i = wheel->level_count - 1; i-- > 0;) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t window = tick >> level->window_shift;
@@ -269,6 +283,7 @@ static void hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, const 
 				out->tick = tick;
 				filled = 0;
 			}
+			TW_ASSERT(filled <= i || out != chunk); /* only entries that were read are overwritten */
 			out->entries[filled++] = entry;
 		}
 		if (out != chunk)
@@ -286,12 +301,15 @@ static void hand_over_late(struct tw__wheel *wheel, struct tw__chunk_list *due)
 		return;
 	struct tw__bucket bucket = wheel->late;
 	wheel->late = (struct tw__bucket){0};
+	TW_ASSERT(bucket.count <= wheel->entries);
 	wheel->entries -= bucket.count;
 	hand_over(wheel, &bucket, &(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
 }
 
 static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
 {
+	TW_ASSERT(tick >= wheel->next &&
+		  tick >> wheel->levels->window_shift == wheel->next >> wheel->levels->window_shift);
 	struct tw__level *level = wheel->levels;
 	struct tw__bucket *at = &level->buckets[tick & level->mask];
 	struct tw__bucket bucket = *at;
@@ -338,6 +356,7 @@ bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
 			target = boundary;
 		else
 			target = first_above(wheel, target);
+		TW_ASSERT(target > wheel->next);
 		enter_window(wheel, target);
 	}
 	return false;
@@ -345,11 +364,13 @@ bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
 
 void tw__wheel_empty(struct tw__wheel *wheel, struct tw__chunk_list *out)
 {
+	TW_ASSERT(!tw__wheel_check(wheel));
 	struct tw__chunk *chunk;
 	while ((chunk = tw__bucket_pop(wheel, &wheel->late)))
 		tw__chunk_append(out, chunk);
 	wheel->entries -= wheel->late.count;
 	wheel->late.count = 0;
+	TW_ASSERT(!wheel->late.list.first);
 	for (unsigned i = 0; i < wheel->level_count; i++) {
 		struct tw__level *level = &wheel->levels[i];
 		uint64_t from = wheel->next >> level->shift, at = from;

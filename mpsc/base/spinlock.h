@@ -7,6 +7,7 @@
 #ifndef TW_MPSC_TINY_LOCK_H
 #define TW_MPSC_TINY_LOCK_H
 
+#include "mpsc/base/assert.h"
 #include "mpsc/base/atomics.h"
 
 static inline bool tw__tiny_try_lock(_Atomic uint32_t *lock)
@@ -24,6 +25,7 @@ static inline void tw__tiny_lock(_Atomic uint32_t *lock)
 
 static inline void tw__tiny_unlock(_Atomic uint32_t *lock)
 {
+	TW_ASSERT(tw_load_relaxed(lock) == 1);
 	tw_store_release(lock, 0);
 }
 

@@ -10,9 +10,8 @@ static bool armed_may_become(uint64_t from, uint64_t to)
 		       (to & TW__UNFILED) <= (from & TW__UNFILED);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(from & TW__UNFILED) && (to & TW__DEADLINE_MASK) ==
-						    ((has_option ? TW__HAS_OPTION : 0) |
-						     (from & TW__MULTI ? TW__HAS_MULTI : 0));
+		return !(from & TW__UNFILED) && (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_OPTION : 0) |
+									     (from & TW__MULTI ? TW__HAS_MULTI : 0));
 	case TW__SETTLING:
 	case TW__DOOMED:
 		return has_option && !(to & TW__DEADLINE_MASK);
@@ -39,7 +38,8 @@ static bool running_may_become(uint64_t from, uint64_t to)
 static bool releasing_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
-	return tw__word_state(to) == TW__SETTLING && !(marks & ~marks_then) && !(marks_then & ~(TW__ENDED | TW__WAITED));
+	return tw__word_state(to) == TW__SETTLING && !(marks & ~marks_then) &&
+	       !(marks_then & ~(TW__ENDED | TW__WAITED));
 }
 
 /* The generation moves on: only to a free word, and only from a live one. */
