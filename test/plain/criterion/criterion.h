@@ -65,6 +65,8 @@ void plain_noted(const char *format, ...) __attribute__((format(printf, 1, 2)));
 #define cr_assert_not_null(a, ...) PLAIN_CHECK((a) != NULL, #a " != NULL", __VA_ARGS__)
 #define cr_assert_str_eq(a, b, ...) PLAIN_CHECK(strcmp(a, b) == 0, #a " is " #b, __VA_ARGS__)
 #define cr_assert_str_neq(a, b, ...) PLAIN_CHECK(strcmp(a, b) != 0, #a " is not " #b, __VA_ARGS__)
+#define cr_assert_arr_eq(a, b, size, ...) PLAIN_CHECK(memcmp(a, b, size) == 0, #a " equals " #b, __VA_ARGS__)
+#define cr_assert_arr_neq(a, b, size, ...) PLAIN_CHECK(memcmp(a, b, size) != 0, #a " differs from " #b, __VA_ARGS__)
 #define cr_assert_fail(...) PLAIN_CHECK(false, "failed", __VA_ARGS__)
 #define cr_fail cr_assert_fail
 #define cr_log_info plain_noted
