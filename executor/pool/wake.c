@@ -145,11 +145,14 @@ void tw__pool_call(tw_pool *pool, unsigned worker)
 	tw__pool_call_for_help(pool);
 }
 
-/* They are in nobody's count: `searching` means nothing from here on, and need not, since no worker sleeps again. */
+/*
+ * Each as by any other call. If a worker woke uncounted, the reserve would take it for one that
+ * searches or sleeps, and not grow.
+ */
 void tw__pool_wake_all(tw_pool *pool)
 {
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
-		ck_ec32_inc(&pool->workers[i].wakes, &ec_mode);
+		tw__pool_call(pool, i);
 }
 
 /* ------------------------------------------------------------------- sleeping */

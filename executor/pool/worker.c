@@ -337,7 +337,7 @@ void *tw__worker_main(void *arg)
 		bool stopping = tw_load_seq_cst(&pool->stopping); /* first: what was there before the stop is found */
 		if (!tw__worker_find(self, &find)) {
 			if (stopping)
-				return NULL;
+				break;
 			if (!tw__worker_sleep(self, &find)) {
 				if (!self->retired)
 					continue;
@@ -352,4 +352,6 @@ void *tw__worker_main(void *arg)
 		} while (tw__worker_find(self, &find));
 		tw_add_seq_cst(&pool->searching, 1);
 	}
+	tw_sub_seq_cst(&pool->searching, 1);
+	return NULL;
 }

@@ -471,6 +471,21 @@ static void *let_on(void *arg)
 	return NULL;
 }
 
+/*
+ * Else the reserve takes workers that a close has woken for sleepers, and does not grow while jobs
+ * wait for each other.
+ */
+Test(pool_grow, close_leaves_no_worker_counted_as_asleep_or_searching)
+{
+	tw_pool *pool = pool_of(3, 4);
+	while (tw_load_seq_cst(&pool->sleepers) != 3)
+		sched_yield();
+	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_load_seq_cst(&pool->sleepers), 0);
+	expect_eq(tw_load_seq_cst(&pool->searching), 0);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
 Test(pool_grow, close_waits_for_a_thread_that_is_being_started)
 {
 	for (int round = 0; round < 20; round++) {
