@@ -309,19 +309,45 @@ static void has_changed(struct tw__nodes *nodes, struct tw__slab *slab)
 	purge_some(nodes);
 }
 
+/* Adds nodes of one slab to its stack: those linked from *last on come behind head, the place + 1 of the first. */
+static void push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head, struct tw__node *last, unsigned count)
+{
+	uint64_t word = tw_load_relaxed(&slab->word), next;
+	do {
+		tw_store_relaxed(&last->next_free, word_head(word));
+		next = word_make(word_tag(word), word_used(word) - count, word_fresh(word), head);
+	} while (!tw_cas_seq_cst(&slab->word, &word, next)); /* NODE1, NODE4 */
+	bool crossed = word_used(word) > MANY_USED && word_used(next) <= MANY_USED;
+	if (tw_unlikely(crossed || word_used(next) == 0))
+		has_changed(nodes, slab);
+}
+
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 {
 	if (!tw__node_end(nodes, node))
 		return;
 	struct tw__slab *slab = slab_of(nodes, node->index);
-	unsigned place = node->index - slab->first;
-	uint64_t word = tw_load_relaxed(&slab->word), next;
-	do {
-		tw_store_relaxed(&node->next_free, word_head(word));
-		next = word_make(word_tag(word), word_used(word) - 1, word_fresh(word), place + 1);
-	} while (!tw_cas_seq_cst(&slab->word, &word, next)); /* NODE1, NODE4 */
-	if (tw_unlikely(word_used(next) == MANY_USED || word_used(next) == 0))
-		has_changed(nodes, slab);
+	push(nodes, slab, node->index - slab->first + 1, node, 1);
+}
+
+void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node)
+{
+	if (!tw__node_end(nodes, node))
+		return;
+	if (batch->count && (batch->last->index ^ node->index) >> TW__NODE_SLAB_BITS)
+		tw__node_put_batch(nodes, batch);
+	if (batch->count++)
+		tw_store_relaxed(&node->next_free, batch->head);
+	else
+		batch->last = node;
+	batch->head = node->index % TW__NODE_SLAB + 1;
+}
+
+void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
+{
+	if (batch->count)
+		push(nodes, slab_of(nodes, batch->last->index), batch->head, batch->last, batch->count);
+	batch->count = 0;
 }
 
 struct tw__node *tw__node_find(const struct tw__nodes *nodes, uint64_t handle)

@@ -120,7 +120,22 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__node **out);
 /* Free again; handles to it are stale from now on. Gives memory back to the system now and then: a system call. */
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node);
 
-/* The same for a node that its owner keeps, to use it again himself. False: it is retired, and nobody's. */
+/* Nodes of one slab that go back with one compare-and-swap. Begins as all zeros. */
+struct tw__node_batch {
+	struct tw__node *last; /* the first one that was put: the end of the chain */
+	unsigned head, count;  /* place + 1 of the one that was put last */
+};
+
+/*
+ * Ends the node as tw__node_put does. The memory stays in use until tw__node_put_batch, or until a node of another slab
+ * is put.
+ */
+void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node);
+
+/* Puts what the batch holds. It is empty afterwards. */
+void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch);
+
+/* The same as tw__node_put for a node that its owner keeps, to use it again himself. False: it is retired, and nobody's. */
 bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node);
 
 /* Never 0, which is "none". */

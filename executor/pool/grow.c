@@ -9,7 +9,9 @@
  *      not make the pool grow.
  *   3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those that are missing. If the next
  *      look still finds need, it starts four times the number, and so on; while the pool grows, looks are 0.5 ms apart.
- *   4. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less often while the need lasts.
+ *   4. If a run has lasted since the last look, workers that run many things in a row are told (runs_last): they give the
+ *      worker back when their time is over.
+ *   5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less often while the need lasts.
  *
  * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its thread, and the slot may have
  * another worker. A slot is initialized once: others may be looking at its `joiners` at any time.
@@ -22,6 +24,9 @@
  * Pairing table (of arming: wake.c, E7)
  *   W1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
  *       then its slot is used again.
+ *   W2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things in a row, before each). No data
+ *       follows: a worker that sees it late looks at the time one thing later. Without it a run waits until the worker
+ *       has run its 64 things, however long each takes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -140,17 +145,26 @@ static bool is_alive(struct tw__worker *worker)
 	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* W1 */
 }
 
+/* It is inside the run that it was inside of at the last look. */
+static bool lasts(const struct tw__worker *worker)
+{
+	uint64_t runs = tw_load_relaxed(&worker->runs);
+	return runs & 1 && runs == worker->seen_runs;
+}
+
 /* How many workers are missing. */
 static unsigned missing(tw_pool *pool, uint64_t now_ns)
 {
-	unsigned alive = 0, blocked = 0;
+	unsigned alive = 0, blocked = 0, lasting = 0;
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
 		if (!is_alive(worker))
 			continue;
 		alive++;
+		lasting += lasts(worker);
 		blocked += is_blocked(pool, worker, now_ns);
 	}
+	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* W2 */
 	unsigned able = alive - blocked;
 	return able < pool->kept ? pool->kept - able : 0;
 }
@@ -239,6 +253,7 @@ static void disarm(tw_pool *pool)
 	reserve->crowded = false;
 	reserve->look_at_ns = UINT64_MAX;
 	reserve->retry_wait_ns = pool->times.retry_ns;
+	tw_store_relaxed(&reserve->runs_last, 0);                   /* W2 */
 	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* E7 */
 	if (is_short(pool))
 		tw_or_seq_cst(&reserve->calls, TW__CALL_ARMED);

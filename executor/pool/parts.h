@@ -49,6 +49,7 @@ struct tw__worker {
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t runs; /* by its thread: odd while inside a run; moves on with each */
 	_Atomic uint64_t completed;
+	struct tw__work *work;  /* that it runs, or NULL */
 	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
 	bool retired;           /* it has been idle for too long, and ends */
 	uint64_t idle_until_ns; /* while it sleeps; UINT64_MAX: without limit */
@@ -86,6 +87,8 @@ enum { TW__CALL_ARMED = 1, TW__CALL_JOIN = 2, TW__CALL_STOP = 4 };
 /* grow.c: one thread, which sleeps while no run waits for a busy pool. All but `calls` and the counters is its own. */
 struct tw__reserve {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t calls; /* what it is to do; a futex */
+	_Atomic uint32_t
+	    runs_last; /* its last look has found runs waiting, and a worker inside the same run as before */
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
 	bool crowded;        /* runs wait, and the pool is at its maximum */
@@ -186,6 +189,22 @@ void tw__reserve_arm(tw_pool *pool);
 static inline bool tw__reserve_is_armed(tw_pool *pool)
 {
 	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, E7 */
+}
+
+/*
+ * The calling worker, if it is one of the pool behind the executor and tw__worker_is_awaited can answer for it from now on:
+ * the pool has a reserve, and no work of its own queue waits already. Else NULL.
+ */
+struct tw__worker *tw__worker_that_knows(tw_executor *executor);
+
+/*
+ * Whether something may wait for the calling worker: a hint for those that run many things in a row, which then look at the
+ * time. True if the reserve has found runs waiting behind runs that last, or if work for this worker alone has come.
+ */
+static inline bool tw__worker_is_awaited(struct tw__worker *self)
+{
+	return tw_load_relaxed(&self->pool->reserve.runs_last) || /* grow.c, W2 */
+	       tw_load_relaxed(&self->own.stack) != NULL;
 }
 
 /* The worker's thread ends. */

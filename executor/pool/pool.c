@@ -112,11 +112,21 @@ static void end_bringing(tw_pool *pool, bool counted)
 		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* D1; the last look at the pool */
 }
 
-static void submit_work(tw_pool *pool, tw_batch *work)
+/*
+ * The worker that runs the work submits it again, and returns from it next. Then it looks for work, and calls for help if it
+ * leaves any behind.
+ */
+static bool comes_again(const struct tw__work *work)
 {
-	bool counted = begin_bringing(pool);
-	tw__work_queue_push(&pool->works, (struct tw__work *)(void *)work); /* E2 */
-	tw__pool_call_for_help(pool);
+	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
+}
+
+static void submit_work(tw_pool *pool, struct tw__work *work)
+{
+	bool counted = begin_bringing(pool), again = comes_again(work);
+	tw__work_queue_push(&pool->works, work); /* E2 */
+	if (!again)
+		tw__pool_call_for_help(pool);
 	end_bringing(pool, counted);
 }
 
@@ -127,7 +137,7 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
-	submit_work(pool, batch);
+	submit_work(pool, (struct tw__work *)(void *)batch);
 	return 0;
 }
 

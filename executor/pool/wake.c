@@ -4,6 +4,9 @@
  * is searching already. A searcher that finds work stops searching, and by the same rule wakes the next if there is more.
  * If no worker searches and none sleeps, the reserve is armed: it is the last sleeper (grow.c).
  *
+ * A worker that submits again the work it has just run wakes nobody: it looks for work next (pool.c). If it then takes
+ * something else, it leaves the work behind, and wakes a sleeper by the rule above.
+ *
  * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker. Workers beyond the
  * kept ones sleep for a limited time, and then end.
  *

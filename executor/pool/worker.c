@@ -29,6 +29,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
 #include "wheel/timer/context.h"
@@ -176,6 +177,14 @@ static bool may_need_help(struct tw__worker *self)
 	return pool->max_workers > 1 && (tw_load_relaxed(&pool->slots) > 1 || !tw__reserve_is_armed(pool));
 }
 
+struct tw__worker *tw__worker_that_knows(tw_executor *executor)
+{
+	struct tw__worker *self = tw__this_worker;
+	if (!self || tw__pool_of(executor) != self->pool || self->pool->max_workers == self->pool->kept)
+		return NULL;
+	return tw__work_queue_empty(&self->own) ? self : NULL;
+}
+
 /* A gauge, and what the reserve looks at: by the worker alone, so that plain stores will do. */
 static void run_begins(struct tw__worker *self)
 {
@@ -248,9 +257,11 @@ static void run_work(struct tw__worker *self, struct tw__work *work)
 {
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
+	self->work = work;
 	run_begins(self);
 	tw__work_run(work);
 	run_ends(self);
+	self->work = NULL;
 }
 
 static int claim_next(const struct tw__worker *self, tw_service *service, struct tw__local *local,

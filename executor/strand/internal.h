@@ -154,6 +154,7 @@ struct tw__strand_run {
 	struct tw__task_node *task; /* NULL: a timer */
 	bool releasing;
 	struct tw__strand_run *outer;
+	struct tw__node_batch ended; /* the runner's: tasks whose nodes go back when it leaves */
 };
 
 extern _Thread_local struct tw__strand_run *tw__strand_runs;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "executor/pool/parts.h"
 #include "executor/strand/internal.h"
 #include "wheel/run/run.h"
 #include "wheel/run/user_code.h"
@@ -103,7 +104,7 @@ static tw__link take(tw_strand *strand)
 
 static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
-	struct tw__strand_run run = {strand, task, true, tw__strand_runs};
+	struct tw__strand_run run = {.strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
 	struct tw__context_saved saved;
 	struct tw__run_level *level =
 	    tw__user_begin(tw__strand_service(strand), TW_RUN_KIND_RELEASE, TW__NAMED_BY(task->release), 0);
@@ -133,9 +134,10 @@ static bool release(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 	return true;
 }
 
-bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+/* The runner passes a batch, so that nodes go back together. NULL: the node goes back immediately. */
+static bool end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
 {
-	tw_service *service = tw__strand_service(strand);
+	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
 	bool releases = task->release || tw_unlikely(task->context && tw__context_has_release(task->context));
@@ -146,11 +148,18 @@ bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 		task->terms = NULL;
 	}
 	tw_store_relaxed(&task->strand, NULL);
-	if (!task->linked)
-		tw__node_put(&tw__strands_of(service)->tasks, &task->node);
+	if (batch && !task->linked)
+		tw__node_put_later(nodes, batch, &task->node);
+	else if (!task->linked)
+		tw__node_put(nodes, &task->node);
 	if (tw_unlikely(tw__strand_ring(strand))) /* now: the caller may go on to wait for something else */
 		tw__strand_wake(&strand->bell);
 	return true;
+}
+
+bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+{
+	return end(strand, task, fate, NULL);
 }
 
 /* ----------------------------------------------------------------------- runs */
@@ -184,6 +193,7 @@ static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 
 static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
+	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
 	bool ran = true;
 	task->state = TW__TASK_RUNNING;
@@ -203,10 +213,10 @@ static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += ran;
 	if (tw_likely(!tw__strand_repeats(task)))
-		return tw__strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE);
+		return end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
 	if (task->ended || tw__strand_disposed(strand))
-		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
-	return tw__strand_continue(strand, task, !ran) || tw__strand_end(strand, task, TW_FATE_FIRED);
+		return end(strand, task, TW_FATE_CANCELLED, ended);
+	return tw__strand_continue(strand, task, !ran) || end(strand, task, TW_FATE_FIRED, ended);
 }
 
 /* A ticket of a batch, or work of another layer, for which the strand is a mere executor. */
@@ -235,7 +245,7 @@ static bool perform(tw_strand *strand, struct tw__strand_run *run, tw__link plac
 		return run_ticket(strand, (tw_batch *)(place - TW__LINK_CARGO));
 	struct tw__task_node *task = (struct tw__task_node *)place;
 	if (tw_unlikely(tw__strand_disposed(strand)))
-		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
+		return end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	return run_task(strand, run, task);
 }
 
@@ -265,13 +275,17 @@ static void leave(tw_strand *strand, bool more)
 	else if (again)
 		tw__work_submit_later(&strand->work);
 	else if (!idle)
-		tw__work_submit(&strand->work);
+		tw__work_submit_again(&strand->work);
 }
 
-/* How long a strand has been at work: by the counter register, where the service's clock runs on it. */
+/*
+ * How long a strand has been at work: by the counter register, where the service's clock runs on it. On a worker of a pool
+ * that may grow, the time is read only while something may wait for the worker.
+ */
 struct slice {
 	uint64_t begun, length; /* in counts, or ns; length 0: not begun */
 	bool counts;
+	struct tw__worker *worker; /* NULL: nobody knows what waits */
 };
 
 static uint64_t slice_now(const struct slice *slice, tw_service *service)
@@ -279,11 +293,13 @@ static uint64_t slice_now(const struct slice *slice, tw_service *service)
 	return slice->counts ? tw__counter_register() : tw__clock_read(service);
 }
 
-static void slice_begin(struct slice *slice, tw_service *service)
+static void slice_begin(struct slice *slice, tw_strand *strand)
 {
+	tw_service *service = tw__strand_service(strand);
 	uint64_t rate = service->counter.usable ? tw_load_relaxed(&service->counter.rate) : 0;
 	if (tw_unlikely(!rate && service->counter.usable))
 		(void)tw__counter_now(&service->counter); /* has the rate measured */
+	slice->worker = tw__worker_that_knows(tw_load_relaxed(&strand->work.executor));
 	slice->counts = rate > 0;
 	slice->length = rate ? ((uint64_t)SLICE_NS << 32) / rate : SLICE_NS;
 	slice->begun = slice_now(slice, service);
@@ -294,16 +310,19 @@ static bool slice_is_over(struct slice *slice, tw_strand *strand, bool first)
 {
 	if (!strand->first || (first && strand->first == strand->last))
 		return false;
-	if (slice->length)
-		return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >= (int64_t)slice->length;
-	slice_begin(slice, tw__strand_service(strand));
-	return false;
+	if (!slice->length) {
+		slice_begin(slice, strand);
+		return false;
+	}
+	if (slice->worker && tw_likely(!tw__worker_is_awaited(slice->worker)))
+		return false;
+	return (int64_t)(slice_now(slice, tw__strand_service(strand)) - slice->begun) >= (int64_t)slice->length;
 }
 
 void tw__strand_run_work(struct tw__work *work)
 {
 	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
-	struct tw__strand_run run = {strand, NULL, false, tw__strand_runs};
+	struct tw__strand_run run = {.strand = strand, .outer = tw__strand_runs};
 	tw__link place = 0;
 	bool here = true;
 	struct slice slice = {0};
@@ -318,6 +337,8 @@ void tw__strand_run_work(struct tw__work *work)
 			tw__strand_wake(&strand->bell);
 	}
 	tw__strand_runs = run.outer;
-	if (here)
-		leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
+	if (!here)
+		return;
+	tw__node_put_batch(&tw__strands_of(tw__strand_service(strand))->tasks, &run.ended);
+	leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
 }

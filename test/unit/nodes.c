@@ -77,6 +77,31 @@ Test(nodes, handle_finds_its_node_until_it_is_put)
 	cr_assert_not(tw__node_is(node, handle));
 }
 
+Test(nodes, nodes_that_are_put_in_batches_end_and_are_used_again)
+{
+	enum { N = 1000 };
+	struct tw__node_batch batch = {0};
+	uint64_t handles[N];
+	struct tw__node **all = get_many(N), **again;
+	for (size_t i = 0; i < N; i++) {
+		handles[i] = tw__node_handle(all[i]);
+		tw__node_put_later(&nodes, &batch, all[i]);
+		cr_assert_null(tw__node_find(&nodes, handles[i]));
+	}
+	tw__node_put_batch(&nodes, &batch);
+	tw__node_put_batch(&nodes, &batch); /* it is empty */
+	uint32_t slabs = nodes.slabs;
+	again = get_many(N);
+	for (size_t i = 0; i < N; i++) { /* each is there once */
+		cr_assert_eq(((struct task *)again[i])->value[0], i);
+		cr_assert_null(tw__node_find(&nodes, handles[i]));
+	}
+	cr_assert_eq(nodes.slabs, slabs);
+	put_many(again, N);
+	free(all);
+	free(again);
+}
+
 Test(nodes, node_is_used_again_under_another_handle)
 {
 	struct tw__node *node = get();

@@ -56,6 +56,20 @@ void tw__work_submit(struct tw__work *work)
 		tw__work_submit_later(work);
 }
 
+static _Thread_local bool coming_again;
+
+void tw__work_submit_again(struct tw__work *work)
+{
+	coming_again = true;
+	tw__work_submit(work);
+	coming_again = false;
+}
+
+bool tw__work_is_coming_again(void)
+{
+	return coming_again;
+}
+
 /* Work that is being run on this thread, innermost first. */
 struct running {
 	const tw_service *service;

@@ -65,6 +65,15 @@ int tw__work_try_submit(struct tw__work *work);
 void tw__work_submit_later(struct tw__work *work);
 
 /*
+ * Submits work as the last act of its own run, which has more to do: run returns next. A worker of a pool that runs the
+ * work looks for work anyway, so it calls nobody for help.
+ */
+void tw__work_submit_again(struct tw__work *work);
+
+/* The calling thread is inside tw__work_submit_again. For executors. */
+bool tw__work_is_coming_again(void);
+
+/*
  * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
  * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
  */
