@@ -11,6 +11,7 @@
  *
  * With COMPLETE the cancel closes the group and leaves a completion: whoever leaves the list last queues the group again, and the settler
  * calls the completion when it finds nobody left. CLOSER is a close of the service, which calls it too. KEEP then keeps a member that has run.
+ * With EARLIER a settling for an earlier cancel is under way, which came from the keeper: it passes no barrier of its own.
  *
  * Left out: pieces of a walk (one walk takes all), birth and end of the group (K7), releases, the word's generations (word.pml), store
  * buffers at the gate (gate.pml).
@@ -31,12 +32,14 @@
  *   run: CANCEL REARM COMPLETE CLOSER   K3 K4 K5 K10, with a worker
  *   run: CANCEL REARM KEEP COMPLETE   K9 K10, with a worker that keeps
  *   run: CANCEL KEPT COMPLETE   K8 K10
+ *   run: CANCEL KEPT COMPLETE EARLIER   K8 K10, with a settling under way
  *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
  *   mutant: CANCEL REARM COMPLETE CLOSER TAKE_UNLOCKED   the completion is taken without the lock
  *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion up
  *   mutant: CANCEL REARM KEEP COMPLETE WAITERS_FIRST   the keeper looks before it ends the timer
  *   mutant: CANCEL KEPT COMPLETE NO_RETRACT   the keeper's timer ends as a member, though the group has closed
  *   mutant: CANCEL KEPT COMPLETE NO_BARRIER   the settler passes no barrier
+ *   mutant: CANCEL KEPT COMPLETE EARLIER LOOK_LATE   the settler looks for a completion after its walk, not before its barrier
  *   mutant: CANCEL KEPT NO_BARRIER    the settler passes no barrier
  *   mutant: CANCEL KEPT NO_LOOK       the keeper does not look at the serial number again
  *   mutant: WAIT KEPT NO_BARRIER      who waits passes no barrier
@@ -69,7 +72,12 @@ bool accepted; /* the keeper has armed it, and saw no cancel */
 bool buffered; /* the keeper's store of ARMED is on its way */
 bool foreign, waiters;
 bool closed, pending, completed; /* the group's completion */
-bool lock, queued, on_stack, settle_entry, parked, bell, asleep;
+bool lock, on_stack, parked, bell, asleep;
+#ifdef EARLIER
+bool queued = true, settle_entry = true;
+#else
+bool queued, settle_entry;
+#endif
 byte finish_bell;
 #if defined(REARM) && defined(CLOSER)
 byte at_work = 3;
@@ -154,6 +162,7 @@ inline complete()
 		atomic {
 			assert(!completed && !inside[0] && !inside[1]); /* K10 */
 			assert(!(linked[0] && word[0] == ARMED) && !(linked[1] && word[1] == ARMED && !STALE(1)));
+			assert(!(accepted && buffered));
 			completed = true
 		}
 	:: else
@@ -468,23 +477,33 @@ end:	do
 active proctype settler()
 {
 	byte m;
-	bool taken[2], won, was, last;
+	bool taken[2], won, was, last, completes;
 end:	do
 	:: atomic { settle_entry -> settle_entry = false; busy++ };
 #ifdef LOWER_LATE
 		walk();
 		queued = false;
 #else
-		queued = false;                            /* K4 */
+		queued = false; /* K4 */
+#if defined(COMPLETE) && !defined(LOOK_LATE)
+		completes = pending; /* K10 */
+#endif
 		atomic { was = foreign; foreign = false }; /* K8 */
 		if
-		:: was -> BARRIER
+		:: was || completes -> BARRIER
 		:: else
 		fi;
 		walk();
 #endif
 #ifdef COMPLETE
-		complete();
+#if defined(LOOK_LATE) || defined(LOWER_LATE)
+		completes = true;
+#endif
+		if
+		:: completes -> complete()
+		:: else
+		fi;
+		completes = false;
 #endif
 		busy--
 	od

@@ -87,6 +87,8 @@
  *   K10  completion, fn and arg, and each member's leaving: written under the lock -> read under the lock (take). Whoever leaves after
  *       the look that found a member sees the completion, and queues the group (K4). The look without the lock (settling) comes after
  *       `queued` was lowered (K4). Without it the last to leave and the settling each leave fn to the other.
+ *       That look comes before the settling's barrier (K8), which it passes if it has seen a completion, whoever closed the group.
+ *       Without it a settling for an earlier cancel calls fn while a member that its keeper arms is on its way.
  *   K11  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the last access to the service
  *       -> CAS acq_rel (close): no completion is left, and none will be accepted.
  */

@@ -167,14 +167,16 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw_exchange_acq_rel(&group->queued, 0); /* K4 */
-	if (tw_exchange_acq_rel(&group->foreign, false))
-		tw__group_make_certain(service, group);
+	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* K10 */
+	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
+		tw__group_make_certain(service, group); /* K8 */
 	bool more = tw__group_settle(service, local, group);
 	if (tw__forked(service))
 		return;
 	if (!more) {
 		throw_out_if_dead(service, group, index);
-		tw__group_complete(service, group, index);
+		if (tw_unlikely(completes)) /* one that came later has queued the group again (K4) */
+			tw__group_complete(service, group, index);
 		return;
 	}
 	if (!raise_queued(group))
