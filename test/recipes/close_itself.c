@@ -34,7 +34,7 @@ static void close_only(void *arg)
 	tw_group_close(c->service, c->timers);
 }
 
-static void open_client(tw_service *service, tw_fn *heartbeat, bool wrong)
+static struct client *open_client(tw_service *service)
 {
 	struct client *c = zeroed(sizeof *c);
 	int pipes[2];
@@ -42,15 +42,14 @@ static void open_client(tw_service *service, tw_fn *heartbeat, bool wrong)
 	close(pipes[1]);
 	*c = (struct client){.service = service, .fd = pipes[0]};
 	CHECK(tw_group_create(service, &c->timers) == 0);
-	struct tw_task beat = {.size = sizeof beat, .fn = heartbeat, .arg = c, .group = c->timers};
-	struct tw_task idle = {
-	    .size = sizeof idle, .fn = client_on_idle, .arg = c, .when_ns = 100000, .group = c->timers};
-	if (wrong) {
-		idle.fn = close_only;
-		idle.release = free_in_release;
-	}
-	CHECK(tw_schedule_task(service, &beat, NULL) == 0);
-	CHECK(tw_schedule_task(service, &idle, NULL) == 0);
+	return c;
+}
+
+static void schedule(struct client *c, uint64_t delay_ns, tw_fn *fn, tw_release_fn *release)
+{
+	struct tw_task task = {
+	    .size = sizeof task, .fn = fn, .arg = c, .when_ns = delay_ns, .group = c->timers, .release = release};
+	CHECK(tw_schedule_task(c->service, &task, NULL) == 0);
 }
 
 int main(int argc, char **argv)
@@ -58,12 +57,20 @@ int main(int argc, char **argv)
 	tw_service *service = service_of_four();
 	unsigned seed = 1;
 	for (int i = 0; i < ROUNDS; i++) {
-		open_client(service, on_heartbeat, false);
+		struct client *c = open_client(service);
+		schedule(c, 0, on_heartbeat, NULL);
+		schedule(c, 100000, client_on_idle, NULL); /* the client may be gone from here on */
 		jitter(&seed, 200);
 	}
-	open_client(service, slow_heartbeat, is_wrong(argc, argv));
-	while (!entered)
+
+	struct client *c = open_client(service);
+	schedule(c, 0, slow_heartbeat, NULL);
+	while (!entered) /* only then: the idle timeout cancels a heartbeat that has not begun */
 		usleep(100);
+	if (is_wrong(argc, argv))
+		schedule(c, 0, close_only, free_in_release);
+	else
+		schedule(c, 0, client_on_idle, NULL);
 	usleep(100000);
 	CHECK(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER) == 0);
 	CHECK(touches > 0);
