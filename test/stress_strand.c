@@ -3,12 +3,14 @@
  *
  * Threads submit tasks with and without delays, series, and timers that name the strands as their executors; they cancel, wait, and
  * dispose, and tasks do so themselves. In the end of a round each strand is destroyed, by the main thread or by a task of its own, and
- * the service closed. What was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps; what one
+ * the service closed. Other strands are destroyed by their only task, while threads wait for that task in calls on them.
+ * What was accepted runs once or is cancelled once, and is released once; nothing of a strand overlaps; what one
  * thread submits to one strand without a delay runs in that order; nothing runs after a dispose has returned to a task of the strand.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -17,10 +19,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "executor/strand/internal.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
 
-enum { THREADS = 3, STRANDS = 4, EACH = 3000 };
+enum { THREADS = 3, STRANDS = 4, EACH = 3000, WAITED = 20 };
 
 enum kind { NOW, LATER, SERIES, TIMER };
 
@@ -138,12 +141,13 @@ static void release(void *arg, enum tw_fate fate)
 /* ----------------------------------------------------------------- who looks on */
 
 static void destroy_own(void *arg);
+static void destroy_waited(void *arg);
 
 /* What is seen of a run belongs together: kind and function. */
 static void check_seen(const struct tw_liveness *seen)
 {
 	tw_fn *fn = seen->longest_fn;
-	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own)
+	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own && fn != destroy_waited)
 		violation(NULL, "a strand task that is none");
 	if (seen->longest_kind == TW_RUN_KIND_RELEASE && fn != (tw_fn *)(void (*)(void))release)
 		violation(NULL, "a release that is none");
@@ -264,6 +268,63 @@ static void *call(void *arg)
 	return NULL;
 }
 
+/* ---------------------------------------------- destroyed while others wait for it */
+
+struct waited {
+	tw_strand *strand;
+	tw_strand_task task;
+	_Atomic int running;
+	bool cancels; /* the second caller; else it disposes */
+};
+
+static unsigned calls_on(tw_strand *strand)
+{
+	tw__tiny_lock(&strand->lock);
+	unsigned calls = strand->calls;
+	tw__tiny_unlock(&strand->lock);
+	return calls;
+}
+
+/* No call may begin beside destroy: both are under way. */
+static void destroy_waited(void *arg)
+{
+	struct waited *w = arg;
+	atomic_store(&w->running, 1);
+	while (calls_on(w->strand) < 2)
+		sched_yield();
+	if (tw_strand_destroy(w->strand))
+		violation(NULL, "a task cannot destroy its strand");
+}
+
+static void *wait_for(void *arg)
+{
+	struct waited *w = arg;
+	int wanted = w->cancels ? TW_FINISHED : 0;
+	int r = w->cancels ? tw_strand_cancel_wait(w->strand, w->task, TW_FOREVER)
+			   : tw_strand_dispose_wait(w->strand, TW_FOREVER);
+	if (r != wanted)
+		violation(NULL, "a wait for a task that destroys its strand answers %d", r);
+	return NULL;
+}
+
+static void destroy_while_waited_for(uint64_t *seed)
+{
+	pthread_t thread;
+	struct waited w = {.cancels = random_percent(seed, 50)};
+	if (tw_strand_create(&w.strand, now.service, NULL, NULL) ||
+	    tw_strand_submit(w.strand, 0, destroy_waited, &w, &w.task))
+		violation(NULL, "strand");
+	if (random_percent(seed, 50))
+		(void)tw_strand_executor(w.strand);
+	while (!atomic_load(&w.running))
+		sched_yield();
+	pthread_create(&thread, NULL, wait_for, &w);
+	int r = tw_strand_dispose_wait(w.strand, TW_FOREVER);
+	if (r)
+		violation(NULL, "dispose of a strand that its task destroys answers %d", r);
+	pthread_join(thread, NULL);
+}
+
 /* --------------------------------------------------------------------- a round */
 
 static void end_subject(struct subject *s)
@@ -325,6 +386,8 @@ static void round_of(uint64_t *seed)
 		callers[i] = (struct caller){.number = i, .seed = random_next(seed)};
 		pthread_create(&callers[i].thread, NULL, call, &callers[i]);
 	}
+	for (int i = 0; i < WAITED; i++)
+		destroy_while_waited_for(seed);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(callers[i].thread, NULL);
 	for (int i = 0; i < STRANDS; i++)

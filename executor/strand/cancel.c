@@ -76,6 +76,13 @@ static int cancel(tw_strand *strand, struct tw__task_node *task, bool *here)
 	return TW_CANCELLED;
 }
 
+/* A call that unlocks in between begins: the strand stays until end_call. */
+static void begin_call(tw_strand *strand)
+{
+	tw__tiny_lock(&strand->lock);
+	strand->calls++;
+}
+
 /* The lock is held, and given up. */
 static void unlock_and_ring(tw_strand *strand)
 {
@@ -86,6 +93,16 @@ static void unlock_and_ring(tw_strand *strand)
 		tw__strand_wake(bell);
 }
 
+/* The lock is held, and given up. Frees the strand if a task of it has destroyed it meanwhile. */
+static void end_call(tw_strand *strand)
+{
+	strand->calls--;
+	bool frees = tw__strand_frees(strand);
+	unlock_and_ring(strand);
+	if (frees)
+		tw__strand_free(strand);
+}
+
 int tw_strand_cancel(tw_strand *strand, tw_strand_task handle)
 {
 	bool here;
@@ -93,10 +110,10 @@ int tw_strand_cancel(tw_strand *strand, tw_strand_task handle)
 		return -EINVAL;
 	if (tw__forked(tw__strand_service(strand)))
 		return -EPERM;
-	tw__tiny_lock(&strand->lock);
+	begin_call(strand);
 	int r = cancel(strand, find(strand, handle), &here);
 	if (here)
-		unlock_and_ring(strand);
+		end_call(strand);
 	return here ? r : -EPERM;
 }
 
@@ -134,7 +151,7 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task handle, uint64_t tim
 	if (tw__forked(tw__strand_service(strand)))
 		return -EPERM;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
-	tw__tiny_lock(&strand->lock);
+	begin_call(strand);
 	struct tw__task_node *task = find(strand, handle);
 	int r = cancel(strand, task, &here);
 	if (!here)
@@ -146,7 +163,7 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task handle, uint64_t tim
 		if (!find(strand, handle))
 			r = TW_FINISHED;
 	}
-	unlock_and_ring(strand);
+	end_call(strand);
 	return r;
 }
 
@@ -245,12 +262,12 @@ bool tw__strand_dispose(tw_strand *strand, bool *work)
 	return true;
 }
 
-/* Gives up the lock, and submits the work that a dispose has left in the queue. */
-static void unlock_and_submit(tw_strand *strand, bool work)
+/* The lock is held, given up, and taken again: the work that a dispose has left in the queue is submitted. */
+static void submit_work(tw_strand *strand)
 {
 	unlock_and_ring(strand);
-	if (work) /* the strand is ACTIVE until its work has run */
-		tw__work_submit(&strand->work);
+	tw__work_submit(&strand->work); /* the strand is ACTIVE until its work has run */
+	tw__tiny_lock(&strand->lock);
 }
 
 int tw_strand_dispose(tw_strand *strand)
@@ -260,10 +277,12 @@ int tw_strand_dispose(tw_strand *strand)
 		return -EINVAL;
 	if (tw__forked(tw__strand_service(strand)))
 		return -EPERM;
-	tw__tiny_lock(&strand->lock);
+	begin_call(strand);
 	if (!tw__strand_dispose(strand, &work))
 		return -EPERM;
-	unlock_and_submit(strand, work);
+	if (work)
+		submit_work(strand);
+	end_call(strand);
 	return 0;
 }
 
@@ -282,14 +301,14 @@ int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns)
 	if (tw__strand_inside(strand, NULL))
 		return -EDEADLK;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
-	tw__tiny_lock(&strand->lock);
+	begin_call(strand);
 	if (!tw__strand_dispose(strand, &work))
 		return -EPERM;
-	unlock_and_submit(strand, work);
-	tw__tiny_lock(&strand->lock);
+	if (work)
+		submit_work(strand);
 	while (is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);
 	bool quiet = !is_busy(strand);
-	unlock_and_ring(strand);
+	end_call(strand);
 	return quiet ? 0 : -ETIMEDOUT;
 }

@@ -37,6 +37,10 @@
  * strand was handed out as an executor: the driver may have read a timer's executor before the timer ended, at any time before. Such memory
  * stays until the service's end.
  *
+ * Calls that unlock in between (cancel, dispose, and their waits) count themselves in `calls`, under the lock. A running task may destroy
+ * its own strand while other threads are in such a call. The strand is freed by whoever finds it gone and without calls before an unlock:
+ * the runner, destroy, or the last call (tw__strand_frees).
+ *
  * A cancelled task leaves the heap immediately. It leaves its place in the queue when the runner meets the place, or when dead places
  * outnumber the living: then each cancel sweeps a few places. The queue is linked one way, since batches have one link.
  *
@@ -135,7 +139,9 @@ struct tw_strand {
 	uint8_t flags;
 	uint8_t head_left; /* of the batch at the head: tickets left, once some are used up; else 0 */
 	uint16_t settling; /* releases under way, disposes included */
-	uint64_t runs, cancelled;
+	uint64_t runs;
+	uint64_t cancelled : 48; /* bits: 120 bytes are full */
+	uint64_t calls : 16;     /* that use the strand after an unlock: it is freed only when there are none */
 };
 
 _Static_assert(sizeof(struct tw_strand) <= 120, "with the allocator's word: 128 bytes");
@@ -243,6 +249,12 @@ void tw__strand_move_due(tw_strand *strand);
 
 /* Gives back memory of the heap that it has not needed for a while, a piece at a time. */
 void tw__strand_trim_heap(struct tw__strand_delays *delays);
+
+/* Whether the caller, who makes the strand gone or ends a call, frees it. It does so after the unlock: tw__strand_free. */
+static inline bool tw__strand_frees(tw_strand *strand)
+{
+	return tw_unlikely((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) == TW__STRAND_GONE) && !strand->calls;
+}
 
 /* The queue is taken away as a whole. */
 static inline tw__link tw__strand_detach_queue(tw_strand *strand)

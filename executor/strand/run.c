@@ -266,11 +266,12 @@ static void leave(tw_strand *strand, bool more)
 		strand->flags &= (uint8_t)~TW__STRAND_REARM;
 	bool last = strand->flags & TW__STRAND_DESTROYED && !(strand->delays && strand->delays->timer.id);
 	bool idle = !more && !again && go_idle(strand, last);
+	bool frees = idle && last && tw__strand_frees(strand);
 	bool ring = tw__strand_ring(strand);
 	tw__tiny_unlock(&strand->lock);
 	if (ring)
 		tw__strand_wake(bell);
-	if (idle && last)
+	if (frees)
 		tw__strand_free(strand);
 	else if (again)
 		tw__work_submit_later(&strand->work);

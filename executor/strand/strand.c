@@ -256,11 +256,11 @@ int tw_strand_destroy(tw_strand *strand)
 	}
 	while (!is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
-	bool gone = go(strand);
+	bool gone = go(strand), frees = gone && tw__strand_frees(strand);
 	if (!gone)
 		leave(strand);
 	tw__tiny_unlock(&strand->lock);
-	if (gone)
+	if (frees)
 		tw__strand_free(strand);
 	return 0;
 }

@@ -20,8 +20,9 @@
  * Context. The context of the call that submits goes with the task and its release (context.h).
  *
  * Threads. Any thread may call any function beside any other, on the same task too, also from the strand's own tasks. The exception is
- * tw_strand_destroy: no other call on the strand is under way or follows. From a task of the strand itself, cancel and dispose are final
- * without waiting, since nothing else of the strand can be running. Calls that would wait for their own caller are refused.
+ * tw_strand_destroy: no other call on the strand is under way or follows. One case is allowed: a task may destroy its own strand while
+ * other threads are in a cancel, a dispose, or one of their waits. The strand stays until these calls have returned.
+ * From a task of the strand itself, cancel and dispose are final without waiting, since nothing else of the strand can be running. Calls that would wait for their own caller are refused.
  *
  * Lifetime. A strand holds its service: tw_service_close answers -EBUSY until the strand is destroyed. If its executor is a pool, the
  * strand holds the pool, too. Any other executor must outlive the strand.
@@ -229,7 +230,7 @@ TW_API int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns);
  * If tw_strand_executor was called, 128 bytes stay until the service is destroyed, since a timer may still name the strand. Where strands
  * come and go by the million, let their timeouts be tasks with a delay, which need no executor.
  *
- * Threads: any, and no other call on the strand beside it. Blocks as said above.
+ * Threads: any. No other call on the strand beside it, except as said at the top (Threads). Blocks as said above.
  * Calls: as tw_strand_dispose.
  * Returns: 0
  */

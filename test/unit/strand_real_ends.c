@@ -1,0 +1,128 @@
+/* Strands that their own running task destroys, while another thread waits in a call on them. */
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "executor/strand/internal.h"
+#include "test/support/shot.h"
+
+TestSuite(strand_real_ends, .timeout = 60);
+
+enum { ROUNDS = 200 };
+
+struct ending {
+	tw_strand *strand;
+	atomic_int running, released;
+};
+
+static bool is_waited_for(tw_strand *strand)
+{
+	tw__tiny_lock(&strand->lock);
+	bool waited = strand->flags & TW__STRAND_WAITED;
+	tw__tiny_unlock(&strand->lock);
+	return waited;
+}
+
+/* Destroys its strand as soon as another thread sleeps in a call on it. */
+static void destroy_own_when_waited_for(void *arg)
+{
+	struct ending *ending = arg;
+	atomic_store(&ending->running, 1);
+	while (!is_waited_for(ending->strand))
+		sched_yield();
+	tw_strand_destroy(ending->strand);
+}
+
+static void destroy_own_when_released(void *arg)
+{
+	struct ending *ending = arg;
+	atomic_store(&ending->running, 1);
+	while (!atomic_load(&ending->released))
+		sched_yield();
+	tw_strand_destroy(ending->strand);
+}
+
+/* The rest of the task's run, which frees the strand, is given time to come first. */
+static void let_the_task_destroy(void *arg, enum tw_fate fate)
+{
+	struct ending *ending = arg;
+	(void)fate;
+	atomic_store(&ending->released, 1);
+	for (int i = 0; i < 100; i++)
+		sched_yield();
+}
+
+static tw_strand_task begin(struct ending *ending, tw_service *service, tw_fn *fn)
+{
+	tw_strand_task task;
+	*ending = (struct ending){0};
+	expect_eq(tw_strand_create(&ending->strand, service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(ending->strand, 0, fn, ending, &task), 0);
+	while (!atomic_load(&ending->running))
+		sched_yield();
+	return task;
+}
+
+static tw_service *begin_service(void)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+/* Each destroyed strand has been freed: else the service could not be destroyed. */
+static void end_service(tw_service *service)
+{
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_disposes_and_waits)
+{
+	tw_service *service = begin_service();
+	struct ending ending;
+	for (int round = 0; round < ROUNDS; round++) {
+		begin(&ending, service, destroy_own_when_waited_for);
+		expect_eq(tw_strand_dispose_wait(ending.strand, TW_FOREVER), 0);
+	}
+	end_service(service);
+}
+
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_it_and_waits)
+{
+	tw_service *service = begin_service();
+	struct ending ending;
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_strand_task task = begin(&ending, service, destroy_own_when_waited_for);
+		expect_eq(tw_strand_cancel_wait(ending.strand, task, TW_FOREVER), TW_FINISHED);
+	}
+	end_service(service);
+}
+
+static void end_behind(bool dispose)
+{
+	tw_service *service = begin_service();
+	struct ending ending;
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_strand_task behind;
+		struct tw_strand_spec spec = {.size = sizeof spec,
+					      .fn = destroy_own_when_released,
+					      .arg = &ending,
+					      .release = let_the_task_destroy};
+		begin(&ending, service, destroy_own_when_released);
+		expect_eq(tw_strand_submit_spec(ending.strand, &spec, &behind), 0);
+		expect_eq(dispose ? tw_strand_dispose(ending.strand) : tw_strand_cancel(ending.strand, behind),
+			  dispose ? 0 : TW_CANCELLED);
+	}
+	end_service(service);
+}
+
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_disposes_of_it)
+{
+	end_behind(true);
+}
+
+Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_a_task)
+{
+	end_behind(false);
+}
