@@ -166,7 +166,7 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
-	tw_exchange_acq_rel(&group->queued, 0); /* K4 */
+	tw_exchange_acq_rel(&group->queued, 0);                                         /* K4 */
 	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* K10 */
 	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
 		tw__group_make_certain(service, group); /* K8 */
