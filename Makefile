@@ -84,7 +84,7 @@ shared  := $B/libtickwheel.so.$(SOVERSION)
 example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
-test_o  := $(patsubst %.c,$B/%.o,$(wildcard test/unit/*.c) $(wildcard test/support/*.c))
+test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 

@@ -5,8 +5,9 @@ SHORT ?= 3
 # ------------------------------------------------------------------ the unit tests without Criterion (test/plain)
 
 # The cross build has no jansson, so tests that read JSON are left out of it.
-plain_lacks := $(if $(filter arm64,$(MODE)),test/unit/scheduler_log.c)
-plain_c  = $(filter-out $(plain_lacks),$(wildcard test/unit/*.c test/support/*.c test/plain/*.c))
+plain_lacks := $(if $(filter arm64,$(MODE)),test/unit/scheduler/log.c)
+plain_c  = $(filter-out $(plain_lacks),$(shell find test/unit -name '*.c' | LC_ALL=C sort) \
+	$(wildcard test/support/*.c test/plain/*.c))
 plain_o  = $(plain_c:%.c=$B/plain/%.o)
 plain_libs := $(if $(plain_lacks),,-ljansson)
 
@@ -114,9 +115,10 @@ check-tsan-units: deps-build ## all unit tests under ThreadSanitizer; check-tsan
 
 # Valgrind finds reads of uninitialized memory, which check-asan cannot. All suites would take far more than a
 # quarter of an hour, so these are the suites in which each layer makes, reuses and frees memory.
-memcheck_suites := lane slots nodes heap cancel release handles reset batch_orphans close close_groups group_end \
-	sizes bad_input action action_batch immediate context limiter semaphore scheduler_ends strand_create \
-	strand_dispose work
+memcheck_suites := mpsc_lane timer_slots base_handles base_heap timer_cancel timer_release timer_handles timer_reset \
+	timer_bulk_orphans close close_groups group_end service_sizes timer_bad_input action action_batch \
+	action_immediate context limiter semaphore scheduler_ends strand_dispose_create \
+	strand_dispose runs_work
 under_memcheck = printf '%s\n' $(memcheck_suites) | xargs -P 2 -I{} \
 	valgrind -q --error-exitcode=9 --leak-check=no --fair-sched=try \
 	$(1) --patience 40 --without test/plain/not_memcheck --filter '{}/*'

@@ -1,7 +1,7 @@
-/* The whole service on the manual clock against a naive twin: the programs of test/unit/service_model.c. */
+/* The whole service on the manual clock against a naive twin: the programs of test/unit/service/model.c. */
 #include "test/fuzz/input.h"
 
-#include "test/unit/service_model.c"
+#include "test/unit/service/model.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

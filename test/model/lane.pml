@@ -5,7 +5,7 @@
  * entries. At its bound of three the producer compacts, if it gets the lock; any unread entry may be found dead then. What is copied,
  * moved, linked and freed is a step each; a segment that is nobody's may not be touched.
  *
- * Left out: bases (order of bases: test/unit/order_of_bases.c), batches with a mark, the reserve, what the queue does with orphans. Orders
+ * Left out: bases (order of bases: test/unit/driver/order_of_bases.c), batches with a mark, the reserve, what the queue does with orphans. Orders
  * of release and acquire are program order here. A producer that finds the lock taken gives up at once, or tries again.
  *
  * Holds:

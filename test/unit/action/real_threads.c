@@ -1,0 +1,252 @@
+/* Actions and real threads: who waits for whom. Nothing here has an upper bound on time but the suite's. */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
+#include "test/support/actions.h"
+#include "test/support/shot.h"
+
+TestSuite(action_real_threads, .timeout = 60);
+
+struct slow {
+	atomic_bool begun, go_on;
+	atomic_int runs;
+};
+
+static int run_slowly(tw_action *action, void *state)
+{
+	struct slow *slow = state;
+	(void)action;
+	slow->begun = true;
+	while (!slow->go_on)
+		sched_yield();
+	slow->runs++;
+	return 0;
+}
+
+static void *let_go(void *arg)
+{
+	((struct slow *)arg)->go_on = true;
+	return NULL;
+}
+
+/* Closes an action while it runs on a worker, waits, and has it let go meanwhile: what the wait answered. */
+static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
+{
+	struct slow slow = {0};
+	pthread_t thread;
+	tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+	while (!slow.begun)
+		sched_yield();
+	expect_eq(tw_action_run(action, &slow), -EBUSY);
+	expect_eq(tw_action_close(action), TW_RUNNING);
+	expect_eq(tw_action_close_wait(action, 1000), TW_RUNNING);
+	pthread_create(&thread, NULL, let_go, &slow);
+	int answer = tw_action_close_wait(action, TW_FOREVER);
+	expect_eq(slow.runs, 1);
+	pthread_join(thread, NULL);
+	expect_eq(tw_action_close_wait(action, 0), TW_GONE);
+	expect_eq(tw_action_destroy(action), TW_GONE);
+	return answer;
+}
+
+Test(action_real_threads, close_wait_waits_for_the_run_on_another_thread)
+{
+	tw_service *service = open_service(2);
+	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_ASYNC);
+	int answer;
+	while ((answer = close_and_wait_while_it_runs(scheduler)) == TW_GONE)
+		; /* let go, and ended, before the wait began: once more */
+	expect_eq(answer, TW_FINISHED);
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(action_real_threads, destroying_a_scheduler_waits_for_the_last_run_and_frees_the_service)
+{
+	for (int i = 0; i < 200; i++) {
+		tw_service *service = open_service(2);
+		tw_action_scheduler *scheduler = scheduler_on(service, i % 2 ? TW_ACTION_ASYNC : TW_ACTION_ASAP);
+		struct slow slow = {0};
+		pthread_t thread;
+		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+		while (!slow.begun)
+			sched_yield();
+		expect_eq(tw_action_destroy(action), TW_RUNNING);
+		pthread_create(&thread, NULL, let_go, &slow);
+		expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+		expect_eq(slow.runs, 1);
+		expect_eq(tw_service_destroy(service), 0);
+		pthread_join(thread, NULL);
+	}
+}
+
+struct flush {
+	tw_action_scheduler *scheduler;
+	atomic_bool begun;
+	pthread_t thread;
+};
+
+static void *flush(void *arg)
+{
+	struct flush *self = arg;
+	self->begun = true;
+	tw_action_flush(self->scheduler);
+	return NULL;
+}
+
+static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
+{
+	*self = (struct flush){.scheduler = scheduler};
+	pthread_create(&self->thread, NULL, flush, self);
+	while (!self->begun)
+		sched_yield();
+}
+
+/* The second one waits for the first, and is told when that has let go; not in each round has it fallen asleep by then. */
+Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
+{
+	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_ASAP, .flags = TW_ACTION_BY_CALLER};
+	tw_action_scheduler *scheduler = scheduler_of(&config);
+	for (int i = 0; i < 50; i++) {
+		struct flush first, second;
+		struct slow slow = {0};
+		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+		start_flush(&first, scheduler);
+		while (!slow.begun)
+			sched_yield();
+		start_flush(&second, scheduler);
+		for (int yields = 0; yields < 200; yields++)
+			sched_yield();
+		slow.go_on = true;
+		pthread_join(first.thread, NULL);
+		pthread_join(second.thread, NULL);
+		expect_eq(slow.runs, 1);
+		tw_action_destroy(action);
+	}
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+}
+
+struct ending {
+	struct slow slow;
+	tw_action_scheduler *scheduler;
+	atomic_int result, action_result;
+	atomic_bool over;
+};
+
+/* On the one worker, which is also the one that the turn asked for is for. */
+static void end_scheduler(void *arg)
+{
+	struct ending *ending = arg;
+	tw_action *action = tw_action_schedule(ending->scheduler, run_slowly, &ending->slow, 0, NULL);
+	ending->action_result = tw_action_destroy(action);
+	ending->result = tw_action_scheduler_destroy(ending->scheduler);
+	ending->over = true;
+}
+
+Test(action_real_threads, worker_that_destroys_a_scheduler_does_not_wait_for_itself)
+{
+	tw_service *service = open_service(1);
+	struct ending ending = {.slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_ASAP), .result = 1};
+	expect_eq(tw_schedule(service, 0, end_scheduler, &ending, NULL), 0);
+	while (!ending.over)
+		sched_yield();
+	expect_eq(ending.action_result, TW_CANCELLED);
+	expect_eq(ending.result, 0);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(ending.slow.runs, 0);
+}
+
+struct arming {
+	tw_action *action;
+	struct slow *slow;
+};
+
+static void *arm(void *arg)
+{
+	struct arming *arming = arg;
+	tw_action_arm(arming->action, arming->slow, 0, NULL);
+	return NULL;
+}
+
+Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
+{
+	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_QUEUE};
+	tw_action_scheduler *queue = scheduler_of(&config);
+	struct slow slow = {0}, next = {.go_on = true};
+	pthread_t thread;
+	tw_action *actions[2];
+	expect_eq(tw_action_create(&actions[0], queue, run_slowly), 0);
+	expect_eq(tw_action_create(&actions[1], queue, run_slowly), 0);
+	struct arming arming = {actions[0], &slow};
+	pthread_create(&thread, NULL, arm, &arming);
+	while (!slow.begun)
+		sched_yield();
+	int error = 1;
+	tw_action_arm(actions[1], &next, 0, &error);
+	expect_eq(error, 0);
+	expect_eq(next.runs, 0);
+	slow.go_on = true;
+	pthread_join(thread, NULL);
+	expect_eq(slow.runs, 1);
+	expect_eq(next.runs, 1);
+	tw_action_destroy(actions[0]);
+	tw_action_destroy(actions[1]);
+	expect_eq(tw_action_scheduler_destroy(queue), 0);
+}
+
+/* ------------------------------------------- moved when its timer was claimed already */
+
+static struct work moved;
+static bool moves;
+
+static void *move_it(void *arg)
+{
+	(void)arg;
+	tw_action_arm(moved.action, &moved, HOUR, &moved.error);
+	return NULL;
+}
+
+static void *capture_nothing(void)
+{
+	return NULL;
+}
+
+/* Called between the claim of the timer and its callback. */
+static void *install_and_move(void *context)
+{
+	pthread_t thread;
+	(void)context;
+	if (moves) {
+		moves = false;
+		pthread_create(&thread, NULL, move_it, NULL);
+		pthread_join(thread, NULL);
+	}
+	return NULL;
+}
+
+static void restore_nothing(void *former)
+{
+	(void)former;
+}
+
+Test(action_real_threads, that_is_moved_when_its_timer_is_claimed_runs_at_its_new_time_only)
+{
+	struct tw_context_hooks hooks = {sizeof(hooks), capture_nothing, install_and_move, restore_nothing, NULL};
+	struct rig rig;
+	expect_eq(tw_context_hooks_set(&hooks), 0);
+	rig_open(&rig, NULL);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	moved = (struct work){0};
+	work_schedule(&moved, scheduler, MS);
+	moves = true;
+	rig_advance(&rig, SECOND);
+	expect_eq(moves, false);
+	expect_eq(moved.error, 0);
+	expect_eq(moved.runs, 0);
+	rig_advance(&rig, HOUR);
+	expect_eq(moved.runs, 1);
+	expect_eq(tw_action_destroy(moved.action), TW_GONE);
+	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
+	rig_close(&rig);
+}

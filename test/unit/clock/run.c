@@ -1,0 +1,41 @@
+/* The instants of runs in a row: close to the clock's, and the clock's own where it moves by hand. */
+#include "test/support/rig.h"
+#include "wheel/run/run_clock.h"
+
+TestSuite(clock_run, .timeout = 60);
+
+/* Between two readings of the clock around it, but for what the register may have been read apart from the clock. */
+Test(clock_run, is_the_clock_to_within_two_microseconds)
+{
+	enum { READINGS = 2000000, APART_NS = 2000 };
+	struct tw_service_config cfg = rig_config();
+	tw_service *service;
+	struct tw__run_clock clock = {0};
+	cfg.clock = tw_clock_monotonic();
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	uint64_t from_register = 0;
+	for (int i = 0; i < READINGS; i++) {
+		uint64_t before_ns = tw_clock_now(cfg.clock), base_ns = clock.base_ns;
+		uint64_t at_ns = i % 1000 ? tw__run_clock_read(&clock, service) : tw__run_clock_exact(&clock, service);
+		uint64_t after_ns = tw_clock_now(cfg.clock);
+		expect_ge(at_ns + APART_NS, before_ns);
+		expect_le(at_ns, after_ns + APART_NS);
+		expect_eq(clock.now_ns, at_ns);
+		from_register += base_ns && base_ns == clock.base_ns;
+	}
+	if (service->counter.usable)
+		expect_gt(from_register, READINGS / 2);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(clock_run, is_exact_on_a_clock_that_moves_by_hand)
+{
+	struct rig rig;
+	struct tw__run_clock clock = {0};
+	rig_open(&rig, NULL);
+	for (int i = 0; i < 100; i++) {
+		expect_eq(tw__run_clock_read(&clock, rig.service), rig_now(&rig));
+		rig_advance(&rig, 7);
+	}
+	rig_close(&rig);
+}

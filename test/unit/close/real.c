@@ -1,0 +1,197 @@
+/* Closing on the real clock: what is pending is waited for, run or dropped, beside schedules and other closes too. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/shot.h"
+
+TestSuite(close_real, .timeout = 60);
+
+static struct shot shots[5000];
+
+/*
+ * No callback runs, so only the service's own threads are waited for, and these are given so long at least. An answer that they did not come must have
+ * taken that long: they had no processor, and are asked again.
+ */
+static void close_on_threads_alone(tw_service *service, const struct tw_close_options *options, uint64_t given_ns)
+{
+	uint64_t begun_ns = tw_now(service);
+	int answer;
+	while ((answer = tw_service_close_with(service, options)) != 0) {
+		expect_eq(answer, -ETIMEDOUT);
+		expect_ge(tw_now(service) - begun_ns, given_ns);
+		begun_ns = tw_now(service);
+	}
+}
+
+/* A callback that nobody's clock matters to. */
+static void count_run(void *arg)
+{
+	struct probe *probe = arg;
+	atomic_fetch_add(&probe->runs, 1);
+}
+
+Test(close_real, that_drains_waits_for_what_is_pending)
+{
+	enum { COUNT = 1000 };
+	tw_service *service = open_service(2);
+	uint64_t seed = 53;
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service};
+		schedule_shot(&shots[i], random_below(&seed, 50 * MS));
+	}
+	struct probe series = {.id = 1};
+	struct tw_period period = rate_of(20 * MS, MS, 0);
+	expect_eq(tw_schedule_every(service, &period, count_run, &series, NULL), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	for (int i = 0; i < COUNT; i++) {
+		expect_eq(shots[i].runs, 1);
+		expect_eq(shots[i].early, 0);
+	}
+	expect_ge(series.runs, 1);
+	expect_eq(stats_of(service).dropped, 0);
+	close_service(service);
+}
+
+Test(close_real, that_drains_drops_what_is_left_at_its_timeout)
+{
+	tw_service *service = open_service(2);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	shots[0] = (struct shot){.service = service, .done = &done};
+	shots[1] = (struct shot){.service = service};
+	schedule_shot(&shots[0], MS);
+	schedule_shot(&shots[1], HOUR);
+	await(&done, 1); /* a slow machine may take longer for it than the close gives */
+	uint64_t before_ns = tw_now(service);
+	const struct tw_close_options drain = {.size = sizeof drain, .mode = TW_CLOSE_DRAIN, .timeout_ns = 300 * MS};
+	close_on_threads_alone(service, &drain, 300 * MS + SECOND);
+	expect_ge(tw_now(service), before_ns + 300 * MS);
+	expect_eq(shots[0].runs, 1);
+	expect_eq(shots[1].runs, 0);
+	expect_eq(stats_of(service).dropped, 1);
+	close_service(service);
+}
+
+Test(close_real, that_runs_runs_all_in_the_pool)
+{
+	enum { COUNT = 5000 };
+	tw_service *service = open_service(3);
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service};
+		schedule_shot(&shots[i], HOUR);
+	}
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	for (int i = 0; i < COUNT; i++) {
+		expect_eq(shots[i].runs, 1);
+		expect_eq(shots[i].early, 0); /* shoot() sees that it is closing */
+	}
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ close beside schedule */
+
+struct racer {
+	struct probe *probes;
+	tw_service *service;
+	int accepted;
+	int last_answer;
+};
+
+static void *schedule_until_closed(void *arg)
+{
+	struct racer *racer = arg;
+	while (racer->last_answer == 0 && racer->accepted < 20000) {
+		struct probe *probe = &racer->probes[racer->accepted];
+		struct tw_task task = {
+		    .size = sizeof(task),
+		    .fn = count_run,
+		    .arg = probe,
+		    .when_ns = (uint64_t)(racer->accepted % 5) * MS,
+		    .release = probe_release,
+		};
+		racer->last_answer = tw_schedule_task(racer->service, &task, &probe->timer);
+		racer->accepted += racer->last_answer == 0;
+	}
+	return NULL;
+}
+
+static void race_close(enum tw_close_mode mode, int delay_turns)
+{
+	enum { RACERS = 3 };
+	tw_service *service = open_service(2);
+	struct racer racers[RACERS];
+	pthread_t threads[RACERS];
+	for (int i = 0; i < RACERS; i++) {
+		racers[i] = (struct racer){.probes = calloc(20001, sizeof(struct probe)), .service = service};
+		expect_eq(pthread_create(&threads[i], NULL, schedule_until_closed, &racers[i]), 0);
+	}
+	for (int i = 0; i < delay_turns; i++)
+		sched_yield();
+	expect_eq(tw_service_close(service, mode, TW_FOREVER), 0);
+	uint64_t accepted = 0;
+	for (int i = 0; i < RACERS; i++) {
+		pthread_join(threads[i], NULL);
+		cr_assert(racers[i].last_answer == 0 || racers[i].last_answer == -ESHUTDOWN);
+		accepted += (uint64_t)racers[i].accepted;
+		for (int j = 0; j < racers[i].accepted; j++)
+			expect_eq(racers[i].probes[j].releases, 1);
+		expect_eq(racers[i].probes[racers[i].accepted].releases, 0);
+	}
+	expect_eq(stats_of(service).scheduled, accepted);
+	expect_eq(stats_of(service).pending, 0);
+	close_service(service);
+	for (int i = 0; i < RACERS; i++)
+		free(racers[i].probes);
+}
+
+Test(close_real, beside_a_schedule_takes_it_over_or_refuses_it)
+{
+	for (int round = 0; round < 30; round++)
+		race_close((enum tw_close_mode)(round % 3), round * 20);
+}
+
+static void *close_too(void *service)
+{
+	return (void *)(intptr_t)tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER);
+}
+
+Test(close_real, beside_others_waits_and_agrees)
+{
+	for (int round = 0; round < 20; round++) {
+		tw_service *service = open_service(2);
+		for (int i = 0; i < 500; i++) {
+			shots[i] = (struct shot){.service = service};
+			schedule_shot(&shots[i], (uint64_t)(i % 4) * MS);
+		}
+		pthread_t threads[3];
+		for (int i = 0; i < 3; i++)
+			expect_eq(pthread_create(&threads[i], NULL, close_too, service), 0);
+		for (int i = 0; i < 3; i++) {
+			void *answer;
+			pthread_join(threads[i], &answer);
+			expect_eq((intptr_t)answer, 0);
+			expect_eq(stats_of(service).pending, 0);
+		}
+		for (int i = 0; i < 500; i++)
+			expect_eq(shots[i].runs, 1);
+		close_service(service);
+	}
+}
+
+/* No callback runs, so there is nothing to be patient for: a tick thread that is slow to answer is no reason. */
+Test(close_real, drop_needs_no_patience)
+{
+	for (int round = 0; round < 200; round++) {
+		tw_service *service;
+		tw_timer timer;
+		struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
+		static struct probe unused;
+		expect_eq(tw_service_create(&service, &cfg), 0);
+		for (int i = 0; i < 3; i++)
+			expect_eq(tw_schedule(service, HOUR, count_run, &unused, &timer), 0);
+		struct tw_close_options options = {.size = sizeof(options), .flags = round % 2 ? TW_CLOSE_NO_WAIT : 0};
+		close_on_threads_alone(service, &options, 100 * MS);
+		expect_eq(stats_of(service).pending, 0);
+		expect_eq(tw_service_destroy(service), 0);
+	}
+}

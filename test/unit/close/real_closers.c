@@ -1,0 +1,454 @@
+/* Several closes of one service, and callbacks that do not return: the strictest mode holds, and each answer is true. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/shot.h"
+#include "wheel/service/core.h"
+
+TestSuite(close_real_closers, .timeout = 60);
+
+static sem_t entered, go_on;
+
+static void open_gates(void)
+{
+	sem_init(&entered, 0, 0);
+	sem_init(&go_on, 0, 0);
+}
+
+static void stand_still(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+	sem_post(&entered);
+	await(&go_on, 1);
+}
+
+static void count(void *arg)
+{
+	atomic_fetch_add((atomic_int *)arg, 1);
+}
+
+/* A close on a thread of its own. */
+struct closer {
+	tw_service *service;
+	enum tw_close_mode mode;
+	uint64_t timeout_ns;
+	tw_dropped_fn *dropped;
+	atomic_int told;
+	int answer;
+	uint64_t took_ns;
+	pthread_t thread;
+};
+
+static void count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	atomic_fetch_add(&((struct closer *)arg)->told, 1);
+}
+
+static void *do_close(void *arg)
+{
+	struct closer *c = arg;
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = c->mode,
+					   .timeout_ns = c->timeout_ns,
+					   .dropped = c->dropped,
+					   .visitor_arg = c};
+	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
+	c->answer = tw_service_close_with(c->service, &options);
+	c->took_ns = tw_clock_now(tw_clock_monotonic()) - begun_ns;
+	return NULL;
+}
+
+static void start_close(struct closer *c, tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
+{
+	*c = (struct closer){.service = service, .mode = mode, .timeout_ns = timeout_ns, .dropped = count_told};
+	expect_eq(pthread_create(&c->thread, NULL, do_close, c), 0);
+}
+
+static int end_close(struct closer *c)
+{
+	pthread_join(c->thread, NULL);
+	return c->answer;
+}
+
+/*
+ * Of a drain that nothing but the tick thread can hold up, which has a second beyond the drain's timeout: one that had no processor for longer is
+ * waited for again.
+ */
+static void expect_drain_ends(struct closer *c)
+{
+	while (end_close(c) == -ETIMEDOUT) {
+		expect_ge(c->took_ns, c->timeout_ns + SECOND);
+		start_close(c, c->service, c->mode, c->timeout_ns);
+	}
+	expect_eq(c->answer, 0);
+}
+
+/* Until a close has begun, as a schedule tells. */
+static void await_closed(tw_service *service)
+{
+	static atomic_int unused;
+	tw_timer timer;
+	while (tw_schedule(service, HOUR, count, &unused, &timer) == 0) {
+		tw_cancel(service, timer);
+		sched_yield();
+	}
+}
+
+/* The same, and it has the floor: the mode that it asked for is published before. Whoever has the floor drops what is to be dropped. */
+static void await_its_turn(tw_service *service)
+{
+	await_closed(service);
+	while (!tw_load_acquire(&service->close_lock))
+		sched_yield();
+}
+
+static tw_service *open_inline(void)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+/* ------------------------------------------------------------ escalation */
+
+/* The drop is told to the visitor of the close that asked for it. */
+Test(close_real_closers, drop_ends_a_drain_under_way)
+{
+	for (int round = 0; round < 10; round++) {
+		tw_service *service = open_service(1);
+		struct closer drain, drop;
+		atomic_int runs = 0;
+		for (int i = 0; i < 100; i++)
+			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		if (round % 2)
+			await_its_turn(service);
+		start_close(&drop, service, TW_CLOSE_DROP, TW_FOREVER);
+		expect_eq(end_close(&drop), 0);
+		expect_eq(stats_of(service).dropped, 100);
+		expect_eq(end_close(&drain), 0);
+		expect_eq(runs, 0);
+		expect_eq(drop.told + drain.told, 100); /* the drain's thread may come second, and then drops too */
+		if (round % 2)
+			expect_eq(drain.told, 0);
+		close_service(service);
+	}
+}
+
+/* Until a close has seen to it that all is pushed, and goes on to what is armed: this thread's lane and the closer's tell. */
+static void await_its_wait(tw_service *service)
+{
+	for (int seen = 0; seen < 2; sched_yield()) {
+		seen = 0;
+		for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+			struct tw__local *local = (struct tw__local *)lane;
+			seen += tw_load_acquire(&local->has_seen_close) && !tw_load_relaxed(&local->of_service);
+		}
+	}
+}
+
+/* One whose time is up before the drain has made way for it: the mode that it asked for holds none the less. */
+Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
+{
+	for (int round = 0; round < 50; round++) {
+		tw_service *service = open_service(1);
+		struct closer drain;
+		atomic_int runs = 0;
+		for (int i = 0; i < 1000; i++)
+			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		await_its_turn(service);
+		await_its_wait(service);
+		struct tw_close_options options = {.size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = 1};
+		int answer = tw_service_close_with(service, &options);
+		expect_eq(answer == 0 || answer == -ETIMEDOUT, true);
+		expect_eq(end_close(&drain), 0);
+		expect_eq(stats_of(service).dropped, 1000);
+		expect_eq(runs, 0);
+		close_service(service);
+	}
+}
+
+Test(close_real_closers, run_ends_a_drain_under_way)
+{
+	tw_service *service = open_service(1);
+	struct closer drain, run;
+	atomic_int runs = 0;
+	for (int i = 0; i < 100; i++)
+		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	await_closed(service);
+	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	expect_eq(end_close(&run), 0);
+	expect_eq(end_close(&drain), 0);
+	expect_eq(runs, 100);
+	expect_eq(drain.told + run.told, 0);
+	close_service(service);
+}
+
+/* One worker stands still, so the rest waits in the pool. */
+Test(close_real_closers, drop_ends_a_run_under_way)
+{
+	open_gates();
+	tw_service *service = open_service(1);
+	struct closer run;
+	atomic_int stood = 0, runs = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	for (int i = 0; i < 300; i++)
+		expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	start_close(&run, service, TW_CLOSE_RUN, TW_FOREVER);
+	await_closed(service);
+	while (tw_service_close(service, TW_CLOSE_DROP, 10 * MS) == -ETIMEDOUT && stats_of(service).dropped < 300)
+		;
+	expect_eq(stats_of(service).dropped, 300);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
+	sem_post(&go_on);
+	expect_eq(end_close(&run), 0);
+	expect_eq(stood, 1);
+	expect_eq(runs, 0);
+	close_service(service);
+}
+
+/* What was asked for stays asked for: a later, milder close does not bring it back. */
+Test(close_real_closers, a_milder_mode_does_not_soften_a_stricter_one)
+{
+	open_gates();
+	tw_service *service = open_service(1);
+	atomic_int stood = 0, runs = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, 50 * MS), -ETIMEDOUT);
+	struct closer drain;
+	start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER); /* would last an hour */
+	sem_post(&go_on);
+	expect_eq(end_close(&drain), 0);
+	expect_eq(runs, 1);
+	close_service(service);
+}
+
+Test(close_real_closers, a_drain_beside_another_drops_at_its_own_timeout)
+{
+	tw_service *service = open_service(1);
+	struct closer longer, shorter;
+	atomic_int runs = 0;
+	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	await_closed(service);
+	start_close(&shorter, service, TW_CLOSE_DRAIN, 20 * MS);
+	expect_drain_ends(&shorter);
+	expect_eq(end_close(&longer), 0);
+	expect_eq(runs, 0);
+	close_service(service);
+	/* The other way about: the short one is interrupted by the long one first. */
+	service = open_service(1);
+	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	start_close(&shorter, service, TW_CLOSE_DRAIN, 200 * MS);
+	await_closed(service);
+	start_close(&longer, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	expect_drain_ends(&shorter);
+	expect_eq(end_close(&longer), 0);
+	expect_eq(runs, 0);
+	close_service(service);
+}
+
+/* Each waits as long as it said, no longer. */
+Test(close_real_closers, each_keeps_its_own_timeout)
+{
+	open_gates();
+	tw_service *service = open_service(1);
+	struct closer patient, hasty;
+	atomic_int stood = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	start_close(&patient, service, TW_CLOSE_DROP, TW_FOREVER);
+	await_closed(service);
+	for (int i = 0; i < 5; i++) {
+		start_close(&hasty, service, (enum tw_close_mode)(i % 2), 5 * MS);
+		expect_eq(end_close(&hasty), -ETIMEDOUT);
+	}
+	struct tw_close_options no_wait = {
+	    .size = sizeof(no_wait), .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	expect_eq(tw_service_close_with(service, &no_wait), 0); /* beside one that waits */
+	sem_post(&go_on);
+	expect_eq(end_close(&patient), 0);
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ 0 means: the threads have ended */
+
+static pthread_key_t key;
+static atomic_int ended;
+
+static void end_slowly(void *value)
+{
+	(void)value;
+	sem_post(&entered);
+	await(&go_on, 1);
+	atomic_fetch_add(&ended, 1);
+}
+
+static void set_key(void *arg)
+{
+	pthread_setspecific(key, arg);
+	count(arg);
+}
+
+/* The worker lingers in an exit handler of its own: no close may say that all is over. */
+Test(close_real_closers, none_answers_0_while_another_still_joins_the_pool)
+{
+	open_gates();
+	tw_service *service = open_service(1);
+	struct closer first, second;
+	atomic_int runs = 0;
+	expect_eq(pthread_key_create(&key, end_slowly), 0);
+	expect_eq(tw_schedule(service, 0, set_key, &runs, NULL), 0);
+	start_close(&first, service, TW_CLOSE_DRAIN, TW_FOREVER);
+	await(&entered, 1);
+	start_close(&second, service, TW_CLOSE_DROP, 20 * MS);
+	expect_eq(end_close(&second), -ETIMEDOUT);
+	start_close(&second, service, TW_CLOSE_DROP, TW_FOREVER);
+	sem_post(&go_on);
+	expect_eq(end_close(&second), 0);
+	expect_eq(ended, 1);
+	expect_eq(end_close(&first), 0);
+	close_service(service);
+}
+
+Test(close_real_closers, many_at_once_in_all_modes_agree)
+{
+	for (int round = 0; round < 30; round++) {
+		tw_service *service = open_service(2);
+		struct closer closers[4];
+		atomic_int runs = 0, told = 0;
+		for (int i = 0; i < 400; i++)
+			expect_eq(tw_schedule(service, (uint64_t)(i % 4) * 5 * MS, count, &runs, NULL), 0);
+		for (int i = 0; i < 4; i++)
+			start_close(&closers[i], service, (enum tw_close_mode)((round + i) % 3),
+				    i == 0 ? MS : TW_FOREVER);
+		for (int i = 0; i < 4; i++) {
+			int answer = end_close(&closers[i]);
+			cr_assert(answer == 0 || (i == 0 && answer == -ETIMEDOUT));
+			told += closers[i].told;
+		}
+		expect_eq(runs + told, 400);
+		expect_eq(stats_of(service).dropped, told);
+		close_service(service);
+	}
+}
+
+/* ------------------------------------------------------------ callbacks that do not return */
+
+/* Each answers in time, and truly. */
+static void expect_no_end(tw_service *service)
+{
+	for (int mode = TW_CLOSE_DRAIN; mode >= TW_CLOSE_DROP; mode--) {
+		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, 20 * MS), -ETIMEDOUT);
+		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, 0), -ETIMEDOUT);
+	}
+}
+
+Test(close_real_closers, are_not_held_up_by_a_callback_in_the_pool)
+{
+	open_gates();
+	tw_service *service = open_service(2);
+	atomic_int stood = 0, runs = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
+	do /* what is pending may have to wait until the tick thread gets a processor */
+		expect_no_end(service);
+	while (stats_of(service).pending > 1);
+	expect_eq(stats_of(service).pending, 1);
+	sem_post(&go_on);
+	close_service(service);
+	expect_eq(runs, 0); /* the drain's time was up */
+}
+
+Test(close_real_closers, are_not_held_up_by_a_callback_on_the_tick_thread)
+{
+	open_gates();
+	tw_service *service = open_inline();
+	atomic_int stood = 0;
+	expect_eq(tw_schedule(service, 0, stand_still, &stood, NULL), 0);
+	await(&entered, 1);
+	expect_no_end(service);
+	sem_post(&go_on);
+	close_service(service);
+	expect_eq(stood, 1);
+}
+
+static void *advance(void *service)
+{
+	tw_advance(service, TW_NO_LIMIT);
+	return NULL;
+}
+
+Test(close_real_closers, are_not_held_up_by_a_callback_in_an_advance)
+{
+	open_gates();
+	tw_service *service;
+	pthread_t driver;
+	atomic_int stood = 0;
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_schedule_at(service, 0, stand_still, &stood, NULL), 0);
+	expect_eq(pthread_create(&driver, NULL, advance, service), 0);
+	await(&entered, 1);
+	expect_no_end(service);
+	sem_post(&go_on);
+	pthread_join(driver, NULL);
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ a manual drive, a foreign executor */
+
+/* On the real clock a drain drives by itself until all have fired. */
+Test(close_real_closers, drive_what_is_driven_by_hand)
+{
+	for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_DRAIN; mode++) {
+		tw_service *service;
+		atomic_int runs = 0;
+		struct tw_service_config cfg = {
+		    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+		expect_eq(tw_service_create(&service, &cfg), 0);
+		for (int i = 0; i < 20; i++)
+			expect_eq(tw_schedule(service, (uint64_t)i * 2 * MS, count, &runs, NULL), 0);
+		expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), 0);
+		expect_eq(runs, mode == TW_CLOSE_DROP ? 0 : 20);
+		close_service(service);
+	}
+}
+
+/* Runs given back while a drain goes on come again, and the drain waits for them. */
+Test(close_real_closers, hand_over_again_what_is_given_back_in_a_drain)
+{
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	for (int threaded = 0; threaded <= 1; threaded++) {
+		tw_service *service;
+		struct closer drain;
+		atomic_int runs = 0;
+		struct tw_service_config cfg = {.size = sizeof(cfg), .executor = &queue.base};
+		cfg.drive = threaded ? TW_DRIVE_THREAD : TW_DRIVE_MANUAL;
+		expect_eq(tw_service_create(&service, &cfg), 0);
+		for (int i = 0; i < 30; i++)
+			expect_eq(tw_schedule(service, (uint64_t)i * MS, count, &runs, NULL), 0);
+		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
+		for (int given_back = 0; given_back < 100;)
+			given_back += queue_executor_drop_next(&queue) == 0;
+		expect_eq(runs, 0);
+		while (runs < 30)
+			queue_executor_run_all(&queue);
+		expect_eq(end_close(&drain), 0);
+		expect_eq(stats_of(service).dropped, 0);
+		close_service(service);
+	}
+	queue_executor_close(&queue);
+}

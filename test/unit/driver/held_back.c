@@ -1,0 +1,394 @@
+/*
+ * Batches that an executor does not finish hold chunks. Over its quota, its runs wait at the driver: it turns all the same, serves the other
+ * executors, loses nothing, and goes on when batches come back. And one turn over more ticks than there are chunks.
+ */
+#include <errno.h>
+#include <stdint.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/random.h"
+#include "test/support/rig.h"
+#include "wheel/service/core.h"
+
+TestSuite(driver_held_back, .timeout = 60);
+
+/* So many timers, each in a tick of its own, need more chunks than there are, if each has one to itself. */
+enum { MANY = 80000, MOST = 2 * MANY };
+
+/* A rig whose executor keeps its batches; timers may name another one that does. */
+struct keeper {
+	struct rig rig;
+	struct queue_executor own, named;
+	struct queue_executor *used;
+	int scheduled;
+};
+
+static struct probe probes[MOST];
+
+static void open_keeper_with(struct keeper *k, bool names_another, struct tw_service_config cfg)
+{
+	*k = (struct keeper){.used = names_another ? &k->named : &k->own};
+	queue_executor_open(&k->own);
+	queue_executor_open(&k->named);
+	cfg.executor = &k->own.base;
+	rig_open(&k->rig, &cfg);
+}
+
+static void open_keeper(struct keeper *k, bool names_another)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MANY;
+	open_keeper_with(k, names_another, cfg);
+}
+
+static void close_keeper(struct keeper *k)
+{
+	rig_close(&k->rig);
+	queue_executor_close(&k->own);
+	queue_executor_close(&k->named);
+}
+
+static struct probe *add_for(struct keeper *k, int ticks, tw_executor *executor)
+{
+	struct probe *probe = &probes[k->scheduled];
+	*probe = PROBE(&k->rig, k->scheduled++);
+	struct tw_task task = probe_task(probe);
+	task.release = NULL;
+	task.when_ns = (uint64_t)ticks * MS;
+	task.executor = executor;
+	probe_schedule_task(probe, &task);
+	return probe;
+}
+
+static struct probe *add_in(struct keeper *k, int ticks)
+{
+	return add_for(k, ticks, k->used == &k->named ? &k->named.base : NULL);
+}
+
+/* The next tick that has no timer yet gets one. */
+static struct probe *add(struct keeper *k)
+{
+	return add_in(k, k->scheduled + 1);
+}
+
+/* Turns tick by tick until the timer that has come due is not handed over. */
+static void turn_until_held_back(struct keeper *k)
+{
+	size_t ticks = 0;
+	do {
+		rig_advance(&k->rig, MS);
+		ticks++;
+	} while (queue_executor_waiting(k->used) == ticks && ticks < MANY);
+	expect_lt(ticks, MANY);
+	expect_eq(queue_executor_waiting(k->used), ticks - 1);
+}
+
+/* Batches come home as they are run, and what was held back follows. */
+static void run_all(struct keeper *k)
+{
+	while (queue_executor_run_all(k->used) > 0)
+		rig_advance(&k->rig, MS);
+}
+
+static void expect_what_is_due_to_wait(bool names_another)
+{
+	struct keeper k;
+	uint64_t next_ns;
+	open_keeper(&k, names_another);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	size_t lent = k.used->submits;
+	for (int i = 0; i < 20; i++)
+		rig_advance(&k.rig, MS);
+	expect_eq(k.used->submits, lent);
+	expect_eq(tw_next_expiry(k.rig.service, &next_ns), 0);
+	expect_eq(next_ns, rig_now(&k.rig) + MS);
+	rig_advance(&k.rig, MANY * MS);
+	expect_eq(k.rig.ran, 0);
+	expect_eq(stats_of(k.rig.service).pending, MANY);
+	expect_eq(stats_of(k.rig.service).refused, 0);
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+Test(driver_held_back, what_is_due_waits_until_batches_come_home_and_keeps_its_order)
+{
+	expect_what_is_due_to_wait(false);
+}
+
+Test(driver_held_back, so_does_what_names_another_executor)
+{
+	expect_what_is_due_to_wait(true);
+}
+
+Test(driver_held_back, timers_are_cancelled_moved_and_scheduled_meanwhile)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY - 2)
+		add(&k);
+	struct probe *cancelled = add(&k), *moved = add(&k), fresh = PROBE(&k.rig, MANY);
+	turn_until_held_back(&k);
+	expect_eq(tw_cancel(k.rig.service, cancelled->timer), TW_CANCELLED);
+	expect_eq(tw_reset(k.rig.service, moved->timer, 2 * MANY * MS), 0);
+	probe_schedule(&fresh, MS);
+	rig_advance(&k.rig, MANY * MS);
+	run_all(&k);
+	expect_eq(fresh.runs, 1);
+	expect_eq(k.rig.ran, MANY - 1);
+	rig_advance(&k.rig, 2 * MANY * MS);
+	run_all(&k);
+	expect_eq(moved->runs, 1);
+	expect_eq(cancelled->runs, 0);
+	close_keeper(&k);
+}
+
+static struct tw_service_config small_wheel(void)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MOST;
+	cfg.buckets = 64; /* so that what is set aside for the wheel is little */
+	return cfg;
+}
+
+/* They are not filed, which would take chunks. */
+Test(driver_held_back, what_is_scheduled_meanwhile_stays_in_its_lane)
+{
+	enum { AT_FIRST = 50000 };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < AT_FIRST)
+		add(&k);
+	turn_until_held_back(&k);
+	while (k.scheduled < MOST)
+		add(&k);
+	for (int i = 0; i < 20; i++)
+		rig_advance(&k.rig, MS);
+	run_all(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, MOST);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+/* Chunks that are half full share no room as they are: what waits would need twice the chunks that it had in the wheel. */
+Test(driver_held_back, what_waits_is_packed)
+{
+	enum { SINGLE = 48000, IN_A_TICK = 29, TICKS = (MOST - SINGLE) / IN_A_TICK };
+	struct keeper k;
+	open_keeper_with(&k, false, small_wheel());
+	while (k.scheduled < SINGLE)
+		add(&k);
+	for (int tick = 0; tick < TICKS; tick++)
+		for (int i = 0; i < IN_A_TICK; i++)
+			add_in(&k, SINGLE + 1 + tick);
+	turn_until_held_back(&k);
+	rig_advance(&k.rig, MOST * MS);
+	run_all(&k);
+	expect_eq(k.rig.ran, k.scheduled);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+static atomic_int settled;
+
+static void count_settled(void *arg, enum tw_fate fate)
+{
+	(void)arg;
+	settled += fate == TW_FATE_CANCELLED;
+}
+
+/* Settling goes to the service's own executor: if that is over its quota, it waits like a timer that is due; else it does not wait. */
+static void expect_settled(bool names_another)
+{
+	struct keeper k;
+	tw_group group;
+	settled = 0;
+	open_keeper(&k, names_another);
+	expect_eq(tw_group_create(k.rig.service, &group), 0);
+	struct tw_task task = {
+	    .size = sizeof task, .fn = probe_run, .when_ns = DAY, .release = count_settled, .group = group};
+	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	size_t lent = queue_executor_waiting(&k.own);
+	expect_eq(tw_group_cancel(k.rig.service, group), 0);
+	rig_advance(&k.rig, MS);
+	if (names_another) {
+		expect_eq(queue_executor_waiting(&k.own), 1);
+		queue_executor_run_all(&k.own);
+		expect_eq(settled, 1);
+	} else {
+		expect_eq(queue_executor_waiting(&k.own), lent);
+	}
+	expect_eq(settled, names_another);
+	run_all(&k);
+	expect_eq(settled, 1);
+	rig_advance(&k.rig, MANY * MS);
+	run_all(&k);
+	expect_eq(tw_group_destroy(k.rig.service, group), 0);
+	close_keeper(&k);
+}
+
+Test(driver_held_back, a_group_that_was_cancelled_is_settled_afterwards_by_an_executor_over_its_quota)
+{
+	expect_settled(false);
+}
+
+Test(driver_held_back, a_group_that_was_cancelled_is_settled_though_another_executor_is_over_its_quota)
+{
+	expect_settled(true);
+}
+
+/* What is ready, and what is out, both end: each timer has its fate. */
+Test(driver_held_back, a_close_that_runs_all_gets_to_the_end)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), -ETIMEDOUT);
+	while (queue_executor_run_all(&k.own) > 0)
+		tw_service_close(k.rig.service, TW_CLOSE_RUN, 0);
+	expect_eq(tw_service_close(k.rig.service, TW_CLOSE_RUN, 0), 0);
+	expect_eq(k.rig.ran, MANY);
+	close_keeper(&k);
+}
+
+/* The clock is set on: all these ticks are turned through at once. Each has a chunk in the wheel. */
+Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
+{
+	struct keeper k;
+	open_keeper(&k, false);
+	while (k.scheduled < MANY)
+		add(&k);
+	rig_advance(&k.rig, MS);
+	expect_eq(tw_clock_manual_set(k.rig.clock, RIG_START_NS + MANY * MS), 0);
+	expect_eq(tw_advance(k.rig.service, SIZE_MAX), MANY - 1);
+	expect_eq(queue_executor_waiting(&k.own), MANY);
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+static void turn_over(struct keeper *k, uint64_t ticks)
+{
+	expect_eq(tw_clock_manual_set(k->rig.clock, rig_now(&k->rig) + ticks * MS), 0);
+	tw_advance(k->rig.service, SIZE_MAX);
+}
+
+/* Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what comes in the same turn. */
+Test(driver_held_back, what_names_another_executor_keeps_its_order_in_long_turns)
+{
+	struct keeper k;
+	uint64_t seed = 1;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = MANY;
+	cfg.buckets = 64;
+	open_keeper_with(&k, true, cfg);
+	while (k.scheduled < MANY)
+		add(&k);
+	turn_until_held_back(&k);
+	while (rig_now(&k.rig) < RIG_START_NS + (MANY + 1) * MS)
+		turn_over(&k, 1 + random_below(&seed, 10));
+	run_all(&k);
+	expect_eq(k.rig.ran, MANY);
+	expect_ids_ascend(&k.rig);
+	close_keeper(&k);
+}
+
+/* What waits for executors that refuse may hold the chunks too; with nothing out, nothing would come home. */
+static void expect_all_to_run_when_accepted_again(int count)
+{
+	enum { EXECUTORS = 200 };
+	static struct queue_executor executors[EXECUTORS];
+	struct keeper k;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = (uint32_t)count;
+	cfg.buckets = 64;
+	open_keeper_with(&k, true, cfg);
+	for (int i = 0; i < EXECUTORS; i++) {
+		queue_executor_open(&executors[i]);
+		executors[i].refuse = SIZE_MAX;
+	}
+	while (k.scheduled < count) {
+		add_for(&k, 1 + k.scheduled / EXECUTORS, &executors[k.scheduled % EXECUTORS].base);
+	}
+	for (int i = 0; i < count / EXECUTORS + 10; i++)
+		rig_advance(&k.rig, MS);
+
+	for (int i = 0; i < EXECUTORS; i++)
+		executors[i].refuse = 0;
+	for (int turns = 0; turns < 500; turns++) {
+		rig_advance(&k.rig, MS);
+		for (int i = 0; i < EXECUTORS; i++)
+			queue_executor_run_all(&executors[i]);
+	}
+	expect_eq(k.rig.ran, (size_t)count);
+	close_keeper(&k);
+	for (int i = 0; i < EXECUTORS; i++)
+		queue_executor_close(&executors[i]);
+}
+
+Test(driver_held_back, many_executors_that_refused_are_asked_again_with_nothing_out)
+{
+	for (int count = 50000; count < 52000; count += 342)
+		expect_all_to_run_when_accepted_again(count);
+}
+
+/* An executor refuses on; what waits for it is cancelled, and as much comes after it: the wheel's chunks must do for those that live. */
+static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
+{
+	enum { ROUNDS = 4000, EACH = 64, KEPT = 4 };
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	cfg.on_refused = on_refused;
+	cfg.max_timers = 1024;
+	if (own)
+		cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	struct probe refused = PROBE(&rig, 1), stays = PROBE(&rig, 2);
+	struct tw_task task = probe_task(&stays);
+	task.when_ns = MS;
+	task.executor = own ? NULL : &queue.base;
+	probe_schedule_task(&stays, &task);
+	static tw_timer timers[KEPT][EACH];
+	for (int round = 0; round < ROUNDS; round++) {
+		for (int i = 0; i < EACH; i++) {
+			tw_timer *timer = &timers[round % KEPT][i];
+			if (round >= KEPT)
+				tw_cancel(rig.service, *timer);
+			task = probe_task(&refused);
+			task.when_ns = MS;
+			task.executor = own ? NULL : &queue.base;
+			expect_eq(tw_schedule_task(rig.service, &task, timer), 0);
+		}
+		rig_advance(&rig, MS);
+		const struct tw__wheel *wheel = &rig.service->wheel;
+		expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 400);
+	}
+	queue.refuse = 0;
+	rig_advance(&rig, 10 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(stays.runs + stays.releases >= 1, true);
+	expect_eq(refused.runs + refused.releases >= KEPT * EACH, true);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+Test(driver_held_back, what_is_refused_and_cancelled_takes_no_room)
+{
+	refuse_what_is_cancelled(false, TW_REFUSED_RETRY);
+	refuse_what_is_cancelled(true, TW_REFUSED_RETRY);
+	refuse_what_is_cancelled(false, TW_REFUSED_DROP);
+}

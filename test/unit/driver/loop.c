@@ -1,0 +1,370 @@
+/* Driving a service from a loop of one's own: when next, how much at once, and who may. On a clock moved by hand. */
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/shot.h"
+
+TestSuite(driver_loop, .timeout = 30);
+
+static uint64_t next_expiry(struct rig *rig)
+{
+	uint64_t at_ns = 1;
+	expect_eq(tw_next_expiry(rig->service, &at_ns), 0);
+	return at_ns;
+}
+
+#define NEVER ((long long)UINT64_MAX)
+
+/* ------------------------------------------------------------ when next */
+
+Test(driver_loop, next_expiry_is_never_while_nothing_is_pending)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	expect_eq(next_expiry(&rig), NEVER);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	expect_eq(next_expiry(&rig), NEVER);
+	rig_close(&rig);
+}
+
+Test(driver_loop, next_expiry_knows_of_every_call_before_it)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
+	probe_schedule(&first, 50 * MS);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 50 * MS);
+	probe_schedule_at(&second, RIG_START_NS + 30 * MS - 1);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 30 * MS);
+	expect_eq(tw_reset(rig.service, first.timer, 10 * MS), 0);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 10 * MS);
+	expect_eq(tw_reset(rig.service, first.timer, 20 * MS), 0);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 20 * MS);
+	expect_eq(tw_cancel(rig.service, first.timer), TW_CANCELLED);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 30 * MS);
+	rig_advance(&rig, 30 * MS);
+	expect_eq(second.runs, 1);
+	expect_eq(next_expiry(&rig), NEVER);
+	rig_close(&rig);
+}
+
+Test(driver_loop, next_expiry_is_not_in_the_future_when_something_is_due)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe past = PROBE(&rig, 1);
+	rig_advance(&rig, SECOND);
+	probe_schedule_at(&past, RIG_START_NS);
+	expect_le(next_expiry(&rig), rig_now(&rig));
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(next_expiry(&rig), NEVER);
+	rig_close(&rig);
+}
+
+Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[200];
+	for (int i = 0; i < 200; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], MS);
+	}
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
+	for (int left = 200; left > 0; left -= 25) {
+		expect_le(next_expiry(&rig), rig_now(&rig));
+		expect_eq(tw_advance(rig.service, 25), 25);
+	}
+	expect_eq(next_expiry(&rig), NEVER);
+	expect_ids_ascend(&rig);
+	rig_close(&rig);
+}
+
+/* A budget that fits exactly leaves nothing; the next call finds that out at once. */
+Test(driver_loop, a_budget_that_fits_leaves_nothing)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe one = PROBE(&rig, 1), two = PROBE(&rig, 2);
+	probe_schedule(&one, MS);
+	probe_schedule(&two, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
+	expect_eq(tw_advance(rig.service, 2), 2);
+	expect_eq(next_expiry(&rig), NEVER);
+	expect_eq(tw_advance(rig.service, 2), 0);
+	rig_close(&rig);
+}
+
+Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
+{
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	queue.refuse = SIZE_MAX;
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 5 * MS), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(next_expiry(&rig), RIG_START_NS + 6 * MS);
+	queue.refuse = 0;
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * MS), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(next_expiry(&rig), NEVER);
+	queue_executor_run_all(&queue);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+/* A loop that knows nothing but next_expiry, over a day: exact, and with few turns that find nothing to do. */
+Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
+{
+	enum { COUNT = 1000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[COUNT];
+	static uint64_t due_ns[COUNT];
+	uint64_t seed = 71;
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = RIG_START_NS + random_below(&seed, i % 2 ? DAY : 10 * SECOND);
+		probe_schedule_at(&probes[i], due_ns[i]);
+	}
+	uint64_t at_ns;
+	int idle_turns = 0;
+	while ((at_ns = next_expiry(&rig)) != UINT64_MAX) {
+		expect_eq(tw_clock_manual_set(rig.clock, at_ns), 0);
+		idle_turns += tw_advance(rig.service, TW_NO_LIMIT) == 0;
+	}
+	for (int i = 0; i < COUNT; i++)
+		expect_ran_at(&probes[i], rig_tick_of(&rig, due_ns[i]));
+	expect_le(idle_turns,
+		  8 * 2 *
+		      COUNT); /* G9: 8 for each coarse bucket, of which there is one a timer on each level at most */
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ it returns */
+
+static void rearm_at_once(struct probe *probe)
+{
+	probe->answer |= tw_reset(probe->rig->service, tw_self(), 0);
+}
+
+static void schedule_at_once(struct probe *probe)
+{
+	probe->answer |= tw_schedule(probe->rig->service, 0, probe_run, probe, &probe->timer);
+}
+
+static void expect_advance_returns(void (*act)(struct probe *))
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = act;
+	probe_schedule(&probe, 0);
+	for (int i = 1; i <= 10; i++) {
+		expect_le(next_expiry(&rig), rig_now(&rig));
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(probe.runs, i);
+	}
+	expect_eq(probe.answer, 0);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(driver_loop, an_advance_returns_though_a_callback_rearms_itself_at_once)
+{
+	expect_advance_returns(rearm_at_once);
+}
+
+Test(driver_loop, an_advance_returns_though_a_callback_schedules_at_once)
+{
+	expect_advance_returns(schedule_at_once);
+}
+
+/* One run in each tick: the first where the clock stands. */
+static void expect_clock_returns(void (*act)(struct probe *), uint64_t off_ns)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	rig_advance(&rig, off_ns);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = act;
+	probe_schedule_at(&probe, 0);
+	rig_advance(&rig, 0);
+	expect_ran_at(&probe, RIG_START_NS + off_ns);
+	rig_advance(&rig, 20 * MS - off_ns);
+	uint64_t at_ns = RIG_START_NS + off_ns;
+	for (size_t i = 1; i < rig.ran; i++) {
+		expect_le(rig.events[i].at_ns, at_ns + MS);
+		at_ns = rig.events[i].at_ns;
+	}
+	expect_eq(at_ns, RIG_START_NS + 20 * MS);
+	expect_le(rig.ran, 22); /* two calls, twenty ticks */
+	expect_eq(probe.answer, 0);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(driver_loop, a_clocks_advance_returns_though_a_callback_rearms_itself_at_once)
+{
+	expect_clock_returns(rearm_at_once, 0);
+	expect_clock_returns(rearm_at_once, MS / 3);
+}
+
+Test(driver_loop, a_clocks_advance_returns_though_a_callback_schedules_at_once)
+{
+	expect_clock_returns(schedule_at_once, 0);
+	expect_clock_returns(schedule_at_once, MS / 3);
+}
+
+/* Work for a service whose turn of this tick is over comes in its next one, within the advance. */
+static void schedule_on_the_other(struct probe *probe)
+{
+	struct probe *other = probe->other;
+	probe->answer |= tw_schedule(other->rig->service, 0, probe_run, other, NULL);
+}
+
+Test(driver_loop, services_on_one_clock_bring_each_other_work)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_service_config cfg = rig_config();
+	cfg.clock = rig.clock;
+	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
+	expect_eq(tw_service_create(&second.service, &cfg), 0);
+	struct probe ping = PROBE(&rig, 1), pong = PROBE(&second, 2);
+	ping.act = pong.act = schedule_on_the_other;
+	ping.other = &pong;
+	pong.other = &ping;
+	probe_schedule(&ping, 0);
+	rig_advance(&rig, 100 * MS);
+	expect_eq(ping.answer | pong.answer, 0);
+	expect_ge(ping.runs + pong.runs, 100);
+	expect_le(ping.runs + pong.runs, 2 * 102);
+	expect_eq(tw_service_destroy(second.service), 0);
+	free(second.events);
+	expect_eq(tw_service_destroy(rig.service), 0);
+	expect_eq(tw_clock_manual_destroy(rig.clock), 0);
+	free(rig.events);
+}
+
+/* A tick thread is told after those that are driven by hand, and may bring it work. */
+Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline(), .clock = rig.clock};
+	struct rig second = {.clock = rig.clock, .lock = PTHREAD_MUTEX_INITIALIZER};
+	expect_eq(tw_service_create(&second.service, &cfg), 0);
+	for (int i = 0; i < 50; i++) {
+		struct probe ping = PROBE(&rig, 1), pong = PROBE(&second, 2);
+		ping.act = schedule_on_the_other;
+		ping.other = &pong;
+		probe_schedule(&ping, 3 * MS);
+		rig_advance(&rig, 3 * MS);
+		expect_eq(pong.runs, 1);
+	}
+	expect_eq(tw_service_destroy(second.service), 0);
+	free(second.events);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ who may */
+
+static void try_all(struct probe *probe)
+{
+	uint64_t at_ns = 1;
+	probe->answer = tw_advance(probe->rig->service, 1);
+	probe->overruns = (uint64_t)-tw_next_expiry(probe->rig->service, &at_ns);
+	if (at_ns != 1)
+		probe->answer = 1;
+}
+
+Test(driver_loop, a_callback_does_not_drive_its_own_service)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = try_all;
+	probe_schedule(&probe, 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(probe.answer, -EBUSY);
+	expect_eq(probe.overruns, EBUSY);
+	rig_close(&rig);
+}
+
+static void hold_the_driver(void *arg)
+{
+	sem_t *semaphores = arg;
+	sem_post(&semaphores[0]);
+	await(&semaphores[1], 1);
+}
+
+static void *drive_once(void *service)
+{
+	return (void *)(intptr_t)tw_advance(service, TW_NO_LIMIT);
+}
+
+Test(driver_loop, one_thread_drives_at_a_time)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	sem_t semaphores[2];
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	expect_eq(tw_schedule(rig.service, 0, hold_the_driver, semaphores, NULL), 0);
+	pthread_t other;
+	expect_eq(pthread_create(&other, NULL, drive_once, rig.service), 0);
+	await(&semaphores[0], 1);
+	uint64_t at_ns = 1;
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -EBUSY);
+	expect_eq(tw_next_expiry(rig.service, &at_ns), -EBUSY);
+	expect_eq(at_ns, 1);
+	sem_post(&semaphores[1]);
+	void *ran;
+	pthread_join(other, &ran);
+	expect_eq((intptr_t)ran, 1);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_close(&rig);
+}
+
+Test(driver_loop, a_closed_service_is_not_driven)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	uint64_t at_ns = 1;
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
+	expect_eq(tw_next_expiry(rig.service, &at_ns), -ESHUTDOWN);
+	expect_eq(at_ns, 1);
+	rig_close(&rig);
+}
+
+Test(driver_loop, bad_input)
+{
+	struct tw_service_config threaded = {.size = sizeof(threaded), .executor = tw_executor_inline()};
+	struct rig rig;
+	uint64_t at_ns = 1;
+	rig_open(&rig, NULL);
+	struct tw_stats before = stats_of(rig.service);
+	expect_eq(tw_next_expiry(NULL, &at_ns), -EINVAL);
+	expect_eq(tw_next_expiry(rig.service, NULL), -EINVAL);
+	expect_eq(tw_fd(NULL), -EINVAL);
+	expect_eq(tw_fd(rig.service), -EINVAL); /* a manual clock */
+	expect_untouched(&before, rig.service);
+	rig_close(&rig);
+	rig_open(&rig, &threaded);
+	expect_eq(tw_next_expiry(rig.service, &at_ns), -EINVAL);
+	expect_eq(tw_fd(rig.service), -EINVAL);
+	expect_eq(at_ns, 1);
+	rig_close(&rig);
+}

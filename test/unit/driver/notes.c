@@ -1,0 +1,238 @@
+/*
+ * Where the entry that counts stands: timers with several entries, in lanes, in the wheel, in batches and with workers, of which the driver
+ * keeps notes (wheel/driver/resolve.c).
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+#include "wheel/service/core.h"
+
+TestSuite(driver_notes, .timeout = 30);
+
+static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused, uint64_t tick_ns)
+{
+	queue_executor_open(queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue->base;
+	cfg.on_refused = on_refused;
+	cfg.tick_ns = tick_ns;
+	cfg.max_timers = 1024;
+	rig_open(rig, &cfg);
+}
+
+static void close_with(struct rig *rig, struct queue_executor *queue)
+{
+	expect_eq(tw_service_close(rig->service, TW_CLOSE_DROP, 0) == 0 || queue_executor_waiting(queue) > 0, true);
+	while (queue_executor_run_next(queue) != -ENOENT) {
+	}
+	rig_close(rig);
+	queue_executor_close(queue);
+}
+
+/* ------------------------------------------------ met while the timer runs */
+
+/* The driver goes on while the callback runs, and meets another entry of its timer. */
+static void turn_by_6_s(struct probe *probe)
+{
+	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 6 * SECOND);
+	tw_advance(probe->rig->service, TW_NO_LIMIT);
+}
+
+static void turn_by_6_s_and_reset(struct probe *probe)
+{
+	turn_by_6_s(probe);
+	tw_reset(probe->rig->service, probe->timer, SECOND);
+}
+
+static void turn_by_a_tick(struct probe *probe)
+{
+	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + MS);
+	tw_advance(probe->rig->service, TW_NO_LIMIT);
+}
+
+static void look_ahead(struct probe *probe)
+{
+	uint64_t unused;
+	tw_next_expiry(probe->rig->service, &unused);
+}
+
+/* With its entry in a batch that nobody has run yet: to 10 s, to 5 s, and due at once again. */
+static void move_in_the_wheel(struct rig *rig, struct probe *probe)
+{
+	expect_eq(tw_reset(rig->service, probe->timer, 10 * SECOND), 0);
+	expect_eq(tw_reset(rig->service, probe->timer, 5 * SECOND), 0);
+	rig_advance(rig, MS);
+	expect_eq(tw_reset_at(rig->service, probe->timer, rig_now(rig)), 0);
+}
+
+static void move_to_the_past(struct rig *rig, struct probe *probe)
+{
+	rig_advance(rig, 20 * MS);
+	expect_eq(tw_reset_at(rig->service, probe->timer, RIG_START_NS + 50 * MS), 0); /* earlier than it was due */
+	look_ahead(probe);
+}
+
+static void expect_to_go_on(bool series, void (*act)(struct probe *), void (*move)(struct rig *, struct probe *))
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY, MS);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = act;
+	if (series)
+		probe_schedule_every(&probe, rate_of(100 * MS, 10 * SECOND, 0));
+	else
+		probe_schedule(&probe, 100 * MS);
+	rig_advance(&rig, 100 * MS);
+	move(&rig, &probe);
+	expect_eq(queue_executor_run_next(&queue), 1);
+	probe.act = NULL;
+	for (int second = 0; second < 30; second++) {
+		rig_advance(&rig, SECOND);
+		queue_executor_run_all(&queue);
+	}
+	expect_ge(probe.runs, 2);
+	expect_eq(tw_is_pending(rig.service, probe.timer), series);
+	close_with(&rig, &queue);
+}
+
+Test(driver_notes, a_series_goes_on_whose_entry_was_met_in_its_bucket_while_it_ran)
+{
+	expect_to_go_on(true, turn_by_6_s, move_in_the_wheel);
+}
+
+Test(driver_notes, a_series_goes_on_whose_entry_was_met_among_the_late_while_it_ran)
+{
+	expect_to_go_on(true, turn_by_a_tick, move_to_the_past);
+}
+
+Test(driver_notes, a_series_goes_on_whose_entry_was_met_by_a_look_ahead_while_it_ran)
+{
+	expect_to_go_on(true, look_ahead, move_in_the_wheel);
+}
+
+Test(driver_notes, a_timer_that_resets_itself_goes_on_whose_entry_was_met_while_it_ran)
+{
+	expect_to_go_on(false, turn_by_6_s_and_reset, move_in_the_wheel);
+}
+
+/* ------------------------------------------------------ moved while it waits */
+
+/* Far away and near again while its entry is in a batch, or waits for an executor: it has that entry, and needs no other. */
+static void move_to_and_fro(size_t refuse)
+{
+	enum { ROUNDS = 5000 };
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY, MS);
+	queue.refuse = refuse;
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	for (int i = 0; i < ROUNDS; i++) {
+		expect_eq(tw_reset(rig.service, probe.timer, i % 2 ? 10 * SECOND : 20 * HOUR), 0);
+		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
+		rig_advance(&rig, 2 * MS);
+	}
+	uint64_t held = rig.service->wheel.arena_chunks - tw__wheel_chunks_left(&rig.service->wheel);
+	expect_le(held, 8);
+	queue.refuse = 0;
+	rig_advance(&rig, MS);
+	queue_executor_run_all(&queue);
+	expect_eq(probe.runs, 1);
+	expect_eq(tw_is_pending(rig.service, probe.timer), false);
+	close_with(&rig, &queue);
+}
+
+Test(driver_notes, a_timer_that_is_moved_in_a_batch_takes_no_more_room)
+{
+	move_to_and_fro(0);
+}
+
+Test(driver_notes, a_timer_that_is_moved_while_it_is_refused_takes_no_more_room)
+{
+	move_to_and_fro(SIZE_MAX);
+}
+
+static void *move_near(void *arg)
+{
+	struct probe *probe = arg;
+	probe->answer = tw_reset(probe->rig->service, probe->timer, MS);
+	return NULL;
+}
+
+/*
+ * Back from a worker with a far deadline, and moved near before the driver has seen either. By the worker's own thread, whose lane brings both;
+ * or by another, whose lane is newer and so is read first.
+ */
+static void come_back_far_and_be_moved(bool by_another)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_every(&probe, rate_of(MS, 20 * HOUR, 0));
+	for (int i = 1; i <= 50; i++) {
+		rig_advance(&rig, MS);
+		expect_eq(probe.runs, i);
+		pthread_t thread;
+		if (!by_another)
+			move_near(&probe);
+		else
+			expect_eq(pthread_create(&thread, NULL, move_near, &probe) || pthread_join(thread, NULL), 0);
+		expect_eq(probe.answer, 0);
+	}
+	rig_close(&rig);
+}
+
+Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_runs_in_its_tick)
+{
+	come_back_far_and_be_moved(false);
+}
+
+Test(driver_notes, a_timer_that_comes_back_far_and_is_moved_near_by_another_thread_runs_in_its_tick)
+{
+	come_back_far_and_be_moved(true);
+}
+
+/* To instants that are all past, ever earlier, with no turn between: one entry among the late will do. */
+Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_entry)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, HOUR);
+	rig_advance(&rig, 2 * SECOND);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 2 * SECOND - i * MS), 0);
+		look_ahead(&probe);
+	}
+	expect_le(rig.service->wheel.entries, 2);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------- waiting for an hour */
+
+/* With ticks of 50 us a deadline an hour back is read as one to come; a release that an executor refused waits for it. */
+Test(driver_notes, what_an_executor_has_refused_for_an_hour_is_kept_and_released)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_DROP, 50 * TW_MICROSECOND);
+	queue.refuse = SIZE_MAX;
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_released(&probe, MS);
+	for (int second = 0; second < 3700; second++) { /* a turn a second: one for each tick would take long */
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	}
+	expect_eq(probe.releases, 0);
+	queue.refuse = 0;
+	rig_advance(&rig, SECOND);
+	queue_executor_run_all(&queue);
+	expect_released(&probe, TW_FATE_DROPPED);
+	expect_eq(probe.runs, 0);
+	close_with(&rig, &queue);
+}

@@ -1,0 +1,308 @@
+/*
+ * Outboxes: an executor that takes batches and runs none, and hundreds of executors that refuse,
+ * cost the others nothing. Small services (1024 timers) on a virtual clock, so that what is not
+ * bounded fails within seconds.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+#include "wheel/service/core.h"
+
+TestSuite(driver_outbox, .timeout = 60);
+
+static struct probe probes[50000];
+
+/* Chunks that are not in the store. */
+static size_t chunks_in_use(const tw_service *service)
+{
+	return service->wheel.arena_chunks - tw__wheel_chunks_left(&service->wheel);
+}
+
+static struct tw_service_config small_config(void)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 1024;
+	return cfg;
+}
+
+static void schedule_to(struct probe *probe, uint64_t delay_ns, tw_executor *executor)
+{
+	struct tw_task task = probe_task(probe);
+	task.release = NULL;
+	task.when_ns = delay_ns;
+	task.executor = executor;
+	probe_schedule_task(probe, &task);
+}
+
+/* A rig with an executor that takes what it is given and runs nothing, and one that runs all. */
+struct hang {
+	struct rig rig;
+	struct queue_executor hung, well;
+	bool hung_is_own;
+	struct probe *last; /* on the hung one */
+};
+
+static void open_hang(struct hang *h, bool hung_is_own)
+{
+	*h = (struct hang){.hung_is_own = hung_is_own};
+	queue_executor_open(&h->hung);
+	queue_executor_open(&h->well);
+	struct tw_service_config cfg = small_config();
+	cfg.executor = hung_is_own ? &h->hung.base : &h->well.base;
+	rig_open(&h->rig, &cfg);
+}
+
+static void close_hang(struct hang *h)
+{
+	rig_close(&h->rig);
+	queue_executor_close(&h->hung);
+	queue_executor_close(&h->well);
+}
+
+/*
+ * Each turn a timer of the hung executor comes due, and is cancelled in the next turn; a timer of
+ * the other executor comes due too, and must run.
+ */
+static void hang_for(struct hang *h, int turns)
+{
+	tw_executor *hung = h->hung_is_own ? NULL : &h->hung.base;
+	tw_executor *well = h->hung_is_own ? &h->well.base : NULL;
+	for (int i = 0; i < turns; i++) {
+		struct probe *probe = &probes[i % 2], *heartbeat = &probes[2];
+		if (h->last)
+			expect_eq(tw_cancel(h->rig.service, h->last->timer), TW_CANCELLED);
+		h->last = probe;
+		*probe = PROBE(&h->rig, 1);
+		*heartbeat = PROBE(&h->rig, 2);
+		schedule_to(probe, MS, hung);
+		schedule_to(heartbeat, MS, well);
+		rig_advance(&h->rig, MS);
+		expect_eq(queue_executor_run_all(&h->well), 1);
+		expect_ran_at(heartbeat, rig_now(&h->rig));
+		h->rig.ran = 0;
+	}
+}
+
+static void expect_a_hung_executor_to_stop_nobody(bool hung_is_own)
+{
+	enum { TURNS = 60000 };
+	struct hang h;
+	open_hang(&h, hung_is_own);
+	hang_for(&h, TURNS);
+	size_t held = chunks_in_use(h.rig.service), batches = h.hung.submits;
+	expect_le(batches, h.rig.service->outboxes.lend_limit / 2 + 1);
+	hang_for(&h, TURNS);
+	expect_le(chunks_in_use(h.rig.service), held + 8);
+	expect_eq(h.hung.submits, batches);
+	while (queue_executor_run_all(&h.hung) > 0 || queue_executor_waiting(&h.hung)) {
+	}
+	rig_advance(&h.rig, 2 * MS);
+	expect_eq(queue_executor_run_all(&h.hung), 1);
+	expect_eq(h.last->runs, 1);
+	close_hang(&h);
+}
+
+Test(driver_outbox, of_an_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
+{
+	expect_a_hung_executor_to_stop_nobody(false);
+}
+
+Test(driver_outbox, of_the_services_own_executor_that_hangs_takes_a_bounded_part_of_the_chunks)
+{
+	expect_a_hung_executor_to_stop_nobody(true);
+}
+
+/*
+ * An executor that is slow, over its quota again and again: its runs come in order, none is lost.
+ */
+Test(driver_outbox, over_the_quota_keeps_its_order)
+{
+	enum { COUNT = 48000, AT_ONCE = 900 };
+	struct hang h;
+	uint64_t seed = 3;
+	open_hang(&h, false);
+	h.rig.service->outboxes.lend_limit = 16;
+	int scheduled = 0;
+	while (h.rig.ran < COUNT) {
+		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE; i++, scheduled++) {
+			probes[scheduled] = PROBE(&h.rig, scheduled);
+			schedule_to(&probes[scheduled], MS, &h.hung.base);
+		}
+		rig_advance(&h.rig, MS);
+		expect_le(h.hung.submits, h.rig.ran + 16);
+		for (uint64_t n = random_below(&seed, 60); n > 0 && queue_executor_run_next(&h.hung) >= 0; n--) {
+		}
+	}
+	expect_ids_ascend(&h.rig);
+	close_hang(&h);
+}
+
+/* Each of them takes less than the one before, and each gets at least one batch. */
+Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
+{
+	enum { HUNG = 300, TURNS = 40 };
+	static struct queue_executor hung[HUNG];
+	struct hang h;
+	open_hang(&h, false);
+	uint32_t limit = h.rig.service->outboxes.lend_limit = 200;
+	for (int i = 0; i < HUNG; i++)
+		queue_executor_open(&hung[i]);
+	for (int i = 0; i < HUNG; i++)
+		for (int turn = 0; turn < TURNS; turn++) {
+			probes[0] = PROBE(&h.rig, 1);
+			schedule_to(&probes[0], 0, &hung[i].base);
+			rig_advance(&h.rig, MS);
+			tw_cancel(h.rig.service, probes[0].timer);
+		}
+	expect_le(h.rig.service->outboxes.lent, limit + HUNG);
+	for (int i = 0; i < HUNG; i++) {
+		expect_ge(hung[i].submits, 1);
+		expect_le(hung[i].submits, limit / 2);
+	}
+	hang_for(&h, 100);
+	for (int i = 0; i < HUNG; i++)
+		queue_executor_run_all(&hung[i]);
+	queue_executor_run_all(&h.hung);
+	rig_advance(&h.rig, 2 * MS);
+	queue_executor_run_all(&h.hung);
+	for (int i = 0; i < HUNG; i++) {
+		queue_executor_run_all(&hung[i]);
+		queue_executor_close(&hung[i]);
+	}
+	expect_eq(h.rig.service->outboxes.queued, 0);
+	close_hang(&h);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+struct refusers {
+	struct rig rig;
+	struct queue_executor *executors;
+	int count;
+};
+
+static void open_refusers(struct refusers *r, int count, uint32_t max_timers)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = max_timers;
+	cfg.buckets = 64;
+	*r = (struct refusers){.executors = calloc((size_t)count, sizeof *r->executors), .count = count};
+	for (int i = 0; i < count; i++) {
+		queue_executor_open(&r->executors[i]);
+		r->executors[i].refuse = SIZE_MAX;
+	}
+	rig_open(&r->rig, &cfg);
+}
+
+static void refuse(struct refusers *r, size_t how_often)
+{
+	for (int i = 0; i < r->count; i++)
+		r->executors[i].refuse = how_often;
+}
+
+/* Timers for all of them in turn; executor i gets the ids i, i + count, ... */
+static void schedule_all(struct refusers *r, int timers)
+{
+	for (int i = 0; i < timers; i++) {
+		probes[i] = PROBE(&r->rig, i);
+		schedule_to(&probes[i], (uint64_t)(1 + i / 8000) * MS, &r->executors[i % r->count].base);
+	}
+}
+
+/*
+ * A timer that the driver runs itself, scheduled now, runs in the next tick: the lanes are drained.
+ */
+static void expect_drained(struct refusers *r)
+{
+	struct probe fresh = PROBE(&r->rig, -1);
+	schedule_to(&fresh, MS, NULL);
+	rig_advance(&r->rig, 2 * MS);
+	expect_eq(fresh.runs, 1);
+	r->rig.ran = 0;
+}
+
+static void expect_all_in_order(struct refusers *r, int timers)
+{
+	for (int i = 0; i < r->count; i++) {
+		r->rig.ran = 0;
+		queue_executor_run_all(&r->executors[i]);
+		expect_eq(r->rig.ran, (size_t)(timers / r->count));
+		for (size_t j = 0; j < r->rig.ran; j++)
+			expect_eq(r->rig.events[j].id, i + (int)j * r->count);
+	}
+}
+
+static void close_refusers(struct refusers *r)
+{
+	rig_close(&r->rig);
+	for (int i = 0; i < r->count; i++)
+		queue_executor_close(&r->executors[i]);
+	free(r->executors);
+}
+
+Test(driver_outbox, of_two_hundred_executors_that_refuse_are_packed)
+{
+	enum { EXECUTORS = 200, TIMERS = 40000 };
+	struct refusers r;
+	open_refusers(&r, EXECUTORS, TIMERS + 10);
+	schedule_all(&r, TIMERS);
+	rig_advance(&r.rig, 10 * MS);
+	expect_drained(&r);
+	expect_le(chunks_in_use(r.rig.service), TIMERS / TW__CHUNK_ENTRIES + 2 * EXECUTORS + 8);
+	refuse(&r, 0);
+	rig_advance(&r.rig, MS);
+	expect_all_in_order(&r, TIMERS);
+	close_refusers(&r);
+}
+
+/*
+ * More executors than there are outboxes: the others get one when these have run. Some refuse now
+ * and then.
+ */
+Test(driver_outbox, of_more_executors_than_there_are_come_later)
+{
+	enum { EXECUTORS = TW__OUTBOXES + 900, EACH = 6, TIMERS = EXECUTORS * EACH };
+	static int next[EXECUTORS]; /* of each executor, the next id divided by EXECUTORS */
+	struct refusers r;
+	open_refusers(&r, EXECUTORS, TIMERS + 10);
+	schedule_all(&r, TIMERS);
+	rig_advance(&r.rig, 10 * MS);
+	expect_drained(&r);
+	expect_eq(r.rig.service->outboxes.used, TW__OUTBOXES);
+	expect_eq(r.rig.service->outboxes.refiled, true);
+	for (int i = 0; i < EXECUTORS; i++)
+		r.executors[i].refuse = (size_t)(i % 4);
+	for (int turn = 0; turn < 20; turn++) {
+		rig_advance(&r.rig, MS);
+		for (int i = 0; i < EXECUTORS; i++)
+			queue_executor_run_all(&r.executors[i]);
+	}
+	expect_eq(r.rig.ran, (size_t)TIMERS);
+	for (size_t i = 0; i < r.rig.ran; i++)
+		expect_eq(r.rig.events[i].id / EXECUTORS, next[r.rig.events[i].id % EXECUTORS]++);
+	expect_eq(r.rig.service->outboxes.refiled, false);
+	close_refusers(&r);
+}
+
+/* An outbox is free again when its executor has nothing more, and serves the next executor. */
+Test(driver_outbox, is_used_again)
+{
+	struct rig rig;
+	struct tw_service_config cfg = small_config();
+	rig_open(&rig, &cfg);
+	for (int i = 0; i < 3 * TW__OUTBOXES; i++) {
+		struct queue_executor executor;
+		queue_executor_open(&executor);
+		probes[0] = PROBE(&rig, i);
+		schedule_to(&probes[0], 0, &executor.base);
+		rig_advance(&rig, MS);
+		expect_eq(queue_executor_run_all(&executor), 1);
+		rig_advance(&rig, MS);
+		queue_executor_close(&executor);
+		rig.ran = 0;
+	}
+	expect_le(rig.service->outboxes.used, 2);
+	rig_close(&rig);
+}

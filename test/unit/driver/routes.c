@@ -1,0 +1,424 @@
+/* Timers that name an executor of their own: batches, order, refusals, budget, close. */
+#include <errno.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(driver_routes, .timeout = 30);
+
+/* A rig whose own executor is a queue, and more queues for timers to name. */
+enum { QUEUES = 3 };
+
+struct routes {
+	struct rig rig;
+	struct queue_executor queues[QUEUES]; /* the first is the service's */
+};
+
+static void open_routes(struct routes *r, enum tw_on_refused on_refused)
+{
+	struct tw_service_config cfg = rig_config();
+	for (int i = 0; i < QUEUES; i++)
+		queue_executor_open(&r->queues[i]);
+	cfg.executor = &r->queues[0].base;
+	cfg.on_refused = on_refused;
+	rig_open(&r->rig, &cfg);
+}
+
+static void close_routes(struct routes *r)
+{
+	rig_close(&r->rig);
+	for (int i = 0; i < QUEUES; i++)
+		queue_executor_close(&r->queues[i]);
+}
+
+static struct probe probes[2000];
+
+static void schedule_to(struct routes *r, struct probe *probe, int id, uint64_t delay_ns, int queue)
+{
+	*probe = PROBE(&r->rig, id);
+	struct tw_task task = probe_task(probe);
+	task.when_ns = delay_ns;
+	task.executor = queue ? &r->queues[queue].base : NULL;
+	probe_schedule_task(probe, &task);
+}
+
+/* Timer i goes to queue i % QUEUES. */
+static void schedule_in_turn(struct routes *r, int count, uint64_t delay_ns)
+{
+	for (int i = 0; i < count; i++)
+		schedule_to(r, &probes[i], i, delay_ns, i % QUEUES);
+}
+
+/* Runs what waits in a queue; all of it must be that queue's, in order. */
+static void expect_own_in_order(struct routes *r, int queue, size_t count)
+{
+	size_t before = r->rig.ran;
+	expect_eq(queue_executor_run_all(&r->queues[queue]), count);
+	for (size_t i = before; i < r->rig.ran; i++) {
+		expect_eq(r->rig.events[i].id % QUEUES, queue);
+		if (i > before)
+			expect_gt(r->rig.events[i].id, r->rig.events[i - 1].id);
+	}
+}
+
+Test(driver_routes, lead_each_timer_to_its_executor_in_order)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_in_turn(&r, 1500, MS);
+	rig_advance(&r.rig, MS);
+	expect_eq(r.rig.ran, 0);
+	for (int queue = QUEUES - 1; queue >= 0; queue--)
+		expect_own_in_order(&r, queue, 500);
+	for (int i = 0; i < 1500; i++)
+		expect_released(&probes[i], TW_FATE_FIRED);
+	close_routes(&r);
+}
+
+Test(driver_routes, share_batches)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_in_turn(&r, 1500, MS);
+	rig_advance(&r.rig, MS);
+	for (int queue = 1; queue < QUEUES; queue++) {
+		expect_le(r.queues[queue].submits, 500 / 56 + 1);
+		expect_own_in_order(&r, queue, 500);
+	}
+	expect_own_in_order(&r, 0, 500);
+	close_routes(&r);
+}
+
+Test(driver_routes, to_the_service_s_own_executor_are_nothing_special)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	struct probe probe = PROBE(&r.rig, 0);
+	struct tw_task task = probe_task(&probe);
+	task.executor = &r.queues[0].base;
+	probe_schedule_task(&probe, &task);
+	rig_advance(&r.rig, MS);
+	expect_eq(queue_executor_run_all(&r.queues[0]), 1);
+	expect_released(&probe, TW_FATE_FIRED);
+	close_routes(&r);
+}
+
+Test(driver_routes, are_kept_by_resets_and_series)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_to(&r, &probes[0], 1, 10 * MS, 1);
+	struct tw_period period = rate_of(MS, MS, 5);
+	struct tw_task task = probe_task(&probes[1]);
+	probes[1] = PROBE(&r.rig, 2);
+	task.period = &period;
+	task.executor = &r.queues[2].base;
+	probe_schedule_task(&probes[1], &task);
+	expect_eq(tw_reset(r.rig.service, probes[0].timer, 2 * MS), 0);
+	for (int i = 0; i < 8; i++) {
+		rig_advance(&r.rig, MS);
+		queue_executor_run_all(&r.queues[1]);
+		queue_executor_run_all(&r.queues[2]);
+	}
+	expect_eq(queue_executor_waiting(&r.queues[0]), 0);
+	expect_ran_at(&probes[0], RIG_START_NS + 2 * MS);
+	expect_eq(probes[1].runs, 5);
+	expect_released(&probes[1], TW_FATE_FIRED);
+	close_routes(&r);
+}
+
+Test(driver_routes, lead_back_to_the_executor_that_gave_a_run_back)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_in_turn(&r, 30, MS);
+	rig_advance(&r.rig, MS);
+	while (queue_executor_drop_next(&r.queues[1]) == 0)
+		;
+	rig_advance(&r.rig, 2 * MS);
+	expect_own_in_order(&r, 0, 10);
+	expect_own_in_order(&r, 2, 10);
+	expect_eq(queue_executor_run_all(&r.queues[1]), 10);
+	close_routes(&r);
+}
+
+Test(driver_routes, may_lead_to_the_driver)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	struct probe probe = PROBE(&r.rig, 1);
+	struct tw_task task = probe_task(&probe);
+	task.when_ns = MS;
+	task.executor = tw_executor_inline();
+	probe_schedule_task(&probe, &task);
+	rig_advance(&r.rig, MS);
+	expect_ran_at(&probe, RIG_START_NS + MS);
+	cr_assert(pthread_equal(r.rig.events[0].thread, pthread_self()));
+	close_routes(&r);
+}
+
+/* An inline service with a timer for a queue. */
+Test(driver_routes, lead_away_from_an_inline_service)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	rig_open(&rig, NULL);
+	struct probe own = PROBE(&rig, 1), routed = PROBE(&rig, 2);
+	struct tw_task task = probe_task(&routed);
+	task.when_ns = MS;
+	task.executor = &queue.base;
+	probe_schedule_task(&routed, &task);
+	probe_schedule(&own, MS);
+	rig_advance(&rig, MS);
+	expect_eq(own.runs, 1);
+	expect_eq(routed.runs, 0);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+Test(driver_routes, share_the_budget)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_in_turn(&r, 300, MS);
+	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
+	size_t total = 0;
+	for (int calls = 0; total < 300; calls++) {
+		int done = tw_advance(r.rig.service, 7);
+		expect_gt(done, 0);
+		expect_le(done, 7);
+		total += (size_t)done;
+		size_t waiting = 0;
+		for (int queue = 0; queue < QUEUES; queue++)
+			waiting += queue_executor_waiting(&r.queues[queue]);
+		expect_eq(waiting, total);
+		if (calls == 3) /* nobody is left out for long */
+			for (int queue = 0; queue < 2; queue++)
+				expect_gt(queue_executor_waiting(&r.queues[queue]), 0);
+	}
+	expect_eq(tw_advance(r.rig.service, 7), 0);
+	for (int queue = 0; queue < QUEUES; queue++)
+		expect_own_in_order(&r, queue, 100);
+	close_routes(&r);
+}
+
+/* ------------------------------------------------------------ refusals */
+
+Test(driver_routes, that_are_refused_hold_up_nobody_else)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = SIZE_MAX;
+	schedule_in_turn(&r, 600, MS);
+	rig_advance(&r.rig, 10 * MS);
+	expect_own_in_order(&r, 0, 200);
+	expect_own_in_order(&r, 2, 200);
+	expect_eq(queue_executor_waiting(&r.queues[1]), 0);
+	for (int i = 600; i < 900; i++) /* more come due behind those that wait */
+		schedule_to(&r, &probes[i], i, MS, i % QUEUES);
+	rig_advance(&r.rig, 10 * MS);
+	expect_own_in_order(&r, 2, 100);
+	expect_eq(tw_cancel(r.rig.service, probes[1].timer), TW_CANCELLED);
+	expect_eq(tw_reset(r.rig.service, probes[4].timer, HOUR), 0);
+	expect_sound(r.rig.service);
+	r.queues[1].refuse = 0;
+	rig_advance(&r.rig, 2 * MS);
+	expect_own_in_order(&r, 1, 298);
+	expect_own_in_order(&r, 0, 100);
+	expect_ge(stats_of(r.rig.service).refused, 10);
+	rig_advance(&r.rig, 2 * HOUR);
+	expect_own_in_order(&r, 1, 1);
+	close_routes(&r);
+}
+
+Test(driver_routes, that_are_refused_now_and_then_keep_their_order)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = 3;
+	r.queues[2].refuse = 1;
+	schedule_in_turn(&r, 1500, MS);
+	for (int i = 1500; i < 1800; i++)
+		schedule_to(&r, &probes[i], i, 2 * MS, i % QUEUES);
+	rig_advance(&r.rig, 10 * MS);
+	for (int queue = 0; queue < QUEUES; queue++)
+		expect_own_in_order(&r, queue, 600);
+	expect_eq(stats_of(r.rig.service).refused, 4);
+	close_routes(&r);
+}
+
+/* A part that was split off for the budget, refused, and then more behind it. */
+Test(driver_routes, that_are_refused_in_parts_keep_their_order)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = 1;
+	for (int i = 0; i < 20; i++)
+		schedule_to(&r, &probes[i], 1 + i * QUEUES, MS, 1);
+	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
+	tw_advance(r.rig.service, 7);
+	for (int i = 20; i < 40; i++)
+		schedule_to(&r, &probes[i], 1 + i * QUEUES, 0, 1);
+	rig_advance(&r.rig, 2 * MS);
+	expect_own_in_order(&r, 1, 40);
+	close_routes(&r);
+}
+
+Test(driver_routes, refused_by_the_service_s_own_executor_hold_up_no_other)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[0].refuse = SIZE_MAX;
+	schedule_in_turn(&r, 300, MS);
+	rig_advance(&r.rig, 10 * MS);
+	expect_own_in_order(&r, 1, 100);
+	expect_own_in_order(&r, 2, 100);
+	r.queues[0].refuse = 0;
+	rig_advance(&r.rig, 2 * MS);
+	expect_own_in_order(&r, 0, 100);
+	close_routes(&r);
+}
+
+Test(driver_routes, that_are_refused_run_on_the_driver_by_that_policy)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_INLINE);
+	r.queues[1].refuse = SIZE_MAX;
+	schedule_in_turn(&r, 300, MS);
+	rig_advance(&r.rig, MS);
+	expect_eq(r.rig.ran, 100);
+	for (size_t i = 0; i < r.rig.ran; i++)
+		expect_eq(r.rig.events[i].id, 1 + QUEUES * i);
+	expect_own_in_order(&r, 0, 100);
+	expect_own_in_order(&r, 2, 100);
+	close_routes(&r);
+}
+
+Test(driver_routes, that_are_refused_are_dropped_by_that_policy)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_DROP);
+	r.queues[1].refuse = 1;
+	struct probe untold = PROBE(&r.rig, -1);
+	struct tw_task task = probe_task(&untold);
+	task.when_ns = MS;
+	task.release = NULL;
+	task.executor = &r.queues[1].base;
+	probe_schedule_task(&untold, &task);
+	schedule_to(&r, &probes[0], 1, MS, 1);
+	rig_advance(&r.rig, MS);
+	expect_eq(stats_of(r.rig.service).dropped, 1); /* the other's release is owed */
+	expect_eq(probes[0].releases, 0);
+	rig_advance(&r.rig, MS);
+	expect_eq(queue_executor_waiting(&r.queues[1]), 1);
+	expect_eq(queue_executor_run_next(&r.queues[1]), 0);
+	expect_released(&probes[0], TW_FATE_DROPPED);
+	expect_eq(probes[0].runs + untold.runs, 0);
+	expect_eq(stats_of(r.rig.service).dropped, 2);
+	close_routes(&r);
+}
+
+/* ------------------------------------------------------------ close */
+
+Test(driver_routes, are_kept_by_a_close_that_runs)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	schedule_in_turn(&r, 90, HOUR);
+	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_RUN, 10 * MS), -ETIMEDOUT);
+	for (int queue = 0; queue < QUEUES; queue++)
+		expect_own_in_order(&r, queue, 30);
+	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(stats_of(r.rig.service).fired, 90);
+	close_routes(&r);
+}
+
+Test(driver_routes, that_are_refused_do_not_hold_up_close)
+{
+	struct routes r;
+	open_routes(&r, TW_REFUSED_RETRY);
+	r.queues[1].refuse = r.queues[2].refuse = SIZE_MAX;
+	for (int i = 0; i < 100; i++)
+		schedule_to(&r, &probes[i], i, MS, 1 + i % 2);
+	rig_advance(&r.rig, 10 * MS);
+	expect_eq(tw_service_close(r.rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	for (int i = 0; i < 100; i++)
+		expect_released(&probes[i], TW_FATE_DROPPED);
+	close_routes(&r);
+}
+
+/* ------------------------------------------------------------ many */
+
+/* More executors than are kept in mind one by one. */
+Test(driver_routes, to_hundreds_of_executors_with_some_refusing_lose_nothing)
+{
+	enum { MANY = 300, EACH = 6 };
+	static struct queue_executor queues[MANY];
+	struct rig rig;
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 3000;
+	rig_open(&rig, &cfg);
+	uint64_t seed = 5;
+	for (int i = 0; i < MANY; i++) {
+		queue_executor_open(&queues[i]);
+		queues[i].refuse = random_below(&seed, 3) ? 0 : random_below(&seed, 20);
+	}
+	for (int i = 0; i < MANY * EACH; i++) {
+		probes[i] = PROBE(&rig, i);
+		struct tw_task task = probe_task(&probes[i]);
+		task.when_ns = random_below(&seed, 5) * MS;
+		task.executor = &queues[i % MANY].base;
+		probe_schedule_task(&probes[i], &task);
+	}
+	rig_advance(&rig, 100 * MS);
+	for (int i = 0; i < MANY; i++) {
+		size_t before = rig.ran;
+		expect_eq(queue_executor_run_all(&queues[i]), EACH);
+		for (size_t j = before; j < rig.ran; j++)
+			expect_eq(rig.events[j].id % MANY, i);
+		queue_executor_close(&queues[i]);
+	}
+	for (int i = 0; i < MANY * EACH; i++)
+		expect_released(&probes[i], TW_FATE_FIRED);
+	rig_close(&rig);
+}
+
+/* Wherever the executors happen to lie in memory: a simulation counts on it. */
+Test(driver_routes, to_dozens_of_executors_are_one_batch_each_and_refusals_are_each_its_own)
+{
+	enum { FEW = 90, EACH = 5 };
+	static struct queue_executor queues[FEW];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	for (int i = 0; i < FEW; i++) {
+		queue_executor_open(&queues[i]);
+		queues[i].refuse = i % 6 ? 0 : SIZE_MAX;
+	}
+	for (int wave = 0; wave < 2; wave++) { /* the second joins what was refused of the first */
+		for (int i = 0; i < FEW * EACH; i++) {
+			struct probe *probe = &probes[wave * FEW * EACH + i];
+			*probe = PROBE(&rig, wave * FEW * EACH + i);
+			struct tw_task task = probe_task(probe);
+			task.when_ns = MS;
+			task.executor = &queues[i % FEW].base;
+			probe_schedule_task(probe, &task);
+		}
+		rig_advance(&rig, 2 * MS);
+		for (int i = 0; i < FEW; i++)
+			expect_eq(queues[i].submits, i % 6 ? wave + 1 : 0);
+	}
+	for (int i = 0; i < FEW; i++)
+		queues[i].refuse = 0;
+	rig_advance(&rig, MS);
+	for (int i = 0; i < FEW; i++) {
+		expect_eq(queues[i].submits, i % 6 ? 2 : 1);
+		size_t before = rig.ran;
+		expect_eq(queue_executor_run_all(&queues[i]), 2 * EACH);
+		for (size_t j = before; j < rig.ran; j++)
+			expect_eq(rig.events[j].id, i + (int)(j - before) * FEW);
+		queue_executor_close(&queues[i]);
+	}
+	rig_close(&rig);
+}

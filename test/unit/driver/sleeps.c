@@ -1,0 +1,272 @@
+/*
+ * What somebody waits for comes in the moment between the last look and the sleep: a hook stands in it (faults.h), in which all is done that
+ * there was to wait for, wake-up included. Whoever sleeps through that sleeps for ever.
+ */
+#include <errno.h>
+#include <sched.h>
+
+#include "executor/pool/parts.h"
+#include "test/support/faults.h"
+#include "test/support/limited.h"
+#include "test/support/members.h"
+#include "test/support/strands.h"
+
+TestSuite(driver_sleeps, .timeout = 30);
+
+/* ------------------------------------------------------------------ the limiter */
+
+static struct limited home;
+static struct load load = {.home = &home};
+
+static void pump(void *arg)
+{
+	limited_pump(arg);
+}
+
+static void open_loaded(uint32_t max_pending)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.max_pending = max_pending;
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	load_submit(&load);
+	faults_at_sleeps(pump, &home);
+}
+
+static void close_loaded(unsigned jobs)
+{
+	faults_at_sleeps(NULL, NULL);
+	expect_eq(limited_stats(&home).succeeded, jobs);
+	limited_close(&home);
+}
+
+Test(driver_sleeps, a_job_that_settles_before_its_waiter_sleeps)
+{
+	open_loaded(0);
+	expect_eq(tw_job_wait(home.limiter, load.job, TW_FOREVER, NULL), 0);
+	close_loaded(1);
+}
+
+Test(driver_sleeps, a_limiter_that_falls_idle_before_its_waiter_sleeps)
+{
+	open_loaded(0);
+	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), 0);
+	close_loaded(1);
+}
+
+Test(driver_sleeps, room_in_a_limiter_that_comes_before_the_submitter_sleeps)
+{
+	struct load second = {.home = &home, .number = 1};
+	open_loaded(1);
+	struct tw_job_task task = load_task(&second);
+	task.wait_ns = TW_FOREVER;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &second.job), 0);
+	limited_pump(&home);
+	close_loaded(2);
+}
+
+/* ---------------------------------------------------------------- the semaphore */
+
+static void give_back(void *arg)
+{
+	tw_semaphore_release(arg);
+}
+
+Test(driver_sleeps, a_permit_that_comes_before_its_waiter_sleeps)
+{
+	struct rig rig;
+	tw_semaphore *permits;
+	rig_open(&rig, NULL);
+	expect_eq(tw_semaphore_create(&permits, rig.service, tw_executor_inline(), 1), 0);
+	expect_eq(tw_semaphore_acquire(permits, 0), 0);
+	faults_at_sleeps(give_back, permits);
+	expect_eq(tw_semaphore_acquire(permits, TW_FOREVER), 0);
+	faults_at_sleeps(NULL, NULL);
+	give_back(permits);
+	expect_eq(tw_semaphore_destroy(permits), 0);
+	rig_close(&rig);
+}
+
+/* --------------------------------------------------------- runs on another thread */
+
+struct runner {
+	struct queue_executor *queue;
+	atomic_bool begun, go, over;
+	pthread_t thread;
+};
+
+static struct runner runner;
+
+static void stay(void *arg)
+{
+	(void)arg;
+	atomic_store(&runner.begun, true);
+	while (!atomic_load(&runner.go))
+		sched_yield();
+}
+
+static void *run_next(void *arg)
+{
+	queue_executor_run_next(arg);
+	return NULL;
+}
+
+static void begin(struct queue_executor *queue)
+{
+	runner = (struct runner){.queue = queue};
+	expect_eq(pthread_create(&runner.thread, NULL, run_next, queue), 0);
+	while (!atomic_load(&runner.begun))
+		sched_yield();
+}
+
+static void let_it_end(void *unused)
+{
+	(void)unused;
+	if (atomic_exchange(&runner.go, true))
+		return;
+	pthread_join(runner.thread, NULL);
+	atomic_store(&runner.over, true);
+}
+
+static void open_rig_on(struct rig *rig, struct queue_executor *queue)
+{
+	struct tw_service_config cfg = rig_config();
+	queue_executor_open(queue);
+	cfg.executor = &queue->base;
+	rig_open(rig, &cfg);
+}
+
+Test(driver_sleeps, a_run_that_ends_before_its_canceller_sleeps)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	tw_timer timer;
+	open_rig_on(&rig, &queue);
+	expect_eq(tw_schedule(rig.service, MS, stay, NULL, &timer), 0);
+	rig_advance(&rig, 3 * MS);
+	begin(&queue);
+	faults_at_sleeps(let_it_end, NULL);
+	expect_eq(tw_cancel_wait(rig.service, timer, TW_FOREVER), TW_FINISHED);
+	faults_at_sleeps(NULL, NULL);
+	expect_eq(runner.over, true);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+Test(driver_sleeps, a_member_that_ends_before_its_groups_canceller_sleeps)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_rig_on(&rig, &queue);
+	tw_group group = group_of(&rig);
+	struct tw_task task = {.size = sizeof task, .fn = stay, .when_ns = MS, .group = group};
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
+	rig_advance(&rig, 3 * MS);
+	begin(&queue);
+	faults_at_sleeps(let_it_end, NULL);
+	expect_eq(tw_group_cancel_wait(rig.service, group, TW_FOREVER), TW_CANCELLED);
+	faults_at_sleeps(NULL, NULL);
+	expect_eq(runner.over, true);
+	queue_executor_run_all(&queue);
+	rig_close(&rig);
+	queue_executor_close(&queue);
+}
+
+static struct strand_rig strands;
+
+static tw_strand_task begin_on_strand(void)
+{
+	tw_strand_task task;
+	strand_rig_open(&strands);
+	expect_eq(tw_strand_submit(strands.strand, 0, stay, NULL, &task), 0);
+	begin(&strands.queue);
+	faults_at_sleeps(let_it_end, NULL);
+	return task;
+}
+
+static void end_on_strand(void)
+{
+	faults_at_sleeps(NULL, NULL);
+	expect_eq(runner.over, true);
+	strand_rig_close(&strands);
+}
+
+Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
+{
+	tw_strand_task task = begin_on_strand();
+	expect_eq(tw_strand_cancel_wait(strands.strand, task, TW_FOREVER), TW_FINISHED);
+	end_on_strand();
+}
+
+Test(driver_sleeps, a_strands_task_that_ends_before_its_disposer_sleeps)
+{
+	begin_on_strand();
+	expect_eq(tw_strand_dispose_wait(strands.strand, TW_FOREVER), 0);
+	end_on_strand();
+}
+
+/* --------------------------------------------------------------------- the pool */
+
+static tw_pool *pool;
+static pthread_t closer;
+
+static tw_pool *full_pool(void)
+{
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
+	expect_eq(tw_pool_create(&pool, &cfg), 0);
+	runner = (struct runner){.over = false};
+	expect_eq(tw_pool_submit(pool, stay, NULL, 0), 0);
+	while (!atomic_load(&runner.begun))
+		sched_yield();
+	for (int i = 0; i < 16; i++)
+		expect_eq(tw_pool_submit(pool, stay, NULL, 0), 0);
+	return pool;
+}
+
+static void await_empty(void *unused)
+{
+	struct tw_pool_stats stats = {.size = sizeof stats};
+	(void)unused;
+	atomic_store(&runner.go, true);
+	do {
+		sched_yield();
+		tw_pool_stats_get(pool, &stats);
+	} while (stats.completed < 17);
+}
+
+Test(driver_sleeps, room_in_a_pool_that_comes_before_the_submitter_sleeps)
+{
+	faults_at_sleeps(await_empty, NULL);
+	expect_eq(tw_pool_submit(full_pool(), stay, NULL, TW_FOREVER), 0);
+	faults_at_sleeps(NULL, NULL);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+static void *close_pool(void *unused)
+{
+	(void)unused;
+	tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
+	return NULL;
+}
+
+static void begin_close(void *unused)
+{
+	(void)unused;
+	if (atomic_exchange(&runner.over, true))
+		return;
+	pthread_create(&closer, NULL, close_pool, NULL);
+	while (!(tw_load_relaxed(&pool->tasks.tail) & TW__RING_CLOSED))
+		sched_yield();
+}
+
+/* No worker makes room: only the close sends the submitter away. */
+Test(driver_sleeps, a_pools_close_that_begins_before_the_submitter_sleeps)
+{
+	tw_pool *full = full_pool();
+	faults_at_sleeps(begin_close, NULL);
+	expect_eq(tw_pool_submit(full, stay, NULL, TW_FOREVER), -ESHUTDOWN);
+	faults_at_sleeps(NULL, NULL);
+	atomic_store(&runner.go, true);
+	pthread_join(closer, NULL);
+	expect_eq(tw_pool_destroy(pool), 0);
+}

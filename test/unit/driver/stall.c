@@ -1,0 +1,327 @@
+/* G10 and clocks that misbehave: jumps of years, standing still, stepping back. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+
+TestSuite(driver_stall, .timeout = 30);
+
+/* A driver that went tick by tick through ten years would not come back within the test's time limit. */
+Test(driver_stall, of_ten_years_costs_what_is_due)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static const uint64_t delays_ns[] = {MS, 5 * SECOND, HOUR, 40 * DAY, 9 * 365 * DAY};
+	enum { COUNT = sizeof(delays_ns) / sizeof(delays_ns[0]) };
+	struct probe probes[COUNT], beyond = PROBE(&rig, COUNT);
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], delays_ns[i]);
+	}
+	probe_schedule(&beyond, 11 * 365 * DAY);
+	rig_advance(&rig, 10 * 365 * DAY);
+	for (int i = 0; i < COUNT; i++)
+		expect_ran_at(&probes[i], RIG_START_NS + delays_ns[i]);
+	expect_eq(beyond.runs, 0);
+	rig_advance(&rig, 365 * DAY);
+	expect_eq(beyond.runs, 1);
+	rig_close(&rig);
+}
+
+/* The same, as a driver sees it that was held up: the clock has moved, and all that was missed is due now. */
+Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[100];
+	uint64_t seed = 11;
+	for (int i = 0; i < 100; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], random_below(&seed, 20 * 365 * DAY));
+	}
+	uint64_t now_ns = RIG_START_NS + 10 * 365 * DAY;
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
+	size_t before = rig.ran;
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), stats_of(rig.service).runs - before);
+	for (size_t i = before; i < rig.ran; i++)
+		expect_eq(rig.events[i].at_ns, now_ns);
+	rig_advance(&rig, 10 * 365 * DAY);
+	for (int i = 0; i < 100; i++)
+		expect_eq(probes[i].runs, 1);
+	rig_close(&rig);
+}
+
+/* Scheduled while the driver stood still: drained, and due by their own deadlines. */
+Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe before = PROBE(&rig, 1), due = PROBE(&rig, 2), later = PROBE(&rig, 3);
+	probe_schedule(&before, HOUR);
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + DAY), 0);
+	probe_schedule(&due, 0);
+	probe_schedule(&later, 7 * MS);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(before.runs, 1);
+	expect_eq(due.runs, 1);
+	rig_advance(&rig, 7 * MS - 1);
+	expect_eq(later.runs, 0);
+	rig_advance(&rig, 1);
+	expect_ran_at(&later, RIG_START_NS + DAY + 7 * MS);
+	rig_close(&rig);
+}
+
+Test(driver_stall, stamps_of_resets_and_cancels_hold)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe moved = PROBE(&rig, 1), cancelled = PROBE(&rig, 2);
+	probe_schedule(&moved, SECOND);
+	probe_schedule(&cancelled, SECOND);
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 100 * DAY), 0);
+	expect_eq(tw_reset(rig.service, moved.timer, SECOND), 0);
+	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_advance(&rig, SECOND);
+	expect_ran_at(&moved, RIG_START_NS + 100 * DAY + SECOND);
+	expect_eq(cancelled.runs, 0);
+	rig_close(&rig);
+}
+
+/* Small jumps, sizes that meet every edge of the levels. */
+Test(driver_stall, of_any_length_leaves_timers_exact)
+{
+	uint64_t seed = 17;
+	for (int round = 0; round < 60; round++) {
+		struct tw_service_config cfg = rig_config();
+		cfg.buckets = round % 2 ? 64 : 4096;
+		struct rig rig;
+		rig_open(&rig, &cfg);
+		static struct probe probes[200];
+		uint64_t scale_ns = MS << random_below(&seed, 36);
+		for (int i = 0; i < 200; i++) {
+			probes[i] = PROBE(&rig, i);
+			probe_schedule(&probes[i], random_below(&seed, scale_ns));
+		}
+		uint64_t now_ns = RIG_START_NS;
+		for (int step = 0; step < 20; step++) {
+			now_ns += random_below(&seed, scale_ns / 8);
+			expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
+			tw_advance(rig.service, TW_NO_LIMIT);
+		}
+		rig_advance(&rig, 2 * scale_ns);
+		for (int i = 0; i < 200; i++)
+			expect_eq(probes[i].runs, 1);
+		rig_close(&rig);
+	}
+}
+
+/*
+ * 100 000 timers, a tenth of them series, and the clock leaps by 10 s. What is due runs once, in the order of deadlines (by tick), a series
+ * once for all that it missed; the rest waits for its own instant, series on phase.
+ */
+Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
+{
+	enum { COUNT = 100000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *probes = calloc(COUNT, sizeof(*probes));
+	uint64_t *due_ns = calloc(COUNT, sizeof(*due_ns)), seed = 61, leap_ns = RIG_START_NS + 10 * SECOND;
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t first_ns = random_below(&seed, 20 * SECOND), period_ns = (uint64_t)(i % 700 + 1) * MS;
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = RIG_START_NS + first_ns;
+		if (i % 10)
+			probe_schedule(&probes[i], first_ns);
+		else
+			probe_schedule_every(&probes[i], i % 20 ? rate_of(first_ns, period_ns, 0)
+								: delay_of(first_ns, period_ns, 0));
+	}
+	rig_advance(&rig, 0);
+	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
+	size_t before = rig.ran, due = 0;
+	while (tw_advance(rig.service, 1000) > 0)
+		;
+	for (int i = 0; i < COUNT; i++)
+		due += rig_tick_of(&rig, due_ns[i]) <= leap_ns && probes[i].runs > 0;
+	expect_eq(rig.ran, due);
+	for (size_t i = before; i < rig.ran; i++) {
+		expect_eq(rig.events[i].at_ns, leap_ns);
+		if (i > before)
+			expect_le(rig_tick_of(&rig, due_ns[rig.events[i - 1].id]),
+				  rig_tick_of(&rig, due_ns[rig.events[i].id]));
+	}
+
+	/* Each next instant of a series is a nominal one, and none is passed over in silence. */
+	rig_advance_to(&rig, leap_ns + 11 * SECOND);
+	for (int i = 0; i < COUNT; i++) {
+		uint64_t period_ns = (uint64_t)(i % 700 + 1) * MS, now_ns = rig_now(&rig);
+		if (i % 10)
+			expect_eq(probes[i].runs, 1);
+		else if (i % 20)
+			expect_eq(probes[i].runs + probes[i].overruns,
+				  (now_ns - rig_tick_of(&rig, due_ns[i])) / period_ns + 1);
+		else if (due_ns[i] <= leap_ns)
+			expect_eq(probes[i].runs, 1 + 11 * SECOND / period_ns);
+		if (i % 10 == 0)
+			expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
+	}
+	free(due_ns);
+	free(probes);
+	rig_close(&rig);
+}
+
+struct mover {
+	tw_service *service;
+	tw_timer timer;
+	uint64_t due_ns;
+	atomic_uint round, done;
+};
+
+enum { LAST_ROUND = UINT32_MAX };
+
+/* In each round: a bit later, and later again, as long as it has not run. */
+static void *move_on(void *arg)
+{
+	struct mover *m = arg;
+	for (unsigned round; (round = atomic_load(&m->round)) != LAST_ROUND;) {
+		for (unsigned i = 1; i < 200 && round != atomic_load(&m->done); i++)
+			if (tw_reset_at(m->service, m->timer, m->due_ns + i * MS) != 0)
+				break;
+		if (round != atomic_load(&m->done))
+			atomic_store(&m->done, round);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void count_run(void *runs)
+{
+	++*(unsigned *)runs;
+}
+
+/* What is overdue by hours is given a deadline that cannot be taken for the future; somebody else moves the timer in that moment. */
+Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_not_lost)
+{
+	enum { ROUNDS = 10000 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct mover mover;
+	mover.service = rig.service;
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, move_on, &mover), 0);
+	unsigned runs = 0;
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		mover.due_ns = rig_now(&rig) + 50 * MS;
+		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs, &mover.timer), 0);
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: MULTI from here on */
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		atomic_store(&mover.round, round);
+		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 11 * HOUR), 0);
+		tw_advance(rig.service, TW_NO_LIMIT);
+		while (atomic_load(&mover.done) != round)
+			sched_yield();
+		rig_advance(&rig, HOUR);
+		expect_eq(runs, round);
+	}
+	atomic_store(&mover.round, LAST_ROUND);
+	pthread_join(thread, NULL);
+	rig_close(&rig);
+}
+
+/* A jump forward is a stall to a series: fixed rate skips to the next nominal instant and is told how many it missed. */
+Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe rate = PROBE(&rig, 1), delay = PROBE(&rig, 2);
+	probe_schedule_every(&rate, rate_of(10 * MS, 10 * MS, 0));
+	probe_schedule_every(&delay, delay_of(10 * MS, 10 * MS, 0));
+	rig_advance(&rig, 10 * MS);
+	uint64_t leap_ns = RIG_START_NS + HOUR + 4 * MS;
+	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_advance(&rig, 6 * MS);
+	expect_eq(rate.runs, 3);
+	expect_eq(delay.runs, 2);
+	expect_eq(rate.ran_at_ns, RIG_START_NS + HOUR + 10 * MS);
+	expect_eq(rate.overruns,
+		  HOUR / (10 * MS) - 2); /* instants up to the hour, but the first and the one that ran late */
+	rig_advance(&rig, 4 * MS);
+	expect_eq(delay.runs, 3);
+	expect_eq(delay.ran_at_ns, leap_ns + 10 * MS);
+	expect_eq(tw_cancel(rig.service, rate.timer), TW_CANCELLED);
+	expect_eq(tw_cancel(rig.service, delay.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ backwards */
+
+Test(driver_stall, a_clock_that_steps_back_counts_as_standing_still)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe before = PROBE(&rig, 1), meanwhile = PROBE(&rig, 2);
+	probe_schedule(&before, 10 * SECOND);
+	rig_advance(&rig, 5 * SECOND);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_ge(stats_of(rig.service).clock_steps, 1);
+	probe_schedule(&meanwhile, SECOND);
+	rig_advance(&rig, SECOND - 1);
+	expect_eq(meanwhile.runs, 0);
+	rig_advance_to(&rig, RIG_START_NS + 7 * SECOND);
+	expect_eq(meanwhile.runs, 1);
+	expect_eq(before.runs, 0);
+	rig_advance_to(&rig, RIG_START_NS + 10 * SECOND);
+	expect_ran_at(&before, RIG_START_NS + 10 * SECOND);
+	rig_close(&rig);
+}
+
+Test(driver_stall, a_clock_that_steps_back_runs_nothing_twice)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe once = PROBE(&rig, 1), series = PROBE(&rig, 2);
+	probe_schedule(&once, 10 * MS);
+	probe_schedule_every(&series, rate_of(10 * MS, 10 * MS, 0));
+	rig_advance(&rig, 100 * MS);
+	expect_eq(series.runs, 10);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS), 0);
+	rig_advance(&rig, 100 * MS);
+	expect_eq(once.runs, 1);
+	expect_eq(series.runs, 10);
+	rig_advance(&rig, 10 * MS);
+	expect_eq(series.runs, 11);
+	expect_eq(tw_cancel(rig.service, series.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static struct probe probes[2000];
+	uint64_t seed = 23, farthest_ns = RIG_START_NS;
+	for (int i = 0; i < 2000; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], random_below(&seed, 10 * SECOND));
+		uint64_t there_ns = RIG_START_NS + random_below(&seed, 10 * SECOND);
+		farthest_ns = there_ns > farthest_ns ? there_ns : farthest_ns;
+		expect_eq(tw_clock_manual_set(rig.clock, there_ns), 0);
+		if (i % 3 == 0)
+			tw_advance(rig.service, TW_NO_LIMIT);
+	}
+	rig_advance_to(&rig, farthest_ns + MINUTE);
+	for (int i = 0; i < 2000; i++)
+		expect_eq(probes[i].runs, 1);
+	rig_close(&rig);
+}

@@ -1,0 +1,118 @@
+/* Memory after storms of members and of timers with options: their side records go back too, and each fate is told once. */
+#include <errno.h>
+
+#include "test/support/members.h"
+
+TestSuite(driver_storm_options, .timeout = 120);
+
+enum { MANY = 200000, ROUNDS = 2, NTH = 10000 };
+#define MIB INT64_C(1048576)
+
+struct end {
+	unsigned char runs, releases, fate;
+};
+
+static struct end ends[MANY];
+static tw_timer timers[MANY];
+
+static void note_run(void *arg)
+{
+	((struct end *)arg)->runs++;
+}
+
+static void note_release(void *arg, enum tw_fate fate)
+{
+	struct end *end = arg;
+	end->releases++;
+	end->fate = (unsigned char)fate;
+}
+
+static int64_t held(struct rig *rig)
+{
+	return (int64_t)stats_of(rig->service).memory_bytes;
+}
+
+/* Every NTH is a member of `kept`, all others of `group`. */
+static void storm(struct rig *rig, tw_group group, tw_group kept)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		ends[i] = (struct end){0};
+		struct tw_task task = {.size = sizeof(task),
+				       .fn = note_run,
+				       .arg = &ends[i],
+				       .when_ns = HOUR + i * 1000,
+				       .release = note_release,
+				       .group = i % NTH ? group : kept};
+		task.slack_ns = i % 3 ? 0 : 10 * MS;
+		task.max_lateness_ns = i % 5 ? 0 : SECOND;
+		expect_eq(tw_schedule_task(rig->service, &task, &timers[i]), 0);
+	}
+}
+
+static void expect_ends(bool kept_have_run)
+{
+	for (size_t i = 0; i < MANY; i++) {
+		bool kept = i % NTH == 0;
+		expect_eq(ends[i].runs, kept && kept_have_run);
+		expect_eq(ends[i].releases, kept_have_run || !kept);
+		if (ends[i].releases)
+			expect_eq(ends[i].fate, kept ? TW_FATE_FIRED : TW_FATE_CANCELLED);
+	}
+}
+
+static void tick(struct rig *rig, int ticks)
+{
+	while (ticks-- > 0)
+		rig_advance(rig, MS);
+}
+
+/* By clock and by hand: a manual drive gives memory back in its turns. */
+static void come_and_go(struct rig *rig, bool by_hand)
+{
+	for (int i = 0; i < 6000; i++) {
+		if (!by_hand) {
+			rig_advance(rig, MS);
+			continue;
+		}
+		expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
+		expect_ge(tw_advance(rig->service, TW_NO_LIMIT), 0);
+	}
+}
+
+static void storms(bool by_hand)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig), kept = group_of(&rig);
+	tick(&rig, 2);
+	int64_t base = held(&rig);
+	for (int round = 0; round < ROUNDS; round++) {
+		storm(&rig, group, kept);
+		tick(&rig, 1);
+		int64_t peak = held(&rig) - base;
+		expect_ge(peak, MANY * INT64_C(100)); /* a side record, a record, a word each */
+		expect_eq(tw_group_cancel(rig.service, group), 0);
+		come_and_go(&rig, by_hand);
+		expect_ends(false);
+		expect_le(held(&rig) - base, MANY * INT64_C(8) + 8 * MIB);
+		expect_eq(gauges(&rig, group).members, 0);
+		expect_eq(gauges(&rig, kept).members, MANY / NTH);
+		for (size_t i = 1; i < MANY; i += 997)
+			if (i % NTH)
+				expect_eq(tw_cancel(rig.service, timers[i]), TW_GONE);
+		expect_sound(rig.service);
+		rig_advance(&rig, 2 * HOUR);
+		expect_ends(true);
+	}
+	rig_close(&rig);
+}
+
+Test(driver_storm_options, of_members_gives_side_records_back)
+{
+	storms(false);
+}
+
+Test(driver_storm_options, of_members_gives_side_records_back_on_a_manual_drive)
+{
+	storms(true);
+}

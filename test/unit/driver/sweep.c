@@ -1,0 +1,411 @@
+/* Sweeps: what cancelled timers leave behind goes, what lives stays, whichever way the dead are told from the living. */
+#include <poll.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+#include "wheel/service/core.h"
+
+TestSuite(driver_sweep, .timeout = 60);
+
+/* Up to 256k slots in use a sweep counts generations first; beyond, it asks the words. */
+enum { LIVE = 3000, FEW_DEAD = 50000, MANY_DEAD = 400000 };
+
+static struct probe probes[LIVE];
+
+/* Timers of every kind that the driver keeps books on: plain, moved later, moved to and fro, far, far and moved near. */
+static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
+{
+	uint64_t delay_ns = 2 * SECOND + (uint64_t)probe->id * MS, far_ns = 20 * HOUR;
+	probe_schedule(probe, kind >= 3 ? far_ns : delay_ns);
+	if (kind == 1 || kind == 2)
+		expect_eq(tw_reset(rig->service, probe->timer, delay_ns + 60 * SECOND), 0);
+	if (kind == 2 || kind == 4)
+		expect_eq(tw_reset(rig->service, probe->timer, delay_ns), 0);
+	return rig_now(rig) + (kind == 1 ? delay_ns + 60 * SECOND : kind == 3 ? far_ns : delay_ns);
+}
+
+/* One turn of the driver, without the look ahead by which a manual clock's advance finds its next stop: that drops dead entries too. */
+static void turn_running(struct rig *rig, int runs)
+{
+	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
+	expect_eq(tw_advance(rig->service, TW_NO_LIMIT), runs);
+}
+
+static void turn(struct rig *rig)
+{
+	turn_running(rig, 0);
+}
+
+static void churn(struct rig *rig, int dead)
+{
+	struct probe never = PROBE(rig, -1);
+	tw_timer *timers = calloc((size_t)dead, sizeof *timers);
+	for (int i = 0; i < dead; i++)
+		expect_eq(tw_schedule(rig->service, HOUR + (uint64_t)i * 1000, probe_run, &never, &timers[i]), 0);
+	turn(rig);
+	for (int i = 0; i < dead; i++)
+		expect_eq(tw_cancel(rig->service, timers[i]), TW_CANCELLED);
+	for (int turns = 0; turns < 500; turns++)
+		turn(rig);
+	free(timers);
+}
+
+static void sweep_keeps_the_living(int dead)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static uint64_t due_ns[LIVE];
+	churn(&rig, 2 * LIVE); /* slots of later generations */
+	for (int i = 0; i < LIVE; i++) {
+		probes[i] = PROBE(&rig, i);
+		due_ns[i] = arm_one_kind(&rig, &probes[i], i % 5);
+	}
+	churn(&rig, dead);
+	expect_le(stats_of(rig.service).entries, 2 * LIVE + 4096);
+	for (int i = 0; i < LIVE; i++)
+		expect_eq(tw_is_pending(rig.service, probes[i].timer), true);
+	rig_advance(&rig, 21 * HOUR);
+	expect_eq(rig.ran, LIVE);
+	for (int i = 0; i < LIVE; i++)
+		expect_ran_at(&probes[i], due_ns[i]);
+	rig_close(&rig);
+}
+
+Test(driver_sweep, keeps_what_lives_among_few_slots)
+{
+	sweep_keeps_the_living(FEW_DEAD);
+}
+
+Test(driver_sweep, keeps_what_lives_among_many_slots)
+{
+	sweep_keeps_the_living(MANY_DEAD);
+}
+
+/* Slots that are reused within one drain: the last owner of each lives, and runs. */
+Test(driver_sweep, a_drain_drops_the_superseded_only)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe *last = &probes[0], *never = &probes[1];
+	*last = PROBE(&rig, 1);
+	*never = PROBE(&rig, 0);
+	for (int round = 0; round < 20; round++) {
+		for (int i = 0; i < 3000; i++) {
+			tw_timer timer;
+			expect_eq(tw_schedule(rig.service, SECOND, probe_run, never, &timer), 0);
+			expect_eq(tw_cancel(rig.service, timer), TW_CANCELLED);
+		}
+		probe_schedule(last, SECOND);
+		rig_advance(&rig, SECOND);
+		expect_eq(atomic_load(&last->runs), round + 1);
+	}
+	expect_eq(atomic_load(&never->runs), 0);
+	rig_close(&rig);
+}
+
+/* A server's load: some of many timers are cancelled, and scheduled anew, between two turns. Sweeps go by what drains see of that. */
+enum { CHURNED = 20000, A_TURN = 2000 };
+
+static void arm_all(struct rig *rig, struct probe *churned)
+{
+	for (int i = 0; i < CHURNED; i++) {
+		churned[i] = PROBE(rig, i);
+		probe_schedule(&churned[i], HOUR);
+	}
+	turn(rig);
+}
+
+static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw__sweep_by *last)
+{
+	static uint64_t random = 1;
+	for (int t = 0; t < turns; t++) {
+		for (int i = 0; i < A_TURN; i++) {
+			random = random * UINT64_C(6364136223846793005) + 1442695040888963407;
+			struct probe *probe = &churned[(random >> 33) % CHURNED];
+			expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+			probe_schedule(probe, HOUR);
+		}
+		turn(rig);
+		*last = rig->service->sweep_by;
+		expect_le(stats_of(rig->service).entries,
+			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
+	}
+}
+
+static struct probe *open_and_churn(struct rig *rig)
+{
+	rig_open(rig, NULL);
+	struct probe *churned = calloc(CHURNED, sizeof *churned);
+	enum tw__sweep_by last;
+	arm_all(rig, churned);
+	churn_on(rig, churned, 500, &last);
+	expect_eq(last, TW__SWEEP_BY_DRAINED);
+	return churned;
+}
+
+Test(driver_sweep, goes_by_what_was_drained)
+{
+	struct rig rig;
+	struct probe *churned = open_and_churn(&rig);
+	for (int i = 0; i < CHURNED; i++)
+		expect_eq(tw_is_pending(rig.service, churned[i].timer), true);
+	rig_advance(&rig, HOUR);
+	expect_eq(rig.ran, CHURNED);
+	rig_close(&rig);
+	free(churned);
+}
+
+/* What is cancelled, and its slot not used again, drains do not see. */
+Test(driver_sweep, counts_what_was_not_drained)
+{
+	struct rig rig;
+	struct probe *churned = open_and_churn(&rig);
+	for (int i = 0; i < CHURNED; i++)
+		if (i % 10)
+			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
+	for (int turns = 0; turns < 200; turns++)
+		turn(&rig);
+	expect_eq(rig.service->sweep_by, TW__SWEEP_BY_CENSUS);
+	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
+	rig_advance(&rig, HOUR);
+	expect_eq(rig.ran, CHURNED / 10);
+	rig_close(&rig);
+	free(churned);
+}
+
+static void never_run(void *arg)
+{
+	(void)arg;
+}
+
+/* LEFT: as many dead as live ones, and what a producer may leave behind (G11). */
+enum { ASLEEP = 60000, KEPT = 3000, LEFT = 2 * KEPT + 4096 };
+
+static tw_timer asleep[ASLEEP];
+
+/* Schedules those from `first` on, and waits until the tick thread has filed all of them and sleeps. */
+static void arm_and_fall_asleep(tw_service *service, int first)
+{
+	for (int i = first; i < ASLEEP; i++)
+		expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
+	while (!(tw__gate_look(&service->gate) & TW__GATE_PARKED) || stats_of(service).entries < ASLEEP)
+		;
+}
+
+static void cancel_from(tw_service *service, int first, int end)
+{
+	for (int i = first; i < end; i++)
+		expect_eq(tw_cancel(service, asleep[i]), TW_CANCELLED);
+}
+
+static void await_entries(tw_service *service, uint64_t most)
+{
+	while (stats_of(service).entries > most)
+		;
+}
+
+/*
+ * Beside a tick thread that sleeps till the first of them: cancels wake it, now and then. From the second time on it has drained, before, what
+ * the next timers of the slots were, and that does not tell.
+ */
+Test(driver_sweep, is_carried_out_while_the_tick_thread_sleeps)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int storm = 0; storm < 5; storm++) {
+		arm_and_fall_asleep(service, storm ? KEPT : 0);
+		cancel_from(service, KEPT, ASLEEP);
+		await_entries(service, LEFT);
+	}
+	for (int i = 0; i < KEPT; i++)
+		expect_eq(tw_is_pending(service, asleep[i]), true);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* What is cancelled while a sweep is under way, behind its back, rings for nobody: who sweeps looks again. */
+Test(driver_sweep, is_followed_by_another_for_what_died_meanwhile)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int round = 0; round < 5; round++) {
+		arm_and_fall_asleep(service, round ? KEPT : 0);
+		cancel_from(service, KEPT, 3 * ASLEEP / 4); /* so many that the last which rang will do */
+		await_entries(service, ASLEEP - 1);         /* it has begun */
+		cancel_from(service, 3 * ASLEEP / 4, ASLEEP);
+		await_entries(service, LEFT);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* Driven by a loop of one's own that sleeps on the descriptor: a sweep that left too much is followed by another before it may sleep for long. */
+Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
+{
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline(), .drive = TW_DRIVE_MANUAL};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	struct pollfd readable = {.fd = tw_fd(service), .events = POLLIN};
+	for (int storm = 0; storm < 3; storm++) {
+		for (int i = storm ? KEPT : 0; i < ASLEEP; i++)
+			expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
+		while (stats_of(service).entries < ASLEEP)
+			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		cancel_from(service, KEPT, ASLEEP);
+		while (stats_of(service).entries > 2 * KEPT + 4096) {
+			expect_eq(poll(&readable, 1, 20000), 1); /* ms: for ever, as things go here */
+			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		}
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* A timer that is moved to earlier a tick at a time stays where it stands, as long as that bucket will be met in time. */
+Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
+{
+	enum { MOVES = 20000, MOVED = 16 };
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe moved[MOVED];
+	uint64_t last_ns = rig_now(&rig) + 9 * HOUR;
+	for (int k = 0; k < MOVED; k++) {
+		moved[k] = PROBE(&rig, k);
+		probe_schedule_at(&moved[k], last_ns);
+	}
+	for (int i = 0; i < MOVES; i++) {
+		last_ns -= MS;
+		for (int k = 0; k < MOVED; k++)
+			expect_eq(tw_reset_at(rig.service, moved[k].timer, last_ns + (uint64_t)k * MS), 0);
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_le(stats_of(rig.service).entries, 3 * MOVED); /* the first, and where two buckets were met */
+	}
+	rig_advance_to(&rig, last_ns + MOVED * MS);
+	expect_eq(rig.ran, MOVED);
+	for (int k = 0; k < MOVED; k++)
+		expect_ran_at(&moved[k], last_ns + (uint64_t)k * MS);
+	rig_close(&rig);
+}
+
+/*
+ * A series that is called early leaves an entry in the bucket of its next instant, for which it is armed again: so does the next call, and all
+ * of them are of one timer, which lives and stands in that bucket. A sweep leaves one of them, and then there is nothing more to sweep.
+ */
+Test(driver_sweep, leaves_one_entry_of_a_timer_in_a_bucket)
+{
+	enum { SERIES = 3000, CALLS = 5 };
+	static struct probe called[SERIES];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	for (int i = 0; i < SERIES; i++) {
+		called[i] = PROBE(&rig, i);
+		expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called[i], &called[i].timer), 0);
+	}
+	turn(&rig);
+	for (int calls = 0; calls < CALLS; calls++) {
+		for (int i = 0; i < SERIES; i++)
+			expect_eq(tw_reset_at(rig.service, called[i].timer, rig_now(&rig) + MS), 0);
+		turn_running(&rig, SERIES);
+		turn(&rig);
+	}
+	for (int i = 0; i < 100; i++)
+		turn(&rig);
+	expect_le(stats_of(rig.service).entries, 2 * SERIES + 4096);
+	expect_eq(tw__sweep_under_way(rig.service), false);
+	rig_advance(&rig, 2 * HOUR);
+	for (int i = 0; i < SERIES; i++)
+		expect_eq(called[i].runs, CALLS + 1);
+	rig_close(&rig);
+}
+
+/*
+ * A sweep goes through a bucket in steps. Between two of them a timer whose entry it has met leaves the bucket, that entry is dropped by a look
+ * ahead, and the timer comes back: its new entry, which the sweep meets next, is the only one.
+ */
+Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
+{
+	enum { MANY = 30000, STAY = 10000 };
+	static tw_timer many[MANY];
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe called = PROBE(&rig, 1), never = PROBE(&rig, -1);
+	struct tw_period hourly = {.size = sizeof hourly, .first_ns = 2 * HOUR, .period_ns = 2 * HOUR};
+	expect_eq(tw_schedule_every(rig.service, &hourly, probe_run, &called, &called.timer), 0);
+	expect_eq(tw_reset(rig.service, called.timer, 2 * HOUR - MS), 0); /* from here on there is a note */
+	for (int i = 0; i < MANY; i++)
+		expect_eq(tw_schedule(rig.service, 2 * HOUR, probe_run, &never, &many[i]), 0);
+	turn(&rig);
+	for (int i = STAY; i < MANY; i++)
+		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
+
+	const struct tw__wheel *wheel = &rig.service->wheel;
+	const struct tw__note *note = &rig.service->slots.notes[1]; /* the first slot */
+	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass); turns++)
+		turn(&rig);
+	uint64_t pass = note->pass, unused;
+	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
+	uint64_t entries = wheel->entries;
+	expect_eq(tw_next_expiry(rig.service, &unused), 0);
+	expect_eq(wheel->entries, entries); /* one more, and one less: the old one */
+	turn_running(&rig, 1);
+	turn(&rig);
+	expect_eq(wheel->sweep_at != NULL, true);
+	expect_eq(wheel->sweep_pass, pass); /* else the sweep was through, or began again */
+
+	while (tw__sweep_under_way(rig.service))
+		turn(&rig);
+	for (int i = 0; i < STAY; i++)
+		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
+	rig_advance(&rig, 2 * HOUR);
+	expect_eq(called.runs, 2);
+	rig_close(&rig);
+}
+
+/*
+ * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel for what lanes hold sweeps all of it, there and
+ * then. The first timers of each segment of the lane live as it is drained, so that the rest is filed without a look at their words.
+ */
+enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 }; /* as pushes see it; what a turn drains of a lane */
+
+static void fill_a_turn(struct rig *rig, struct probe *survivor)
+{
+	static tw_timer alive[SEGMENTS * ALIVE];
+	struct probe dead = PROBE(rig, -1);
+	int living = 0;
+	probe_schedule(survivor, SECOND);
+	for (int i = 1; i < SEGMENTS * SEGMENT; i++) {
+		probe_schedule(&dead, SECOND);
+		if (i % SEGMENT < ALIVE)
+			alive[living++] = dead.timer;
+		else
+			expect_eq(tw_cancel(rig->service, dead.timer), TW_CANCELLED);
+	}
+	turn(rig);
+	while (living > 0)
+		expect_eq(tw_cancel(rig->service, alive[--living]), TW_CANCELLED);
+}
+
+Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
+{
+	enum { TURNS = 14 };
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = SEGMENTS * ALIVE + TURNS;
+	cfg.buckets = 64;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	uint64_t most = 0, before = 0, gone = 0;
+	for (int turns = 0; turns < TURNS; turns++) {
+		probes[turns] = PROBE(&rig, turns);
+		fill_a_turn(&rig, &probes[turns]);
+		uint64_t entries = stats_of(rig.service).entries;
+		most = entries > most ? entries : most;
+		gone = before > entries && before - entries > gone ? before - entries : gone;
+		before = entries;
+	}
+	expect_gt(most, 900000); /* else the wheel was never full */
+	expect_gt(gone, most / 2);
+	rig_advance(&rig, 2 * SECOND);
+	expect_eq(rig.ran, TURNS);
+	expect_ids_ascend(&rig);
+	rig_close(&rig);
+}

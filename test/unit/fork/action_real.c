@@ -1,0 +1,141 @@
+/*
+ * A run of an action that forks, on real threads, for the kinds that a service drives: in the child nothing of the scheduler runs or changes, what ran
+ * it returns, and in the parent nothing is noticed.
+ */
+#include <sched.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "test/support/actions.h"
+#include "test/support/child.h"
+#include "test/support/shot.h"
+
+TestSuite(fork_action_real, .timeout = 60);
+
+enum { BEHIND = 30 };
+
+/* What a forking run leaves behind for the test's thread. */
+struct forking {
+	tw_action_scheduler *scheduler;
+	tw_action *action, *behind[BEHIND];
+	bool exits; /* else the run returns in the child */
+	atomic_int child, runs, behind_runs;
+};
+
+static pid_t tests_process;
+
+static void check_in_child(const struct forking *f)
+{
+	struct tw_action_stats stats = {.size = sizeof stats};
+	int error = 0;
+	child_eq(tw_action_arm(f->action, NULL, 0, &error) == f->action, 1);
+	child_eq(error, -EPERM);
+	child_eq(tw_action_close(f->action), -EPERM);
+	child_eq(tw_action_destroy(f->action), -EPERM);
+	child_eq(tw_action_flush(f->scheduler), -EPERM);
+	child_eq(tw_action_stats_get(f->scheduler, &stats), -EPERM);
+	child_eq(tw_action_scheduler_destroy(f->scheduler), -EPERM);
+}
+
+static int run_and_fork(tw_action *action, void *state)
+{
+	struct forking *f = state;
+	(void)action;
+	f->runs++;
+	pid_t child = child_fork();
+	if (child == 0) {
+		check_in_child(f);
+		if (f->exits)
+			_exit(0);
+		return 0;
+	}
+	f->child = child;
+	return 0;
+}
+
+static int count_behind(tw_action *action, void *state)
+{
+	struct forking *f = state;
+	(void)action;
+	if (getpid() != tests_process)
+		_exit(77); /* the child goes on with the parent's work */
+	f->behind_runs++;
+	return 0;
+}
+
+/* All at once, so that those behind share a batch, or a flush, with the one that forks. */
+static void arm_all(struct forking *f)
+{
+	int error;
+	expect_eq(tw_action_create(&f->action, f->scheduler, run_and_fork), 0);
+	tw_action_arm(f->action, f, 0, &error);
+	for (int i = 0; i < BEHIND; i++) {
+		expect_eq(tw_action_create(&f->behind[i], f->scheduler, count_behind), 0);
+		tw_action_arm(f->behind[i], f, 0, &error);
+		expect_eq(error, 0);
+	}
+}
+
+static void fork_in_a_run(enum tw_action_kind kind, bool exits)
+{
+	tw_service *service = open_service(2);
+	struct forking f = {.scheduler = scheduler_on(service, kind), .exits = exits};
+	tests_process = getpid();
+	arm_all(&f);
+	while (!f.child || f.behind_runs < BEHIND)
+		sched_yield();
+	expect_child_well(f.child);
+	expect_eq(f.runs, 1);
+	expect_eq(f.behind_runs, (int)BEHIND);
+	tw_action_destroy(f.action);
+	for (int i = 0; i < BEHIND; i++)
+		tw_action_destroy(f.behind[i]);
+	expect_eq(tw_action_scheduler_destroy(f.scheduler), 0);
+	close_service(service);
+}
+
+static void fork_again_and_again(enum tw_action_kind kind)
+{
+	for (int i = 0; i < 6; i++)
+		fork_in_a_run(kind, i % 2);
+}
+
+Test(fork_action_real, async_run_that_forks)
+{
+	fork_again_and_again(TW_ACTION_ASYNC);
+}
+
+Test(fork_action_real, asap_run_that_forks)
+{
+	fork_again_and_again(TW_ACTION_ASAP);
+}
+
+Test(fork_action_real, frame_run_that_forks)
+{
+	fork_again_and_again(TW_ACTION_FRAME);
+}
+
+/* A trampoline runs on the thread that arms: there the arm that flushes returns in the child. */
+Test(fork_action_real, queue_run_that_forks)
+{
+	for (int i = 0; i < 4; i++) {
+		struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_QUEUE};
+		struct forking f = {.scheduler = scheduler_of(&config)};
+		int error = 1;
+		tests_process = getpid();
+		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork), 0);
+		expect_eq(tw_action_create(&f.behind[0], f.scheduler, count_behind), 0);
+		tw_action_arm(f.action, &f, 0, &error);
+		if (getpid() != tests_process) {
+			tw_action_arm(f.behind[0], &f, 0, &error);
+			_exit(error == -EPERM && f.behind_runs == 0 ? 0 : 1);
+		}
+		expect_eq(error, 0);
+		tw_action_arm(f.behind[0], &f, 0, &error);
+		expect_eq(f.behind_runs, 1);
+		expect_child_well(f.child);
+		tw_action_destroy(f.action);
+		tw_action_destroy(f.behind[0]);
+		expect_eq(tw_action_scheduler_destroy(f.scheduler), 0);
+	}
+}

@@ -1,0 +1,252 @@
+/* Fork from inside: from callbacks, releases and visitors, whose child calls exec or _exit, or returns into the library. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "test/support/child.h"
+#include "test/support/inherited.h"
+#include "test/support/rig.h"
+
+TestSuite(fork_inside, .timeout = 60);
+
+static _Atomic pid_t forked_child;
+
+/* What a callback's child finds while it is still inside. */
+static void check_inside(struct probe *probe)
+{
+	check_calls(probe->rig->service, probe->timer);
+	child_eq(tw_self().id, 0);
+	child_eq(tw_overruns(), 0);
+	child_eq(tw_closing(), false);
+	child_eq(tw_service_destroy(probe->rig->service), -EDEADLK);
+	check_own_service();
+}
+
+static void fork_and_exit(struct probe *probe)
+{
+	pid_t child = fork_amid_locks(probe->rig->service);
+	if (child == 0) {
+		check_inside(probe);
+		_exit(0);
+	}
+	forked_child = child;
+}
+
+static void fork_and_return(struct probe *probe)
+{
+	pid_t child = fork_amid_locks(probe->rig->service);
+	if (child == 0)
+		check_inside(probe);
+	else
+		forked_child = child;
+}
+
+static pid_t await_child(void)
+{
+	while (!forked_child)
+		sched_yield();
+	return atomic_exchange(&forked_child, 0);
+}
+
+static const struct tw_service_config with_tick_thread = {.size = sizeof(struct tw_service_config)};
+
+/* A callback that forks, and others behind it in the same tick, which the child must not run. */
+static void fork_in_threads(bool pool, bool in_release, void (*act)(struct probe *))
+{
+	struct tw_service_config cfg = with_tick_thread;
+	cfg.executor = pool ? NULL : tw_executor_inline();
+	cfg.workers = pool ? 2 : 0;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct probe probe = PROBE(&rig, 1), behind[50];
+	*(in_release ? &probe.act_in_release : &probe.act) = act;
+	probe_schedule_released(&probe, MS);
+	for (int i = 0; i < 50; i++) {
+		behind[i] = PROBE(&rig, 2);
+		probe_schedule(&behind[i], MS);
+	}
+	rig_advance(&rig, MS);
+	expect_child_well(await_child());
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(rig.ran, 51);
+	expect_released(&probe, TW_FATE_FIRED);
+	rig_close(&rig);
+}
+
+Test(fork_inside, from_a_callback_in_the_pool)
+{
+	fork_in_threads(true, false, fork_and_exit);
+}
+
+Test(fork_inside, from_a_callback_on_the_tick_thread)
+{
+	fork_in_threads(false, false, fork_and_exit);
+}
+
+Test(fork_inside, from_a_release)
+{
+	fork_in_threads(true, true, fork_and_exit);
+}
+
+/* The child's one thread is a thread of the service: it ends, and with it the child. */
+Test(fork_inside, from_a_callback_that_returns_in_the_child)
+{
+	fork_in_threads(true, false, fork_and_return);
+	fork_in_threads(false, false, fork_and_return);
+	fork_in_threads(true, true, fork_and_return);
+	fork_in_threads(false, true, fork_and_return);
+}
+
+static bool in_child;
+
+static void fork_and_return_here(struct probe *probe)
+{
+	pid_t child = probe ? fork_amid_locks(probe->rig->service) : child_fork();
+	in_child = child == 0;
+	forked_child = child;
+}
+
+/* On a thread of the program the call that ran the callback returns, in the child too. */
+static void fork_inside_of(int (*call)(struct rig *, struct probe *), bool in_release)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1), behind = PROBE(&rig, 2);
+	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_return_here;
+	probe_schedule_released(&probe, MS);
+	probe_schedule_released(&behind, MS);
+	int answer = call(&rig, &probe);
+	if (in_child) {
+		child_eq(answer, -EPERM);
+		child_eq(behind.runs, 0);
+		child_eq(behind.releases, 0);
+		check_calls(rig.service, behind.timer);
+		child_eq(tw_service_destroy(rig.service), 0);
+		check_own_clock();
+		_exit(0);
+	}
+	cr_assert(answer >= 0);
+	expect_child_well(await_child());
+	expect_eq(probe.releases, 1);
+	rig_close(&rig);
+}
+
+static int by_advance(struct rig *rig, struct probe *probe)
+{
+	(void)probe;
+	expect_eq(tw_clock_manual_set(rig->clock, RIG_START_NS + SECOND), 0);
+	return tw_advance(rig->service, TW_NO_LIMIT);
+}
+
+static int by_the_clock(struct rig *rig, struct probe *probe)
+{
+	(void)probe;
+	return tw_clock_manual_advance_by(rig->clock, SECOND);
+}
+
+static int by_close(struct rig *rig, struct probe *probe)
+{
+	(void)probe;
+	return tw_service_close(rig->service, TW_CLOSE_RUN, TW_FOREVER);
+}
+
+static int by_dropping_close(struct rig *rig, struct probe *probe)
+{
+	(void)probe;
+	return tw_service_close(rig->service, TW_CLOSE_DROP, TW_FOREVER);
+}
+
+Test(fork_inside, from_a_callback_on_the_callers_own_thread)
+{
+	fork_inside_of(by_advance, false);
+	fork_inside_of(by_the_clock, false);
+	fork_inside_of(by_close, false);
+}
+
+Test(fork_inside, from_a_release_on_the_callers_own_thread)
+{
+	fork_inside_of(by_advance, true);
+	fork_inside_of(by_the_clock, true);
+	fork_inside_of(by_dropping_close, true);
+}
+
+static void fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	atomic_int *told = arg;
+	if (++*told == 2)
+		fork_and_return_here(NULL);
+}
+
+Test(fork_inside, from_a_visitor_of_close)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probes[4];
+	atomic_int told = 0;
+	for (int i = 0; i < 4; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule_released(&probes[i], MS);
+	}
+	struct tw_close_options options = {
+	    .size = sizeof(options), .timeout_ns = TW_FOREVER, .dropped = fork_in_visitor, .visitor_arg = &told};
+	int answer = tw_service_close_with(rig.service, &options);
+	if (in_child) {
+		child_eq(answer, -EPERM);
+		child_eq(told, 2);
+		check_calls(rig.service, probes[0].timer);
+		_exit(0);
+	}
+	expect_eq(answer, 0);
+	expect_child_well(await_child());
+	expect_eq(told, 4);
+	rig_close(&rig);
+}
+
+static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	fork_and_return_here(NULL);
+	return 0;
+}
+
+Test(fork_inside, from_a_visitor_of_foreach)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	int answer = tw_foreach(rig.service, fork_in_foreach, NULL);
+	if (in_child) {
+		child_eq(answer, -EPERM);
+		_exit(0);
+	}
+	expect_eq(answer, 0);
+	expect_child_well(await_child());
+	rig_close(&rig);
+}
+
+static int by_cancel(struct rig *rig, struct probe *probe)
+{
+	return tw_cancel(rig->service, probe->timer);
+}
+
+/* The timer was cancelled before the fork, so the call says so on both sides. */
+Test(fork_inside, from_a_release_in_a_cancel)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act_in_release = fork_and_return_here;
+	probe_schedule_released(&probe, MS);
+	int answer = by_cancel(&rig, &probe);
+	if (in_child) {
+		child_eq(answer, TW_CANCELLED);
+		child_eq(by_cancel(&rig, &probe), -EPERM);
+		_exit(0);
+	}
+	expect_eq(answer, TW_CANCELLED);
+	expect_child_well(await_child());
+	rig_close(&rig);
+}

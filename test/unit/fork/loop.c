@@ -1,0 +1,162 @@
+/* Fork, and what is not in memory alone: descriptors, which a child shares with its parent, and the default clock. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "test/support/child.h"
+#include "test/support/inherited.h"
+#include "test/support/rig.h"
+
+TestSuite(fork_loop, .timeout = 60);
+
+static tw_service *open_with(enum tw_drive drive, tw_clock *clock)
+{
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = drive, .executor = tw_executor_inline(), .clock = clock};
+	tw_service *service = NULL;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+static void count(void *arg)
+{
+	++*(atomic_int *)arg;
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	return poll(&watched, 1, timeout_ms) == 1;
+}
+
+static int open_descriptors(void)
+{
+	int n = 0;
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* ------------------------------------------------------------ descriptors */
+
+struct open_loop {
+	tw_service *service;
+	tw_timer timer;
+	int fd;
+};
+
+static void leave_loop(void *arg)
+{
+	struct open_loop *in = arg;
+	check_calls(in->service, in->timer);
+	int before = open_descriptors();
+	child_eq(tw_service_destroy(in->service), 0);
+	child_eq(before - open_descriptors(), 3);
+}
+
+/* The parent's descriptor knows of its timer still, and of other threads' pushes. */
+Test(fork_loop, a_child_closes_its_descriptors_and_moves_nothing)
+{
+	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
+	struct open_loop in = {.service = service, .fd = tw_fd(service)};
+	atomic_int runs = 0;
+	expect_ge(in.fd, 0);
+	expect_eq(tw_schedule(service, 300 * MS, count, &runs, &in.timer), 0);
+	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_in_child(leave_loop, &in);
+	expect_eq(readable(in.fd, -1), true);
+	while (!runs)
+		expect_ge(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_eq(tw_schedule(service, 0, count, &runs, NULL), 0);
+	expect_eq(readable(in.fd, -1), true);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+static pid_t child = -1;
+
+static void fork_here(void *arg)
+{
+	(void)arg;
+	child = child_fork();
+}
+
+/* In the child the advance ends at once, before it sets the descriptor anew: the parent's is the same one. */
+Test(fork_loop, a_callback_that_forks_and_returns_leaves_the_descriptor_alone)
+{
+	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
+	int fd = tw_fd(service);
+	atomic_int runs = 0;
+	tw_timer later;
+	expect_eq(tw_schedule(service, 0, fork_here, NULL, NULL), 0);
+	expect_eq(tw_schedule(service, 300 * MS, count, &runs, &later), 0);
+	int answer = 0;
+	while (child < 0 && answer >= 0)
+		answer = tw_advance(service, TW_NO_LIMIT);
+	if (child == 0) {
+		child_eq(answer, -EPERM);
+		check_calls(service, later);
+		child_eq(tw_service_destroy(service), 0);
+		_exit(0);
+	}
+	expect_child_well(child);
+	expect_eq(readable(fd, 5000), true);
+	while (!runs)
+		expect_ge(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+static void leave_service(void *arg)
+{
+	int before = open_descriptors();
+	child_eq(tw_service_destroy(arg), 0);
+	child_eq(before - open_descriptors(), 3);
+	check_own_service();
+}
+
+Test(fork_loop, a_tick_thread_on_boottime_is_not_disturbed)
+{
+	tw_service *service = open_with(TW_DRIVE_THREAD, tw_clock_boottime());
+	atomic_int runs = 0;
+	expect_in_child(leave_service, service);
+	expect_eq(tw_schedule(service, MS, count, &runs, NULL), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
+	expect_eq(runs, 1);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ------------------------------------------------------------ the default clock */
+
+static void use_default(void *arg)
+{
+	tw_clock *parents = arg;
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .clock = parents};
+	child_eq(tw_service_create(&service, &cfg), -EPERM);
+	child_eq(service == NULL, 1);
+	child_eq(tw_clock_set_default(parents), -EPERM);
+	child_eq(tw_clock_set_default(tw_clock_boottime()), 0); /* no service of this process yet */
+	child_eq(tw_clock_set_default(NULL), 0);
+	check_own_service();
+	child_eq(tw_clock_set_default(NULL), -EBUSY);
+}
+
+static void use_unmoved_default(void *arg)
+{
+	(void)arg;
+	check_own_service(); /* time goes on */
+}
+
+Test(fork_loop, the_parents_manual_clock_is_no_default_of_a_child)
+{
+	tw_clock *clock;
+	expect_eq(tw_clock_manual_create(&clock, SECOND), 0);
+	expect_eq(tw_clock_set_default(clock), 0);
+	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
+	expect_eq(tw_now(service), SECOND);
+	expect_amid_locks(service, use_default, clock);
+	expect_amid_locks(service, use_unmoved_default, NULL);
+	expect_eq(tw_clock_set_default(NULL), -EBUSY);
+	expect_eq(tw_service_destroy(service), 0);
+	expect_eq(tw_clock_manual_destroy(clock), 0);
+}

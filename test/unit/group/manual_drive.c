@@ -1,0 +1,226 @@
+/* A manual drive beside groups, executors of single timers, and bursts: each call ends, and what is cancelled is settled by turns. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "test/support/members.h"
+#include "test/support/queue_executor.h"
+
+TestSuite(group_manual_drive, .timeout = 60);
+
+enum { FOR_EVER = -1 };
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd watched = {.fd = fd, .events = POLLIN};
+	return poll(&watched, 1, timeout_ms) == 1 && watched.revents == POLLIN;
+}
+
+/* By hand, on the real clock. */
+static void open_by_hand(struct rig *rig)
+{
+	struct tw_service_config cfg = {
+	    .size = sizeof(cfg), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
+	*rig = (struct rig){.lock = PTHREAD_MUTEX_INITIALIZER, .clock = tw_clock_monotonic()};
+	expect_eq(tw_service_create(&rig->service, &cfg), 0);
+}
+
+struct ending {
+	tw_service *service;
+	tw_group group;
+	int (*end)(tw_service *service, tw_group group);
+	int answer;
+};
+
+static void *end_group(void *arg)
+{
+	struct ending *ending = arg;
+	ending->answer = ending->end(ending->service, ending->group);
+	return NULL;
+}
+
+static void end_from_another_thread(struct ending *ending)
+{
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, end_group, ending), 0);
+	pthread_join(thread, NULL);
+	expect_eq(ending->answer, 0);
+}
+
+/* The loop learns of it from its descriptor alone, also when there is more than one turn settles. */
+static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
+{
+	struct rig rig;
+	open_by_hand(&rig);
+	struct ending ending = {.service = rig.service, .group = group_of(&rig), .end = end};
+	struct probe *probes = calloc((size_t)members, sizeof(*probes));
+	for (int i = 0; i < members; i++) {
+		probes[i] = PROBE(&rig, i);
+		expect_eq(schedule_in(&probes[i], ending.group, HOUR, true), 0);
+	}
+	int fd = tw_fd(rig.service);
+	expect_ge(fd, 0);
+	while (readable(fd, 0))
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	end_from_another_thread(&ending);
+	while (!atomic_load(&probes[members - 1].releases)) {
+		expect_eq(readable(fd, FOR_EVER), true);
+		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	}
+	for (int i = 0; i < members; i++)
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+	expect_eq(rig.ran, 0);
+	expect_sound(rig.service);
+	expect_eq(tw_service_destroy(rig.service), 0);
+	free(probes);
+}
+
+Test(group_manual_drive, a_cancel_elsewhere_makes_the_descriptor_readable)
+{
+	end_wakes_loop(tw_group_cancel, 1);
+	end_wakes_loop(tw_group_cancel, 3000);
+}
+
+Test(group_manual_drive, a_close_or_a_destroy_elsewhere_makes_the_descriptor_readable)
+{
+	end_wakes_loop(tw_group_close, 1);
+	end_wakes_loop(tw_group_destroy, 1000);
+}
+
+/* After that the loop may sleep. */
+Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_settled)
+{
+	struct rig rig;
+	open_by_hand(&rig);
+	struct ending ending = {.service = rig.service, .group = group_of(&rig), .end = tw_group_cancel};
+	struct probe member = PROBE(&rig, 1);
+	expect_eq(schedule_in(&member, ending.group, HOUR, true), 0);
+	int fd = tw_fd(rig.service);
+	end_from_another_thread(&ending);
+	for (int turns = 0; turns < 100 && readable(fd, 20); turns++)
+		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_released(&member, TW_FATE_CANCELLED);
+	expect_eq(readable(fd, 100), false);
+	uint64_t next_ns;
+	expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+	expect_eq(tw_service_destroy(rig.service), 0);
+}
+
+/* ------------------------------------------------------------ when next */
+
+Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_settled)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	enum { COUNT = 2000 };
+	static struct probe probes[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		expect_eq(schedule_in(&probes[i], group, HOUR, true), 0);
+	}
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	for (int turns = 0; gauges(&rig, group).members; turns++) {
+		uint64_t next_ns = 0;
+		expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+		expect_le(next_ns, rig_now(&rig) + rig.tick_ns);
+		expect_eq(tw_clock_manual_set(rig.clock, next_ns > rig_now(&rig) ? next_ns : rig_now(&rig)), 0);
+		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_lt(turns, COUNT);
+	}
+	for (int i = 0; i < COUNT; i++)
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ executors that refuse */
+
+/* A member's own executor refuses for ever; the loop still ends, and the group's cancel is settled elsewhere. */
+Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_cancelled)
+{
+	struct queue_executor other;
+	queue_executor_open(&other);
+	other.refuse = SIZE_MAX;
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct probe refused = PROBE(&rig, 1), series = PROBE(&rig, 2), here = PROBE(&rig, 3);
+	struct tw_period burst = rate_of(MS, MS, 0);
+	burst.missed = TW_MISSED_BURST;
+	struct tw_task task = probe_task(&refused);
+	task.executor = &other.base;
+	task.group = group;
+	task.when_ns = MS;
+	probe_schedule_task(&refused, &task);
+	task.arg = &series;
+	task.period = &burst;
+	task.when_ns = 0;
+	probe_schedule_task(&series, &task);
+	expect_eq(schedule_in(&here, group, 10 * MS, true), 0);
+	rig_advance(&rig, 5 * MS);
+	for (int i = 0; i < 10; i++)
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	rig_advance(&rig, 5 * MS);
+	expect_released(&here, TW_FATE_FIRED); /* not held up */
+	expect_gt(stats_of(rig.service).refused, 0);
+	expect_eq(gauges(&rig, group).members, 2);
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	rig_advance(&rig, 2 * MS);
+	expect_released(&refused, TW_FATE_CANCELLED);
+	expect_released(&series, TW_FATE_CANCELLED);
+	expect_eq(queue_executor_waiting(&other), 0);
+	expect_eq(refused.runs + series.runs, 0);
+	queue_executor_close(&other);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ bursts */
+
+static void fall_behind(struct probe *probe)
+{
+	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * MS);
+}
+
+/* Falls ever further behind: no call goes on for ever. */
+Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct probe series = PROBE(&rig, 1);
+	struct tw_period burst = rate_of(MS, MS, 0);
+	burst.missed = TW_MISSED_BURST;
+	series.act = fall_behind;
+	expect_eq(schedule_series_in(&series, group, burst), 0);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 10 * MS), 0);
+	for (int i = 1; i <= 20; i++) {
+		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(series.runs, i);
+	}
+	expect_eq(tw_group_cancel(rig.service, group), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(series.runs, 20);
+	expect_released(&series, TW_FATE_CANCELLED);
+	rig_close(&rig);
+}
+
+/* With a period far below the tick, a tick's worth of instants in each tick of a clock's advance. */
+Test(group_manual_drive, a_clocks_advance_ends_with_a_burst_of_a_tiny_period)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	tw_group group = group_of(&rig);
+	struct probe series = PROBE(&rig, 1);
+	struct tw_period burst = rate_of(MS, 100, 0); /* ten thousand instants a tick */
+	burst.missed = TW_MISSED_BURST;
+	expect_eq(schedule_series_in(&series, group, burst), 0);
+	rig_advance(&rig, 20 * MS);
+	int runs = series.runs;
+	expect_ge(runs, 20);
+	expect_eq(tw_group_close(rig.service, group), 0);
+	rig_advance(&rig, MS);
+	expect_eq(series.runs, runs);
+	expect_released(&series, TW_FATE_CANCELLED);
+	rig_close(&rig);
+}

@@ -1,0 +1,214 @@
+/* Groups on real time and threads: settled also while the service sleeps, and waited for while members run. */
+#include <errno.h>
+
+#include "test/support/shot.h"
+
+TestSuite(group_real, .timeout = 30);
+
+/* A member whose callback and release tell when they begin, and wait until they may go on. */
+struct held {
+	tw_timer timer;
+	sem_t begun, go_on, released;
+	atomic_int runs, releases, returned;
+	pthread_t released_on;
+	bool hold_run, hold_release;
+};
+
+static void held_open(struct held *h)
+{
+	*h = (struct held){0};
+	sem_init(&h->begun, 0, 0);
+	sem_init(&h->go_on, 0, 0);
+	sem_init(&h->released, 0, 0);
+}
+
+static void hold(struct held *h)
+{
+	sem_post(&h->begun);
+	await(&h->go_on, 1);
+}
+
+static void held_run(void *arg)
+{
+	struct held *h = arg;
+	if (h->hold_run)
+		hold(h);
+	h->runs++;
+}
+
+static void held_release(void *arg, enum tw_fate fate)
+{
+	struct held *h = arg;
+	(void)fate;
+	h->released_on = pthread_self();
+	if (h->hold_release)
+		hold(h);
+	h->releases++;
+	sem_post(&h->released);
+}
+
+static void schedule_held(tw_service *service, struct held *h, tw_group group, uint64_t delay_ns)
+{
+	struct tw_task task = {.size = sizeof(task),
+			       .fn = held_run,
+			       .arg = h,
+			       .when_ns = delay_ns,
+			       .release = held_release,
+			       .group = group};
+	expect_eq(tw_schedule_task(service, &task, &h->timer), 0);
+}
+
+static tw_group make_group(tw_service *service)
+{
+	tw_group group = {0};
+	expect_eq(tw_group_create(service, &group), 0);
+	return group;
+}
+
+/* Nobody drives the service or waits for its timers: the cancel itself must bring the settling about. */
+Test(group_real, is_settled_on_the_executor_also_while_the_service_sleeps)
+{
+	tw_service *service = open_service(1);
+	tw_group group = make_group(service);
+	enum { COUNT = 2000 };
+	static struct held members[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		held_open(&members[i]);
+		schedule_held(service, &members[i], group, HOUR);
+	}
+	const struct timespec long_enough_to_sleep = {.tv_nsec = 50000000};
+	nanosleep(&long_enough_to_sleep, NULL);
+	expect_eq(tw_group_cancel(service, group), 0);
+	for (int i = 0; i < COUNT; i++) {
+		await(&members[i].released, 1);
+		cr_assert(!pthread_equal(members[i].released_on, pthread_self()));
+		expect_eq(members[i].runs, 0);
+	}
+	close_service(service);
+}
+
+static void run_nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* What nobody can see from outside, the settling that a cancel left behind, is no reason to find fault with the service. */
+Test(group_real, may_be_validated_while_it_is_settled)
+{
+	enum { COUNT = 5000, ROUNDS = 20, LOOKS = 20 };
+	tw_service *service = open_service(1);
+	char why[256];
+	for (int round = 0; round < ROUNDS; round++) {
+		tw_group group = make_group(service);
+		struct tw_task task = {.size = sizeof task, .fn = run_nothing, .when_ns = HOUR, .group = group};
+		for (int i = 0; i < COUNT; i++)
+			cr_assert(tw_schedule_task(service, &task, NULL) == 0);
+		expect_eq(tw_group_destroy(service, group), 0);
+		for (int look = 0; look < LOOKS; look++) {
+			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL); /* the driver comes between */
+			cr_assert(tw_validate(service, why, sizeof why) == 0, "%s", why);
+		}
+	}
+	close_service(service);
+}
+
+static void *wait_for_group(void *arg)
+{
+	struct held *h = arg;
+	tw_service *service = (tw_service *)(void *)h->released_on; /* carried in */
+	return (void *)(intptr_t)tw_group_cancel_wait(service, (tw_group){h->timer.id}, TW_FOREVER);
+}
+
+Test(group_real, waits_for_callbacks_and_releases_that_run)
+{
+	tw_service *service = open_service(2);
+	for (int in_release = 0; in_release < 2; in_release++) {
+		tw_group group = make_group(service);
+		struct held member, pending;
+		held_open(&member);
+		held_open(&pending);
+		member.hold_run = !in_release;
+		member.hold_release = in_release;
+		schedule_held(service, &member, group, 0);
+		schedule_held(service, &pending, group, HOUR);
+		await(&member.begun, 1);
+
+		expect_eq(tw_group_cancel(service, group), 0);
+		expect_eq(tw_cancel(service, member.timer), TW_RUNNING);
+		expect_eq(tw_reset(service, member.timer, SECOND), in_release ? -ENOENT : -EBUSY);
+		expect_eq(tw_cancel_wait(service, member.timer, MS), TW_RUNNING);
+		expect_eq(tw_group_cancel_wait(service, group, MS), TW_RUNNING);
+		await(&pending.released, 1);
+
+		struct held carrier = {.timer = {group.id}, .released_on = (pthread_t)(void *)service};
+		pthread_t waiter;
+		void *answer;
+		expect_eq(pthread_create(&waiter, NULL, wait_for_group, &carrier), 0);
+		const struct timespec until_it_waits = {.tv_nsec = 20000000};
+		nanosleep(&until_it_waits, NULL);
+		expect_eq(pthread_tryjoin_np(waiter, &answer), EBUSY);
+		sem_post(&member.go_on);
+		expect_eq(pthread_join(waiter, &answer), 0);
+		expect_eq((intptr_t)answer, TW_CANCELLED);
+		expect_eq(member.releases, 1);
+		expect_eq(member.runs, 1);
+		expect_eq(tw_group_destroy(service, group), 0);
+	}
+	close_service(service);
+}
+
+/* New members are not waited for, though they run. */
+Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
+{
+	tw_service *service = open_service(2);
+	tw_group group = make_group(service);
+	struct held old, new;
+	held_open(&old);
+	held_open(&new);
+	new.hold_run = true;
+	schedule_held(service, &old, group, HOUR);
+	expect_eq(tw_group_cancel(service, group), 0);
+	schedule_held(service, &new, group, 0);
+	await(&new.begun, 1);
+	await(&old.released, 1);
+	struct tw_group_stats stats = {.size = sizeof(stats)};
+	do /* a member has left when its release has returned, a moment after it has told us */
+		expect_eq(tw_group_stats_get(service, group, &stats), 0);
+	while (stats.members > 1);
+	expect_eq(stats.members, 1);
+	expect_eq(stats.running, 1);
+	sem_post(&new.go_on);
+	expect_eq(tw_group_cancel_wait(service, group, TW_FOREVER), TW_CANCELLED);
+	close_service(service);
+}
+
+/* A callback that is no member's waits for a group whose settling only its own, sole worker could do. */
+struct sole {
+	tw_service *service;
+	tw_group group;
+	sem_t done;
+	int answer;
+};
+
+static void wait_on_sole_worker(void *arg)
+{
+	struct sole *s = arg;
+	tw_group_cancel(s->service, s->group);
+	s->answer = tw_group_cancel_wait(s->service, s->group, TW_FOREVER);
+	sem_post(&s->done);
+}
+
+Test(group_real, may_be_waited_for_by_the_only_worker)
+{
+	tw_service *service = open_service(1);
+	struct sole s = {.service = service, .group = make_group(service)};
+	sem_init(&s.done, 0, 0);
+	struct held member;
+	held_open(&member);
+	schedule_held(service, &member, s.group, HOUR);
+	expect_eq(tw_schedule(service, 0, wait_on_sole_worker, &s, NULL), 0);
+	await(&s.done, 1);
+	expect_eq(s.answer, TW_CANCELLED);
+	expect_eq(member.releases, 1);
+	close_service(service);
+}

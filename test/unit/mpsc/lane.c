@@ -1,0 +1,307 @@
+/* The lane by itself: order, reuse of segments, the bound, compaction, the reserve; then two threads. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "mpsc/lane.h"
+#include "test/support/faults.h"
+
+static enum tw__entry_use odd_is_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	return entry->value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+}
+
+static enum tw__entry_use nothing_is_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	(void)entry;
+	return TW__ENTRY_LIVE;
+}
+
+static struct tw__lane *lane_new(uint32_t bound, tw__entry_use_fn *use)
+{
+	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, sizeof *lane);
+	cr_assert(tw__lane_init(lane, bound, use, NULL));
+	return lane;
+}
+
+static void lane_free(struct tw__lane *lane)
+{
+	tw__lane_fini(lane);
+	free(lane);
+}
+
+static int push(struct tw__lane *lane, uint64_t value)
+{
+	bool grew;
+	int r = tw__lane_has_room(lane, 1) ? 0 : tw__lane_grow(lane, 1, &grew);
+	if (r)
+		return r;
+	tw__lane_put(lane, 1, value);
+	tw__lane_publish(lane);
+	return 0;
+}
+
+/* Takes all there is; checks that values rise. The last one, and how many. */
+static uint64_t take_all(struct tw__lane *lane, uint64_t *last)
+{
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t taken = 0;
+	for (int n; (n = tw__lane_take(lane, entries)) > 0;) {
+		for (int i = 0; i < n; i++) {
+			if (entries[i].what == 0)
+				continue;
+			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value, *last);
+			*last = entries[i].value;
+			taken++;
+		}
+	}
+	return taken;
+}
+
+Test(mpsc_lane, keeps_order_over_many_segments)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t last = 0, next = 1, taken = 0;
+	for (int round = 0; round < 50; round++) {
+		for (int i = 0; i < 37 * round; i++)
+			cr_assert_eq(push(lane, next++), 0);
+		taken += take_all(lane, &last);
+		cr_assert_eq(taken, next - 1);
+		cr_assert_not(tw__lane_unread(lane));
+	}
+	lane_free(lane);
+}
+
+Test(mpsc_lane, reuses_segments_that_were_read)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t last = 0;
+	for (uint64_t i = 1; i <= 1000000; i++) {
+		cr_assert_eq(push(lane, i), 0);
+		if (i % 100 == 0)
+			take_all(lane, &last);
+	}
+	cr_assert(lane->segments <= 4, "%u segments for a backlog of 100 entries", lane->segments);
+	lane_free(lane);
+}
+
+Test(mpsc_lane, refuses_at_its_bound_and_recovers)
+{
+	struct tw__lane *lane = lane_new(4096, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	while (push(lane, pushed + 1) == 0)
+		pushed++;
+	cr_assert(pushed >= 4096 && pushed < 4096 + 2 * TW__SEGMENT_ENTRIES, "%lu entries", pushed);
+	cr_assert_eq(push(lane, 1), -EAGAIN);
+	cr_assert_eq(take_all(lane, &last), pushed);
+	cr_assert_eq(push(lane, pushed + 1), 0);
+	lane_free(lane);
+}
+
+Test(mpsc_lane, a_full_lane_drops_its_dead_in_order)
+{
+	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	uint64_t pushed = 0, even = 0, last = 0;
+	for (; even < 3000; pushed++) {
+		cr_assert_eq(push(lane, pushed + 1), 0);
+		even += (pushed + 1) % 2 == 0;
+	}
+	uint64_t taken = take_all(lane, &last);
+	cr_assert(taken >= even && taken < pushed, "%lu of %lu are left", taken, pushed);
+	cr_assert_eq(last, pushed);
+	lane_free(lane);
+}
+
+Test(mpsc_lane, a_batch_is_admitted_up_to_the_bound_and_no_further)
+{
+	struct tw__lane *lane = lane_new(4096, nothing_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 10), 0);
+	cr_assert_eq(tw__lane_admit(lane, 11), -EAGAIN);
+	cr_assert_eq(tw__lane_admit(lane, SIZE_MAX), -EAGAIN);
+	lane_free(lane);
+	lane = lane_new(4096, odd_is_dead);
+	for (uint64_t i = 1; i <= 4096 - 10; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_admit(lane, 2000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* The driver has met a producer at the lane's lock: it comes first the next time, and once only. */
+Test(mpsc_lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
+{
+	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t i = 1; i <= 4090; i++)
+		cr_assert_eq(push(lane, i), 0);
+	tw_store_relaxed(&lane->lock, 1); /* as in a compaction */
+	cr_assert_eq(tw__lane_take(lane, entries), -1);
+	tw_store_relaxed(&lane->lock, 0);
+	cr_assert_eq(tw__lane_admit(lane, 1000), -EAGAIN);
+	cr_assert_gt(tw__lane_take(lane, entries), 0);
+	cr_assert_eq(tw__lane_admit(lane, 1000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* A run's re-arming, which must not fail: the reserve was used up by a run within it, and for a moment there is no memory. */
+Test(mpsc_lane, an_entry_that_must_go_in_waits_for_memory)
+{
+	enum { SEGMENTS = 100 }; /* of which memory holds dozens */
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	faults_arm(0, false);
+	for (int i = 0; i < SEGMENTS; i++) {
+		while (tw__lane_has_room(lane, 1))
+			tw__lane_put(lane, 1, ++pushed);
+		tw__lane_grow_reserved(lane, 1);
+	}
+	cr_assert(faults_disarm(), "no memory was asked for");
+	cr_assert_null(lane->reserve);
+	tw__lane_put(lane, 1, ++pushed);
+	tw__lane_publish(lane);
+	cr_assert_eq(take_all(lane, &last), pushed);
+	cr_assert_eq(last, pushed);
+	lane_free(lane);
+}
+
+Test(mpsc_lane, what_was_taken_back_leaves_no_segment_counted)
+{
+	struct tw__lane *lane = lane_new(1u << 20, nothing_is_dead);
+	bool grew;
+	cr_assert_eq(push(lane, 1), 0);
+	uint32_t before = tw__lane_segments(lane);
+	struct tw__lane_mark mark = tw__lane_here(lane);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(tw__lane_extend(lane, &grew), 0);
+	cr_assert_eq(tw__lane_segments(lane), before + 3);
+	tw__lane_take_back(lane, &mark);
+	cr_assert_eq(tw__lane_segments(lane), before);
+	lane_free(lane);
+}
+
+enum { VALUE = 1, BASE = 2 };
+
+static enum tw__entry_use values_are_dead(void *context, const struct tw__entry *entry)
+{
+	(void)context;
+	return entry->what == BASE ? TW__ENTRY_BASE : entry->value < 10 ? TW__ENTRY_LIVE : TW__ENTRY_DEAD;
+}
+
+static void put(struct tw__lane *lane, uint64_t what, uint64_t value)
+{
+	bool grew;
+	cr_assert_eq(tw__lane_has_room(lane, 1) ? 0 : tw__lane_extend(lane, &grew), 0);
+	tw__lane_put(lane, what, value);
+	tw__lane_publish(lane);
+}
+
+/* A base holds for what is pushed later too: the last one stays, whatever died behind it; those before it only for what lives. */
+Test(mpsc_lane, compaction_keeps_the_base_that_the_next_push_counts_from)
+{
+	static const struct tw__entry kept[] = {{BASE, 100}, {VALUE, 1}, {BASE, 300}, {VALUE, 2}};
+	struct tw__lane *lane = lane_new(4096, values_are_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	put(lane, BASE, 100);
+	put(lane, VALUE, 1);
+	put(lane, BASE, 200);
+	put(lane, VALUE, 50);
+	put(lane, BASE, 300);
+	for (uint64_t i = 0; i < 4085; i++)
+		put(lane, VALUE, 50);
+	cr_assert_eq(tw__lane_admit(lane, 100), 0);
+	put(lane, VALUE, 2);
+	cr_assert_eq(tw__lane_take(lane, entries), 4);
+	for (int i = 0; i < 4; i++) {
+		cr_assert_eq(entries[i].what, kept[i].what);
+		cr_assert_eq(entries[i].value, kept[i].value);
+	}
+	lane_free(lane);
+}
+
+/* From every position of head and tail within a segment: all live, all dead, alternating. */
+Test(mpsc_lane, compaction_at_every_alignment)
+{
+	for (unsigned skip = 0; skip <= 2 * TW__SEGMENT_ENTRIES; skip += 17) {
+		for (unsigned stride = 1; stride <= 3; stride++) {
+			struct tw__lane *lane = lane_new(2 * TW__SEGMENT_ENTRIES, odd_is_dead);
+			uint64_t last = 0, value = 0, even = 0;
+			for (unsigned i = 0; i < skip; i++)
+				push(lane, value += 2);
+			take_all(lane, &last);
+			for (unsigned i = 0; i < 3000; i++) {
+				value += stride;
+				if (push(lane, value)) {
+					value -= stride;
+					break;
+				}
+				even += value % 2 == 0;
+			}
+			uint64_t before = last, left = take_all(lane, &last);
+			cr_assert(left >= even, "skip %u stride %u: %lu live, %lu left", skip, stride, even, left);
+			cr_assert(last == before || last <= value);
+			cr_assert_eq(push(lane, value + 2), 0);
+			cr_assert_eq(take_all(lane, &last), 1);
+			lane_free(lane);
+		}
+	}
+}
+
+Test(mpsc_lane, the_reserve_gives_room_beyond_the_bound)
+{
+	struct tw__lane *lane = lane_new(1024, nothing_is_dead);
+	uint64_t pushed = 0, last = 0;
+	while (push(lane, pushed + 1) == 0)
+		pushed++;
+	cr_assert(tw__lane_refill_reserve(lane));
+	for (int i = 0; i < 10; i++) {
+		tw__lane_grow_reserved(lane, 1);
+		tw__lane_put(lane, 1, ++pushed);
+		tw__lane_publish(lane);
+	}
+	cr_assert_eq(take_all(lane, &last), pushed);
+	lane_free(lane);
+}
+
+struct traffic {
+	struct tw__lane *lane;
+	uint64_t count, refused;
+};
+
+static void *produce(void *arg)
+{
+	struct traffic *traffic = arg;
+	for (uint64_t i = 1; i <= traffic->count;) {
+		if (push(traffic->lane, i) == 0)
+			i++;
+		else
+			traffic->refused++;
+	}
+	return NULL;
+}
+
+/* A bound small enough that compactions and takes meet all the time; multiples of two must all arrive, in order. */
+Test(mpsc_lane, producer_and_driver_side_by_side, .timeout = 60)
+{
+	struct traffic traffic = {lane_new(1024, odd_is_dead), 3000000, 0};
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t last = 0, even = 0;
+	pthread_t thread;
+	pthread_create(&thread, NULL, produce, &traffic);
+	while (last < traffic.count) {
+		int n = tw__lane_take(traffic.lane, entries);
+		for (int i = 0; i < n; i++) {
+			if (entries[i].what == 0)
+				continue;
+			cr_assert(entries[i].value > last, "%lu after %lu", entries[i].value, last);
+			last = entries[i].value;
+			even += last % 2 == 0;
+		}
+	}
+	pthread_join(thread, NULL);
+	cr_assert_eq(even, traffic.count / 2);
+	lane_free(traffic.lane);
+}

@@ -1,0 +1,375 @@
+/* Executors that a program brings: late, refusing, giving back, running inside submit, and on several threads. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(runs_executor, .timeout = 30);
+
+static void open_with(struct rig *rig, struct queue_executor *queue, enum tw_on_refused on_refused)
+{
+	queue_executor_open(queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue->base;
+	cfg.on_refused = on_refused;
+	rig_open(rig, &cfg);
+}
+
+static void close_with(struct rig *rig, struct queue_executor *queue)
+{
+	rig_close(rig);
+	queue_executor_close(queue);
+}
+
+static struct probe probes[5000];
+
+static void schedule_probes(struct rig *rig, int count, uint64_t delay_ns)
+{
+	for (int i = 0; i < count; i++) {
+		probes[i] = PROBE(rig, i);
+		probe_schedule(&probes[i], delay_ns);
+	}
+}
+
+static void expect_each_ran_once(const struct rig *rig, int count)
+{
+	expect_eq(rig->ran, count);
+	for (int i = 0; i < count; i++)
+		expect_eq(probes[i].runs, 1);
+}
+
+Test(runs_executor, gets_what_is_due_and_runs_it_when_it_likes)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 3000, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 3000);
+	expect_eq(queue_executor_waiting(&queue), 3000);
+	expect_eq(rig.ran, 0);
+	expect_eq(stats_of(rig.service).pending, 3000);
+	rig_advance(&rig, HOUR);
+	expect_eq(queue_executor_waiting(&queue), 3000);
+	expect_eq(queue_executor_run_all(&queue), 3000);
+	expect_each_ran_once(&rig, 3000);
+	expect_ids_ascend(&rig);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, gets_no_more_than_the_budget)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 100, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
+	expect_eq(tw_advance(rig.service, 30), 30);
+	expect_eq(queue_executor_waiting(&queue), 30);
+	expect_eq(tw_advance(rig.service, 30), 30);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 40);
+	expect_eq(tw_advance(rig.service, 1), 0);
+	expect_eq(queue_executor_run_all(&queue), 100);
+	expect_each_ran_once(&rig, 100);
+	expect_ids_ascend(&rig);
+	close_with(&rig, &queue);
+}
+
+/* ------------------------------------------------------------ refusing */
+
+Test(runs_executor, that_refuses_is_offered_again_in_order)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	queue.refuse = 3;
+	schedule_probes(&rig, 1000, MS);
+	rig_advance(&rig, 100 * MS);
+	expect_eq(queue_executor_waiting(&queue), 1000);
+	expect_eq(queue_executor_run_all(&queue), 1000);
+	expect_each_ran_once(&rig, 1000);
+	expect_ids_ascend(&rig);
+	expect_ge(stats_of(rig.service).refused, 3);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_refuses_loses_no_order_to_later_ticks)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	for (int i = 0; i < 20; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], (uint64_t)(i + 1) * MS);
+	}
+	queue.refuse = 10;
+	rig_advance(&rig, 100 * MS);
+	queue_executor_run_all(&queue);
+	expect_each_ran_once(&rig, 20);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_refuses_leaves_timers_cancellable_and_movable)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	queue.refuse = SIZE_MAX;
+	schedule_probes(&rig, 3, MS);
+	rig_advance(&rig, 10 * MS);
+	expect_eq(stats_of(rig.service).pending, 3);
+	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
+	expect_eq(tw_reset(rig.service, probes[1].timer, SECOND), 0);
+	queue.refuse = 0;
+	rig_advance(&rig, 10 * MS);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probes[2].runs, 1);
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probes[1].runs, 1);
+	expect_eq(probes[0].runs, 0);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_always_refuses_does_not_hold_up_close)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	queue.refuse = SIZE_MAX;
+	for (int i = 0; i < 100; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule_released(&probes[i], MS);
+	}
+	rig_advance(&rig, 10 * MS);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	for (int i = 0; i < 100; i++)
+		expect_released(&probes[i], TW_FATE_DROPPED);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_refuses_leaves_the_run_to_the_driver)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_INLINE);
+	queue.refuse = SIZE_MAX;
+	schedule_probes(&rig, 500, MS);
+	rig_advance(&rig, 10 * MS);
+	expect_each_ran_once(&rig, 500);
+	expect_ids_ascend(&rig);
+	struct tw_stats stats = stats_of(rig.service);
+	expect_ge(stats.refused, 1);
+	expect_eq(stats.fired, 500);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_refuses_drops_where_that_is_the_policy)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_DROP);
+	schedule_probes(&rig, 500, MS);
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_run_all(&queue), 500);
+	queue.refuse = SIZE_MAX;
+	schedule_probes(&rig, 500, MS);
+	rig_advance(&rig, 10 * MS);
+	expect_eq(rig.ran, 500);
+	struct tw_stats stats = stats_of(rig.service);
+	expect_ge(stats.refused, 1);
+	expect_eq(stats.dropped, 500);
+	expect_eq(stats.fired, 500);
+	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_GONE);
+	close_with(&rig, &queue);
+}
+
+/* Due, but not handed over for want of budget, and then moved. */
+Test(runs_executor, that_refuses_drops_nothing_that_was_moved_to_later)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_DROP);
+	schedule_probes(&rig, 30, MS);
+	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
+	expect_eq(tw_advance(rig.service, 10), 10);
+	queue.refuse = SIZE_MAX;
+	expect_eq(tw_reset(rig.service, probes[20].timer, SECOND), 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(stats_of(rig.service).dropped, 19);
+	queue.refuse = 0;
+	expect_eq(queue_executor_run_all(&queue), 10);
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probes[20].runs, 1);
+	close_with(&rig, &queue);
+}
+
+/* ------------------------------------------------------------ giving back */
+
+Test(runs_executor, that_gives_a_run_back_gets_it_again)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 50, MS);
+	rig_advance(&rig, MS);
+	for (int i = 0; i < 50; i++)
+		expect_eq(i % 2 ? queue_executor_drop_next(&queue) : queue_executor_run_next(&queue), i % 2 ? 0 : 1);
+	expect_eq(rig.ran, 25);
+	expect_eq(stats_of(rig.service).pending, 25);
+	rig_advance(&rig, 2 * MS);
+	expect_eq(queue_executor_run_all(&queue), 25);
+	expect_each_ran_once(&rig, 50);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_gives_back_again_and_again_loses_nothing)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 300, MS);
+	for (int round = 0; round < 20; round++) {
+		rig_advance(&rig, 2 * MS);
+		expect_ge(queue_executor_waiting(&queue), 300);
+		while (queue_executor_drop_next(&queue) == 0)
+			;
+	}
+	rig_advance(&rig, 2 * MS);
+	expect_eq(queue_executor_run_all(&queue), 300);
+	expect_each_ran_once(&rig, 300);
+	close_with(&rig, &queue);
+}
+
+Test(runs_executor, that_gave_back_leaves_the_timer_cancellable_and_movable)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 2, MS);
+	rig_advance(&rig, MS);
+	while (queue_executor_drop_next(&queue) == 0)
+		;
+	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_CANCELLED);
+	expect_eq(tw_reset(rig.service, probes[1].timer, 100 * MS), 0);
+	rig_advance(&rig, 50 * MS);
+	queue_executor_run_all(&queue);
+	expect_eq(rig.ran, 0);
+	rig_advance(&rig, 50 * MS);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probes[1].runs, 1);
+	close_with(&rig, &queue);
+}
+
+/* A cancelled run's ticket is used up by giving it back too. */
+Test(runs_executor, may_give_back_what_was_cancelled)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	schedule_probes(&rig, 10, MS);
+	rig_advance(&rig, MS);
+	for (int i = 0; i < 10; i++)
+		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
+	for (int i = 0; i < 10; i++)
+		expect_eq(queue_executor_drop_next(&queue), 0);
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 0);
+	expect_eq(rig.ran, 0);
+	close_with(&rig, &queue);
+}
+
+/* ------------------------------------------------------------ inside submit */
+
+static int run_at_once(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	for (size_t i = 0; i < n; i++)
+		tw_run_one(batch);
+	return 0;
+}
+
+Test(runs_executor, may_run_tickets_during_submit)
+{
+	static const struct tw_executor_ops ops = {.size = sizeof(ops), .submit = run_at_once};
+	tw_executor direct = {.ops = &ops};
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &direct;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	schedule_probes(&rig, 2000, 5 * MS);
+	struct probe series = PROBE(&rig, -1);
+	probe_schedule_every(&series, rate_of(MS, MS, 100));
+	rig_advance(&rig, SECOND);
+	expect_eq(rig.ran, 2100);
+	expect_eq(series.runs, 100);
+	expect_eq(stats_of(rig.service).fired, 2001);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ several threads */
+
+struct helpers {
+	struct queue_executor *queue;
+	atomic_bool stop;
+	atomic_size_t ran;
+};
+
+static void *help(void *arg)
+{
+	struct helpers *helpers = arg;
+	while (!atomic_load(&helpers->stop)) {
+		int answer = queue_executor_run_next(helpers->queue);
+		if (answer == -ENOENT)
+			sched_yield();
+		else
+			atomic_fetch_add(&helpers->ran, (size_t)answer);
+	}
+	return NULL;
+}
+
+Test(runs_executor, may_run_tickets_on_several_threads)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	open_with(&rig, &queue, TW_REFUSED_RETRY);
+	struct helpers helpers = {.queue = &queue};
+	pthread_t threads[4];
+	for (int i = 0; i < 4; i++)
+		expect_eq(pthread_create(&threads[i], NULL, help, &helpers), 0);
+	for (int round = 0; round < 20; round++) {
+		schedule_probes(&rig, 1000, MS);
+		rig_advance(&rig, MS);
+		while (atomic_load(&helpers.ran) < (size_t)(round + 1) * 1000)
+			sched_yield();
+		for (int i = 0; i < 1000; i++)
+			expect_eq(probes[i].runs, 1);
+	}
+	atomic_store(&helpers.stop, true);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	expect_eq(stats_of(rig.service).fired, 20000);
+	close_with(&rig, &queue);
+}
+
+/* ------------------------------------------------------------ the inline one */
+
+Test(runs_executor, inline_is_one_and_the_same)
+{
+	cr_assert(tw_executor_inline() != NULL);
+	cr_assert(tw_executor_inline() == tw_executor_inline());
+}
+
+Test(runs_executor, inline_runs_on_the_thread_that_drives)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, MS);
+	cr_assert(pthread_equal(rig.events[0].thread, pthread_self()));
+	rig_close(&rig);
+}

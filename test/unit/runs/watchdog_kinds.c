@@ -1,0 +1,524 @@
+/*
+ * Every kind of user code that blocks is counted by tw_liveness_get, named by kind and function, and told to on_stuck once. The blocked function
+ * runs on a pool's worker; the test's thread moves the clock and drives the service, so nothing depends on real time.
+ */
+#include <errno.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "test/support/rig.h"
+
+TestSuite(runs_watchdog_kinds, .timeout = 30);
+
+#define NAMED(function) ((tw_fn *)(void (*)(void))(function))
+
+static sem_t begun, go_on;
+static atomic_int told;
+static struct tw_liveness told_of;
+
+static void sem_await(sem_t *sem)
+{
+	while (sem_wait(sem) != 0)
+		;
+}
+
+static void on_stuck(void *arg, const struct tw_liveness *seen)
+{
+	(void)arg;
+	told_of = *seen;
+	told++;
+}
+
+static void open_on_pool(struct rig *rig, tw_pool **pool)
+{
+	struct tw_pool_config config = {.size = sizeof config, .workers = 2};
+	sem_init(&begun, 0, 0);
+	sem_init(&go_on, 0, 0);
+	told = 0;
+	expect_eq(tw_pool_create(pool, &config), 0);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = tw_pool_executor(*pool);
+	cfg.stuck_ns = SECOND;
+	cfg.on_stuck = on_stuck;
+	rig_open(rig, &cfg);
+}
+
+static struct tw_liveness look(struct rig *rig)
+{
+	struct tw_liveness seen = {.size = sizeof seen};
+	expect_eq(tw_liveness_get(rig->service, &seen), 0);
+	return seen;
+}
+
+static void await_running(struct rig *rig, uint64_t running)
+{
+	while (look(rig).running != running)
+		usleep(100);
+}
+
+/* One user function blocks: it is seen at once, told when it has lasted a second, and never again. */
+static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
+{
+	sem_await(&begun);
+	struct tw_liveness seen = look(rig);
+	expect_eq(seen.running, 1);
+	expect_eq(seen.longest_kind, kind);
+	cr_assert(seen.longest_fn == fn);
+	expect_ne(seen.longest_thread, 0);
+	expect_ne(seen.longest_thread, gettid());
+	expect_eq(seen.longest.id != 0, kind == TW_RUN_KIND_TIMER);
+	uint64_t since_ns = seen.longest_since_ns;
+	rig_advance_to(rig, since_ns + SECOND - 1);
+	expect_eq(told, 0);
+	rig_advance(rig, 2 * MS);
+	expect_eq(told, 1);
+	expect_eq(told_of.longest_kind, kind);
+	cr_assert(told_of.longest_fn == fn);
+	expect_eq(told_of.longest_since_ns, since_ns);
+	rig_advance(rig, 10 * SECOND);
+	expect_eq(told, 1);
+	expect_eq(look(rig).longest_ns, rig_now(rig) - since_ns);
+	sem_post(&go_on);
+	await_running(rig, 0);
+	rig_advance(rig, 10 * SECOND);
+	expect_eq(told, 1);
+	expect_eq(look(rig).longest_kind, TW_RUN_KIND_NONE);
+}
+
+static void shut(struct rig *rig, tw_pool *pool)
+{
+	rig_close(rig);
+	expect_eq(tw_pool_destroy(pool), 0);
+}
+
+/* --------------------------------------------------------------- user functions */
+
+static void block(void)
+{
+	sem_post(&begun);
+	sem_await(&go_on);
+}
+
+static void blocks(void *arg)
+{
+	(void)arg;
+	block();
+}
+
+static void returns(void *arg)
+{
+	(void)arg;
+}
+
+static int job_blocks(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	block();
+	return 0;
+}
+
+static int job_returns(void *arg, struct tw_job_run *run)
+{
+	(void)arg, (void)run;
+	return 0;
+}
+
+static int job_until_cancelled(void *arg, struct tw_job_run *run)
+{
+	while (!tw_job_is_cancelled(arg, run->job))
+		usleep(100);
+	return 0;
+}
+
+static void done_blocks(void *arg, const struct tw_job_result *result)
+{
+	(void)arg, (void)result;
+	block();
+}
+
+static void stop_blocks(void *arg, tw_job job, enum tw_job_status why)
+{
+	(void)arg, (void)job, (void)why;
+	block();
+}
+
+static void release_blocks(void *arg, enum tw_fate fate)
+{
+	(void)arg, (void)fate;
+	block();
+}
+
+static int turn_blocks(struct tw_turn *turn, void *arg)
+{
+	(void)turn, (void)arg;
+	block();
+	return TW_TURN_DONE;
+}
+
+static int action_blocks(tw_action *action, void *state)
+{
+	(void)action, (void)state;
+	block();
+	return 0;
+}
+
+/* ---------------------------------------------------------------------- the kinds */
+
+Test(runs_watchdog_kinds, timer)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_schedule(rig.service, 0, blocks, NULL, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_seen_and_told(&rig, TW_RUN_KIND_TIMER, blocks);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, release_of_a_timer)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	struct tw_task task = {.size = sizeof task, .fn = returns, .release = release_blocks};
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, completion_of_a_group)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_group group;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_group_create(rig.service, &group), 0);
+	expect_eq(tw_group_close_then(rig.service, group, blocks, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_seen_and_told(&rig, TW_RUN_KIND_COMPLETION, blocks);
+	expect_eq(tw_group_destroy(rig.service, group), 0);
+	shut(&rig, pool);
+}
+
+static tw_limiter *limiter_on(struct rig *rig)
+{
+	tw_limiter *limiter;
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	expect_eq(tw_limiter_create(&limiter, rig->service, &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	return limiter;
+}
+
+static void end_limiter(tw_limiter *limiter)
+{
+	expect_eq(tw_limiter_wait_idle(limiter, TW_FOREVER), 0);
+	int r;
+	while ((r = tw_limiter_destroy(limiter)) == -EBUSY)
+		usleep(100);
+	expect_eq(r, 0);
+}
+
+Test(runs_watchdog_kinds, job)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	tw_limiter *limiter = limiter_on(&rig);
+	expect_eq(tw_limiter_submit(limiter, job_blocks, NULL, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_JOB, NAMED(job_blocks));
+	end_limiter(limiter);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, done_of_a_job)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	tw_limiter *limiter = limiter_on(&rig);
+	struct tw_job_task task = {.size = sizeof task, .fn = job_returns, .done = done_blocks};
+	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_HOOK, NAMED(done_blocks));
+	end_limiter(limiter);
+	shut(&rig, pool);
+}
+
+/* The job runs on until it is cancelled; then `stop` blocks, on the thread that cancels it. */
+static void *cancel_job(void *arg)
+{
+	tw_job *job = arg;
+	tw_limiter *limiter = *(tw_limiter **)(void *)(job + 1);
+	return (void *)(intptr_t)tw_job_cancel(limiter, *job);
+}
+
+Test(runs_watchdog_kinds, stop_of_a_job)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	struct {
+		tw_job job;
+		tw_limiter *limiter;
+	} cancelled = {.limiter = limiter_on(&rig)};
+	struct tw_job_task task = {
+	    .size = sizeof task, .fn = job_until_cancelled, .arg = cancelled.limiter, .stop = stop_blocks};
+	expect_eq(tw_limiter_submit_task(cancelled.limiter, &task, &cancelled.job), 0);
+	await_running(&rig, 1);
+	pthread_t canceller;
+	expect_eq(pthread_create(&canceller, NULL, cancel_job, &cancelled), 0);
+	sem_await(&begun);
+	await_running(&rig, 1); /* the job sees the cancel and returns; its stop runs on */
+	sem_post(&begun);
+	expect_seen_and_told(&rig, TW_RUN_KIND_HOOK, NAMED(stop_blocks));
+	pthread_join(canceller, NULL);
+	end_limiter(cancelled.limiter);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, strand_task)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_strand *strand;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, 0, blocks, NULL, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_STRAND_TASK, blocks);
+	expect_eq(tw_strand_destroy(strand), 0);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, release_of_a_strand_task)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_strand *strand;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	struct tw_strand_spec spec = {.size = sizeof spec, .fn = returns, .release = release_blocks};
+	expect_eq(tw_strand_submit_spec(strand, &spec, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
+	expect_eq(tw_strand_destroy(strand), 0);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, scheduler_task)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_scheduler *scheduler;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
+	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, turn_blocks, NULL, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_SCHEDULER_TASK, NAMED(turn_blocks));
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	shut(&rig, pool);
+}
+
+/* By a timer's callback of the library's own, which is not counted beside the action. */
+Test(runs_watchdog_kinds, action)
+{
+	struct rig rig;
+	tw_pool *pool;
+	open_on_pool(&rig, &pool);
+	struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_ASYNC, .service = rig.service};
+	tw_action_scheduler *scheduler;
+	int error = 0;
+	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
+	tw_action *action = tw_action_schedule(scheduler, action_blocks, NULL, MS, &error);
+	cr_assert(action);
+	rig_advance(&rig, 2 * MS);
+	expect_seen_and_told(&rig, TW_RUN_KIND_ACTION, NAMED(action_blocks));
+	tw_action_close_wait(action, TW_FOREVER);
+	expect_ge(tw_action_destroy(action), 0);
+	rig_advance(&rig, MS);
+	int r;
+	while ((r = tw_action_scheduler_destroy(scheduler)) == -EBUSY)
+		usleep(100);
+	expect_eq(r, 0);
+	shut(&rig, pool);
+}
+
+Test(runs_watchdog_kinds, semaphore_function)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_semaphore *semaphore;
+	open_on_pool(&rig, &pool);
+	expect_eq(tw_semaphore_create(&semaphore, rig.service, NULL, 1), 0);
+	expect_ge(tw_semaphore_acquire_async(semaphore, blocks, NULL, NULL), 0);
+	expect_seen_and_told(&rig, TW_RUN_KIND_SEMAPHORE, blocks);
+	expect_eq(tw_semaphore_release(semaphore), 0);
+	int r;
+	while ((r = tw_semaphore_destroy(semaphore)) == -EBUSY)
+		usleep(100);
+	expect_eq(r, 0);
+	shut(&rig, pool);
+}
+
+/* A task of the pool is nobody's in particular: each service that uses the pool sees it. Its age is that of real time. */
+Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
+{
+	struct rig rigs[3];
+	tw_pool *pool, *other;
+	open_on_pool(&rigs[2], &other);
+	open_on_pool(&rigs[0], &pool);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = tw_pool_executor(pool);
+	rig_open(&rigs[1], &cfg);
+	expect_eq(tw_pool_submit(pool, blocks, NULL, 0), 0);
+	sem_await(&begun);
+	for (int i = 0; i < 2; i++) {
+		struct tw_liveness seen = look(&rigs[i]);
+		expect_eq(seen.running, 1);
+		expect_eq(seen.longest_kind, TW_RUN_KIND_POOL_TASK);
+		cr_assert(seen.longest_fn == blocks);
+	}
+	expect_eq(look(&rigs[2]).running, 0);
+	sem_post(&go_on);
+	await_running(&rigs[0], 0);
+	rig_close(&rigs[1]);
+	shut(&rigs[0], pool);
+	shut(&rigs[2], other);
+}
+
+/* ------------------------------------------------------------------------ nothing told */
+
+static atomic_int ran;
+
+static void counts(void *arg)
+{
+	(void)arg;
+	ran++;
+}
+
+static int turn_counts(struct tw_turn *turn, void *arg)
+{
+	(void)turn;
+	counts(arg);
+	return TW_TURN_DONE;
+}
+
+static int job_counts(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	counts(arg);
+	return 0;
+}
+
+Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
+{
+	struct rig rig;
+	tw_pool *pool;
+	tw_strand *strand;
+	tw_scheduler *scheduler;
+	open_on_pool(&rig, &pool);
+	tw_limiter *limiter = limiter_on(&rig);
+	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
+	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
+	for (int i = 1; i <= 50; i++) {
+		expect_eq(tw_strand_submit(strand, 0, counts, NULL, NULL), 0);
+		expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
+		expect_eq(tw_limiter_submit(limiter, job_counts, NULL, NULL), 0);
+		expect_eq(tw_pool_submit(pool, counts, NULL, 0), 0);
+		while (ran < 4 * i || look(&rig).running)
+			usleep(100);
+		rig_advance(&rig, 10 * SECOND);
+	}
+	expect_eq(told, 0);
+	end_limiter(limiter);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	shut(&rig, pool);
+}
+
+/* ------------------------------------------------------------------------ nested runs */
+
+struct nested {
+	struct rig *outer, *inner;
+	struct tw_liveness of_outer, of_inner;
+};
+
+static void look_inside(void *arg)
+{
+	struct nested *nested = arg;
+	nested->of_outer.size = nested->of_inner.size = sizeof nested->of_outer;
+	tw_liveness_get(nested->outer->service, &nested->of_outer);
+	tw_liveness_get(nested->inner->service, &nested->of_inner);
+}
+
+/* Drives another service inline, whose callback looks. */
+static void drive_the_other(void *arg)
+{
+	struct nested *nested = arg;
+	tw_schedule(nested->inner->service, 0, look_inside, nested, NULL);
+	rig_advance(nested->inner, MS);
+}
+
+Test(runs_watchdog_kinds, a_run_inside_another_service_is_shown_to_both)
+{
+	struct rig outer, inner;
+	tw_strand *strand;
+	rig_open(&outer, NULL);
+	rig_open(&inner, NULL);
+	struct nested nested = {.outer = &outer, .inner = &inner};
+	expect_eq(tw_strand_create(&strand, outer.service, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, 0, drive_the_other, &nested, NULL), 0);
+	rig_advance(&outer, MS);
+	expect_eq(nested.of_outer.running, 1);
+	expect_eq(nested.of_outer.longest_kind, TW_RUN_KIND_STRAND_TASK);
+	cr_assert(nested.of_outer.longest_fn == drive_the_other);
+	expect_eq(nested.of_inner.running, 1);
+	expect_eq(nested.of_inner.longest_kind, TW_RUN_KIND_TIMER);
+	cr_assert(nested.of_inner.longest_fn == look_inside);
+	expect_eq(look(&outer).running + look(&inner).running, 0);
+	expect_eq(tw_strand_destroy(strand), 0);
+	rig_close(&inner);
+	rig_close(&outer);
+}
+
+/* More runs inside one another than a thread shows: those below the last level are left out, and all is well afterwards. */
+enum { FLOORS = 6, SHOWN = 4 };
+
+struct tower {
+	int floor;
+	uint64_t running[FLOORS];
+};
+
+static void climb(void *arg);
+
+static void build_a_floor(struct tower *tower)
+{
+	struct rig rig;
+	tw_strand *strand;
+	rig_open(&rig, NULL);
+	tw_strand_create(&strand, rig.service, NULL, NULL);
+	void *floor[] = {tower, &rig};
+	tw_strand_submit(strand, 0, climb, floor, NULL);
+	rig_advance(&rig, MS);
+	tw_strand_destroy(strand);
+	rig_close(&rig);
+}
+
+static void climb(void *arg)
+{
+	struct tower *tower = ((void **)arg)[0];
+	struct rig *rig = ((void **)arg)[1];
+	struct tw_liveness seen = {.size = sizeof seen};
+	tw_liveness_get(rig->service, &seen);
+	tower->running[tower->floor] = seen.running;
+	if (++tower->floor < FLOORS)
+		build_a_floor(tower);
+}
+
+Test(runs_watchdog_kinds, runs_below_the_last_level_are_left_out)
+{
+	for (int round = 0; round < 2; round++) {
+		struct tower tower = {0};
+		build_a_floor(&tower);
+		expect_eq(tower.floor, FLOORS);
+		for (int i = 0; i < FLOORS; i++)
+			expect_eq(tower.running[i], i < SHOWN);
+	}
+}

@@ -1,0 +1,301 @@
+/* Work of the layers above, by the face that batches of timers have. */
+#include "wheel/run/work.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "executor/base/layer.h"
+#include "test/support/eager_executor.h"
+#include "test/support/queue_executor.h"
+
+static tw_clock *now_clock;
+static tw_service *service;
+static struct queue_executor queue;
+static struct tw__work work;
+static unsigned runs;
+
+static void count(struct tw__work *w)
+{
+	cr_assert_eq(w, &work);
+	runs++;
+}
+
+static void open_with(tw_executor *executor)
+{
+	cr_assert_eq(tw_clock_manual_create(&now_clock, 0), 0);
+	queue_executor_open(&queue);
+	struct tw_service_config config = {.size = sizeof config,
+					   .clock = now_clock,
+					   .drive = TW_DRIVE_MANUAL,
+					   .executor = executor ? executor : &queue.base};
+	cr_assert_eq(tw_service_create(&service, &config), 0);
+	cr_assert_eq(tw__service_hold(service), 0);
+	tw__work_init(&work, service, config.executor, count);
+}
+
+static void close_all(void)
+{
+	tw__service_let_go(service);
+	cr_assert_eq(tw_service_destroy(service), 0);
+	queue_executor_close(&queue);
+	tw_clock_manual_destroy(now_clock);
+}
+
+Test(runs_work, runs_once_as_a_ticket_of_its_executor)
+{
+	open_with(NULL);
+	tw__work_submit(&work);
+	cr_assert_eq(queue_executor_waiting(&queue), 1);
+	cr_assert_eq(runs, 0);
+	cr_assert_eq(queue_executor_run_next(&queue), 1);
+	cr_assert_eq(runs, 1);
+	tw__work_submit(&work);
+	cr_assert_eq(queue_executor_run_all(&queue), 1);
+	cr_assert_eq(runs, 2);
+	close_all();
+}
+
+Test(runs_work, refused_is_offered_again_each_tick_until_it_is_taken)
+{
+	open_with(NULL);
+	queue.refuse = 3;
+	tw__work_submit(&work);
+	for (unsigned turn = 0; turn < 2; turn++) {
+		cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		cr_assert_eq(queue_executor_waiting(&queue), 0);
+	}
+	cr_assert_eq(queue.refuse, 0);
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(queue_executor_run_all(&queue), 1);
+	cr_assert_eq(runs, 1);
+	close_all();
+}
+
+Test(runs_work, given_back_is_offered_again)
+{
+	open_with(NULL);
+	tw__work_submit(&work);
+	cr_assert_eq(queue_executor_drop_next(&queue), 0);
+	cr_assert_eq(queue_executor_waiting(&queue), 0);
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(queue_executor_run_all(&queue), 1);
+	cr_assert_eq(runs, 1);
+	close_all();
+}
+
+Test(runs_work, inline_work_runs_in_the_next_turn_not_in_submit)
+{
+	open_with(tw_executor_inline());
+	tw__work_submit(&work);
+	cr_assert_eq(runs, 0);
+	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 1);
+	cr_assert_eq(runs, 1);
+	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	close_all();
+}
+
+/* ------------------------------------ an executor that runs tickets inside submit */
+
+Test(runs_work, does_not_run_inside_submit_though_the_executor_runs_tickets_there)
+{
+	open_with(&eager_executor);
+	tw__work_submit(&work);
+	cr_assert_eq(runs, 0);
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 1);
+	close_all();
+}
+
+enum { LINKS = 100000 };
+
+static const char *first_frame;
+static size_t deepest;
+
+static void submit_the_next(struct tw__work *w)
+{
+	const char *frame = __builtin_frame_address(0);
+	if (!first_frame)
+		first_frame = frame;
+	size_t depth = (size_t)(frame < first_frame ? first_frame - frame : frame - first_frame);
+	deepest = depth > deepest ? depth : deepest;
+	if (++runs < LINKS)
+		tw__work_submit(w);
+}
+
+Test(runs_work, chain_of_runs_inside_submit_needs_no_stack)
+{
+	open_with(&eager_executor);
+	tw__work_init(&work, service, &eager_executor, submit_the_next);
+	tw__work_submit(&work);
+	for (unsigned turns = 0; runs < LINKS && turns < 2 * LINKS; turns++)
+		tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, LINKS);
+	cr_assert_leq(deepest, 4096);
+	close_all();
+}
+
+static tw_service *driven_in_submit;
+
+static int drive_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
+{
+	(void)self;
+	(void)batch;
+	(void)n;
+	tw_advance(driven_in_submit, TW_NO_LIMIT);
+	return -EAGAIN;
+}
+
+/* Who calls tw_advance wants work to run, wherever the call comes from. */
+Test(runs_work, runs_in_an_advance_that_an_executor_calls_inside_submit)
+{
+	static const struct tw_executor_ops ops = {sizeof ops, drive_and_refuse};
+	tw_executor driver = {&ops};
+	struct tw__work other;
+	open_with(&eager_executor);
+	driven_in_submit = service;
+	tw__work_init(&other, service, &driver, count);
+	tw__work_submit(&work);
+	cr_assert_eq(runs, 0);
+	tw__work_submit(&other);
+	cr_assert_eq(runs, 1);
+	cr_assert(tw__work_recall(&other));
+	close_all();
+}
+
+Test(runs_work, next_expiry_is_now_while_some_waits)
+{
+	open_with(tw_executor_inline());
+	uint64_t at_ns;
+	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+	cr_assert_eq(at_ns, UINT64_MAX);
+	tw__work_submit(&work);
+	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+	cr_assert_leq(at_ns, tw_now(service));
+	tw_advance(service, TW_NO_LIMIT);
+	close_all();
+}
+
+Test(runs_work, held_service_refuses_to_close)
+{
+	open_with(NULL);
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -EBUSY);
+	cr_assert_eq(tw_service_destroy(service), -EBUSY);
+	tw_timer timer;
+	cr_assert_eq(tw_schedule(service, 1, (tw_fn *)(void (*)(void))count, NULL, &timer),
+		     0); /* it is as open as before */
+	cr_assert_eq(tw_cancel(service, timer), TW_CANCELLED);
+	tw__service_let_go(service);
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), 0);
+	cr_assert_eq(tw__service_hold(service), -ESHUTDOWN);
+	cr_assert_eq(tw_service_destroy(service), 0);
+	queue_executor_close(&queue);
+	tw_clock_manual_destroy(now_clock);
+}
+
+/* Whoever has submitted work may still look at the service when the work has run and all have let go. */
+Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
+{
+	open_with(NULL);
+	tw__service_let_go(service);
+	tw_add_relaxed(&service->works_pushers, 1); /* as in a submit that has just pushed */
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	tw_add_release(&service->works_pushers, (uint32_t)-1);
+	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	cr_assert_eq(tw_service_destroy(service), 0);
+	queue_executor_close(&queue);
+	tw_clock_manual_destroy(now_clock);
+}
+
+/* Nobody drives, so what is submitted can always be taken back, whoever else does the same meanwhile. */
+struct taker {
+	struct tw__work work;
+	pthread_t thread;
+	int missed;
+};
+
+static void never(struct tw__work *w)
+{
+	(void)w;
+	abort();
+}
+
+static void *submit_and_recall(void *arg)
+{
+	struct taker *taker = arg;
+	for (int i = 0; i < 300000 && !taker->missed; i++) {
+		tw__work_submit_later(&taker->work);
+		taker->missed += !tw__work_recall(&taker->work);
+	}
+	return NULL;
+}
+
+Test(runs_work_real, is_recalled_whoever_else_recalls)
+{
+	struct taker takers[3] = {0};
+	open_with(NULL);
+	for (int i = 0; i < 3; i++) {
+		tw__work_init(&takers[i].work, service, &queue.base, never);
+		cr_assert_eq(pthread_create(&takers[i].thread, NULL, submit_and_recall, &takers[i]), 0);
+	}
+	for (int i = 0; i < 3; i++)
+		pthread_join(takers[i].thread, NULL);
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(takers[i].missed, 0);
+	close_all();
+}
+
+Test(runs_work, base_keeps_a_shared_pool_open)
+{
+	tw_pool *pool;
+	struct tw__base base;
+	open_with(NULL);
+	cr_assert_eq(
+	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}), 0);
+	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
+	cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	tw__base_let_go(&base);
+	cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
+	cr_assert_eq(tw_pool_destroy(pool), 0);
+	close_all();
+}
+
+static _Atomic unsigned runs_elsewhere;
+
+static void count_elsewhere(struct tw__work *w)
+{
+	if (tw_add_seq_cst(&runs_elsewhere, 1) + 1 < 1000)
+		tw__work_submit(w);
+	else
+		tw__futex_wake((_Atomic uint32_t *)&runs_elsewhere, 1);
+}
+
+/* On a service's own pool and tick thread: each run submits the next. */
+static void chain_of_runs(tw_executor *executor)
+{
+	tw_service *own;
+	struct tw__base base;
+	struct tw_service_config config = {.size = sizeof config, .executor = executor};
+	cr_assert_eq(tw_service_create(&own, &config), 0);
+	cr_assert_eq(tw__base_hold(&base, own, NULL), 0);
+	tw__work_init(&work, own, base.executor, count_elsewhere);
+	tw__work_submit(&work);
+	unsigned seen;
+	while ((seen = tw_load_acquire(&runs_elsewhere)) < 1000)
+		tw__futex_wait((_Atomic uint32_t *)&runs_elsewhere, seen,
+			       tw_clock_now(tw_clock_monotonic()) + TW_MILLISECOND);
+	tw__base_let_go(&base);
+	cr_assert_eq(tw_service_destroy(own), 0);
+}
+
+Test(runs_work_real, chain_on_the_services_own_pool)
+{
+	chain_of_runs(NULL);
+}
+
+Test(runs_work_real, chain_on_the_tick_thread)
+{
+	chain_of_runs(tw_executor_inline());
+}

@@ -1,0 +1,557 @@
+/*
+ * The whole service on the manual clock against a naive twin: an array of deadlines, searched from end to end.
+ *
+ * Random programs schedule, cancel, move and drive; the callbacks do the same. Each run must be one that the twin
+ * expects, at its instant, in the promised order; each answer, and the ledger, must be the twin's.
+ *
+ * The seed is printed with a failure; MODEL_SEED=n in the environment of the test runs that program alone.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+#include "test/support/rounds.h"
+#include "wheel/timer/timing.h"
+
+/* Each takes six seconds of a processor, of which it may get a small share. */
+TestSuite(service_model, .timeout = 300);
+
+enum { TWINS = 192, STALE = 64, STEPS = 1500 };
+
+struct twin {
+	bool alive, running;
+	tw_timer timer;
+	uint64_t turn;                   /* of scheduling, counted over all */
+	bool untouched;                  /* a one-shot that was never moved: has a place in the order (G6) */
+	uint64_t delay_ns;               /* it was scheduled with; UINT64_MAX: by deadline */
+	uint64_t nominal_ns;             /* its deadline */
+	uint64_t earliest_ns, latest_ns; /* of its next run, while the driver keeps up */
+
+	uint64_t period_ns; /* 0: a one-shot */
+	bool fixed_delay;
+	enum tw_missed_policy missed_policy;
+	uint64_t slack_ns, max_lateness_ns;
+	bool late_drop;
+	bool on_ticks;      /* nominal instants fall on ticks, and resets keep it so */
+	uint64_t runs_left; /* 0: no end */
+	uint64_t missed;    /* to be told to the next run */
+
+	bool cancelled, re_armed; /* in its run */
+	uint64_t re_armed_ns;
+};
+
+static struct {
+	struct rig rig;
+	uint64_t seed, first_seed;
+	struct twin twins[TWINS];
+	tw_timer stale[STALE];
+	uint64_t turns;
+	uint64_t driven_from_ns; /* the clock when the present drive began */
+	bool in_deadline_order;  /* the present drive is an advance of the clock */
+	uint64_t random;         /* the service's draws for this thread, mirrored */
+	struct tw_stats wanted;
+	uint64_t missed_at_end; /* instants that series missed in runs in which they were cancelled: counted or not */
+} m;
+
+#define model_assert(condition, what) \
+	cr_assert(condition, "MODEL_SEED=%llu: %s", (unsigned long long)m.first_seed, what)
+
+/* Instants in seconds since the clock's start. */
+static double since_start(uint64_t ns)
+{
+	return ((double)ns - (double)RIG_START_NS) / 1e9;
+}
+
+#define timer_assert(t, condition, what)                                                                               \
+	cr_assert(condition,                                                                                           \
+		  "MODEL_SEED=%llu: %s: timer %llu, nominal %.9f, to run %.9f to %.9f, period %.9f, %s; now %.9f,"     \
+		  " driven from %.9f, tick %.9f",                                                                      \
+		  (unsigned long long)m.first_seed, what, (unsigned long long)(t)->turn, since_start((t)->nominal_ns), \
+		  since_start((t)->earliest_ns), since_start((t)->latest_ns), (double)(t)->period_ns / 1e9,            \
+		  (t)->untouched ? "untouched" : "moved or a series", since_start(rig_now(&m.rig)),                    \
+		  since_start(m.driven_from_ns), (double)m.rig.tick_ns / 1e9)
+
+static uint64_t below(uint64_t bound)
+{
+	return random_below(&m.seed, bound);
+}
+
+/* ------------------------------------------------------------ the twin's time */
+
+/* The roundest tick within its slack, by trying; ticks count from the clock's start. */
+static uint64_t within_slack(const struct twin *t, uint64_t deadline_ns)
+{
+	uint64_t tick_ns = m.rig.tick_ns, first_ns = rig_tick_of(&m.rig, deadline_ns);
+	if (deadline_ns <= RIG_START_NS || first_ns > deadline_ns + t->slack_ns)
+		return deadline_ns;
+	uint64_t first = (first_ns - RIG_START_NS) / tick_ns;
+	uint64_t last = (deadline_ns + t->slack_ns - RIG_START_NS) / tick_ns;
+	unsigned shift = 63;
+	while (last >> shift << shift < first || last >> shift == 0)
+		shift--;
+	uint64_t tick = last >> shift << shift;
+	return tick == first ? deadline_ns : RIG_START_NS + tick * tick_ns;
+}
+
+static void twin_arm(struct twin *t, uint64_t deadline_ns)
+{
+	uint64_t now_ns = rig_now(&m.rig), due_ns = rig_tick_of(&m.rig, within_slack(t, deadline_ns));
+	t->nominal_ns = deadline_ns;
+	t->earliest_ns = due_ns > now_ns ? due_ns : now_ns;
+	t->latest_ns = due_ns > now_ns ? due_ns : now_ns + m.rig.tick_ns; /* due at once: with the next turn */
+}
+
+static bool for_one_tick(const struct twin *a, const struct twin *b)
+{
+	return rig_tick_of(&m.rig, a->nominal_ns) == rig_tick_of(&m.rig, b->nominal_ns);
+}
+
+/* No other timer should have run before this one. */
+static void check_order(const struct twin *t)
+{
+	for (int i = 0; i < TWINS; i++) {
+		const struct twin *other = &m.twins[i];
+		if (!other->alive || other == t)
+			continue;
+		if (m.in_deadline_order)
+			timer_assert(other,
+				     other->latest_ns >= t->earliest_ns || other->latest_ns < m.driven_from_ns ||
+					 t->latest_ns < m.driven_from_ns,
+				     "overtaken, against the order of deadlines");
+		if (!t->untouched || !other->untouched || other->turn > t->turn)
+			continue;
+		timer_assert(other, !for_one_tick(t, other), "overtaken by a later one for its tick");
+		timer_assert(other, t->delay_ns != other->delay_ns || t->delay_ns == UINT64_MAX,
+			     "overtaken by a later one with its delay");
+	}
+}
+
+static bool is_late(const struct twin *t)
+{
+	uint64_t due_ns = within_slack(t, t->nominal_ns), now_ns = rig_now(&m.rig);
+	return t->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > t->max_lateness_ns;
+}
+
+static void check_run(const struct twin *t)
+{
+	uint64_t now_ns = rig_now(&m.rig);
+	timer_assert(t, t->alive && !t->running, "a run that nobody expects");
+	timer_assert(t, now_ns >= t->earliest_ns, "early");
+	timer_assert(t, now_ns <= t->latest_ns || now_ns == m.driven_from_ns, "late");
+	timer_assert(t, tw_overruns() == t->missed, "missed instants");
+	timer_assert(t, tw_self().id == t->timer.id, "self");
+	timer_assert(t, !tw_closing(), "closing");
+	timer_assert(t, tw_late() == is_late(t), "told to be late");
+	timer_assert(t, !t->late_drop || !is_late(t), "run though too late");
+	check_order(t);
+}
+
+/* ------------------------------------------------------------ the twin's fates */
+
+static void twin_end(struct twin *t, uint64_t *wanted)
+{
+	t->alive = false;
+	m.stale[below(STALE)] = t->timer;
+	++*wanted;
+}
+
+static void release_twin(void *arg, enum tw_fate fate)
+{
+	struct twin *t = arg;
+	if (fate != TW_FATE_LATE)
+		return;
+	timer_assert(t, t->alive && !t->running && t->late_drop && is_late(t), "dropped, but not too late");
+	twin_end(t, &m.wanted.late_dropped);
+}
+
+/* Of `past` instants that are past, so many get no run. */
+static uint64_t passed_over(const struct twin *t, uint64_t past)
+{
+	if (t->missed_policy == TW_MISSED_BURST)
+		return 0;
+	return t->missed_policy == TW_MISSED_COALESCE ? past - 1 : past;
+}
+
+static void twin_next_of_series(struct twin *t, uint64_t now_ns)
+{
+	uint64_t next_ns = t->fixed_delay ? now_ns + t->period_ns : t->nominal_ns + t->period_ns;
+	if (next_ns <= now_ns) {
+		t->missed = passed_over(t, (now_ns - next_ns) / t->period_ns + 1);
+		next_ns += t->missed * t->period_ns;
+		*(t->cancelled ? &m.missed_at_end : &m.wanted.overruns) += t->missed;
+	}
+	twin_arm(t, t->re_armed ? t->re_armed_ns : next_ns);
+}
+
+static void twin_finish(struct twin *t)
+{
+	t->running = false;
+	m.wanted.runs++;
+	bool last = t->period_ns ? t->runs_left == 1 : !t->re_armed;
+	if (t->period_ns && !last)
+		twin_next_of_series(t, rig_now(&m.rig));
+	else if (!last)
+		twin_arm(t, t->re_armed_ns);
+	if (t->cancelled)
+		twin_end(t, t->re_armed || t->period_ns ? &m.wanted.cancelled : &m.wanted.fired);
+	else if (last)
+		twin_end(t, &m.wanted.fired);
+	if (t->runs_left)
+		t->runs_left--;
+}
+
+/* ------------------------------------------------------------ steps */
+
+static void run_twin(void *arg);
+
+/* Beyond what any wheel holds at once, several times over. */
+static uint64_t far_span(void)
+{
+	uint64_t span_ns = m.rig.tick_ns << 30;
+	return span_ns < 800 * DAY ? span_ns : 800 * DAY;
+}
+
+static uint64_t random_span(void)
+{
+	uint64_t tick_ns = m.rig.tick_ns;
+	switch (below(10)) {
+	case 0:
+		return 0;
+	case 1:
+		return below(2 * tick_ns);
+	case 2:
+	case 3:
+		return below(20) * tick_ns;
+	case 4:
+	case 5:
+		return below(300 * tick_ns);
+	case 6:
+	case 7:
+		return below(9000 * tick_ns);
+	case 8:
+		return below(3000000 * tick_ns);
+	default:
+		return below(far_span());
+	}
+}
+
+static struct twin *free_twin(void)
+{
+	for (int i = 0; i < TWINS; i++)
+		if (!m.twins[i].alive)
+			return &m.twins[i];
+	return NULL;
+}
+
+static struct tw_task task_of(struct twin *t)
+{
+	return (struct tw_task){.size = sizeof(struct tw_task), .fn = run_twin, .arg = t, .release = release_twin};
+}
+
+/* What a task may have beside its deadline. The jitter that it will be given. */
+static uint64_t add_options(struct twin *t, struct tw_task *task, bool may_jitter)
+{
+	uint64_t tick_ns = m.rig.tick_ns;
+	if (below(2))
+		t->slack_ns = task->slack_ns = below(below(4) ? 20 * tick_ns : 3000 * tick_ns);
+	if (below(2))
+		t->max_lateness_ns = task->max_lateness_ns = below(40 * tick_ns);
+	if (!may_jitter || below(2))
+		return 0;
+	task->jitter_ns = 1 + below(random_span() + 1);
+	return tw__random_upto(&m.random, task->jitter_ns);
+}
+
+static int schedule_series(struct twin *t, uint64_t *deadline_ns)
+{
+	uint64_t tick_ns = m.rig.tick_ns;
+	struct tw_period period = rate_of(random_span(), 1 + below(300 * tick_ns), 1 + below(40));
+	struct tw_task task = task_of(t);
+	t->on_ticks = below(2);
+	if (t->on_ticks) {
+		period.period_ns = (1 + below(300)) * tick_ns;
+		*deadline_ns = rig_tick_of(&m.rig, *deadline_ns + period.first_ns);
+		period.first_ns = *deadline_ns - rig_now(&m.rig);
+	} else {
+		*deadline_ns += period.first_ns;
+	}
+	period.mode = below(2) ? TW_FIXED_RATE : TW_FIXED_DELAY;
+	period.missed = t->missed_policy = (enum tw_missed_policy)below(3);
+	t->period_ns = period.period_ns;
+	t->fixed_delay = period.mode == TW_FIXED_DELAY;
+	t->runs_left = period.count;
+	if (below(2))
+		return tw_schedule_every(m.rig.service, &period, run_twin, t, &t->timer);
+	*deadline_ns += add_options(t, &task, !t->on_ticks);
+	task.period = &period;
+	return tw_schedule_task(m.rig.service, &task, &t->timer);
+}
+
+/* With slack it takes its place when it is filed; without, it has one by its delay or deadline, as a plain one (G6). */
+static int schedule_with_options(struct twin *t, uint64_t span_ns, uint64_t *deadline_ns)
+{
+	struct tw_task task = task_of(t);
+	uint64_t jitter_ns = add_options(t, &task, true);
+	bool at = below(3) == 0;
+	task.when_ns = at ? *deadline_ns : span_ns;
+	task.flags = at ? TW_TASK_AT : 0;
+	t->delay_ns = at ? UINT64_MAX : span_ns + jitter_ns;
+	t->untouched = t->slack_ns == 0;
+	if (t->max_lateness_ns && below(2)) {
+		task.late = TW_LATE_DROP;
+		t->late_drop = true;
+	}
+	*deadline_ns += jitter_ns;
+	return tw_schedule_task(m.rig.service, &task, &t->timer);
+}
+
+static int schedule_one_shot(struct twin *t, uint64_t *deadline_ns)
+{
+	uint64_t span_ns = random_span();
+	t->untouched = true;
+	t->delay_ns = span_ns;
+	*deadline_ns += span_ns;
+	if (below(4) == 0)
+		return schedule_with_options(t, span_ns, deadline_ns);
+	if (below(3))
+		return tw_schedule(m.rig.service, span_ns, run_twin, t, &t->timer);
+	t->delay_ns = UINT64_MAX;
+	if (below(4) == 0)
+		*deadline_ns -= below(2 * span_ns + 1) % RIG_START_NS;
+	return tw_schedule_at(m.rig.service, *deadline_ns, run_twin, t, &t->timer);
+}
+
+static void step_schedule(void)
+{
+	struct twin *t = free_twin();
+	if (!t)
+		return;
+	*t = (struct twin){.turn = m.turns++};
+	uint64_t deadline_ns = rig_now(&m.rig);
+	int answer = below(6) ? schedule_one_shot(t, &deadline_ns) : schedule_series(t, &deadline_ns);
+	model_assert(answer == 0, "schedule");
+	t->alive = true;
+	m.wanted.scheduled++;
+	twin_arm(t, deadline_ns);
+}
+
+static void step_cancel(struct twin *t)
+{
+	int answer = below(4) ? tw_cancel(m.rig.service, t->timer) : tw_cancel_wait(m.rig.service, t->timer, 0);
+	if (!t->alive) {
+		timer_assert(t, answer == TW_GONE, "cancel of what is gone");
+	} else if (t->running) {
+		timer_assert(t, answer == TW_RUNNING || answer == TW_SELF, "cancel of oneself");
+		t->cancelled = true;
+	} else {
+		timer_assert(t, answer == TW_CANCELLED, "cancel");
+		twin_end(t, &m.wanted.cancelled);
+	}
+}
+
+/* Moves of a series keep it on ticks, or its phase would be known up to a tick only. */
+static void step_reset(struct twin *t)
+{
+	uint64_t now_ns = rig_now(&m.rig), deadline_ns = now_ns + random_span();
+	if (t->period_ns && (!t->on_ticks || (t->running && t->runs_left == 1)))
+		return;
+	if (t->period_ns)
+		deadline_ns = rig_tick_of(&m.rig, deadline_ns);
+	int answer = below(2) ? tw_reset(m.rig.service, t->timer, deadline_ns - now_ns)
+			      : tw_reset_at(m.rig.service, t->timer, deadline_ns);
+	if (!t->alive) {
+		timer_assert(t, answer == -ENOENT, "reset of what is gone");
+		return;
+	}
+	if (t->running && t->cancelled) {
+		timer_assert(t, answer == -ECANCELED, "re-arm after a cancel");
+		return;
+	}
+	timer_assert(t, answer == 0, "reset");
+	m.wanted.resets++;
+	t->untouched = false;
+	if (t->running) {
+		t->re_armed = true;
+		t->re_armed_ns = deadline_ns;
+	} else {
+		twin_arm(t, deadline_ns);
+	}
+}
+
+static void step_look(struct twin *t)
+{
+	bool pending = t->alive && !t->running;
+	uint64_t left_ns;
+	timer_assert(t, tw_is_pending(m.rig.service, t->timer) == pending, "is_pending");
+	timer_assert(t, tw_remaining(m.rig.service, t->timer, &left_ns) == (pending ? 0 : -ENOENT), "remaining");
+	tw_timer stale = m.stale[below(STALE)];
+	model_assert(tw_cancel(m.rig.service, stale) == TW_GONE, "cancel of a stale handle");
+	model_assert(tw_reset(m.rig.service, stale, 0) == -ENOENT, "reset of a stale handle");
+}
+
+/* What may happen to timers at any moment, in a callback too. */
+static void step_on_timers(void)
+{
+	struct twin *t = &m.twins[below(TWINS)];
+	switch (below(8)) {
+	case 0:
+	case 1:
+	case 2:
+		step_schedule();
+		break;
+	case 3:
+		step_cancel(t);
+		break;
+	case 4:
+	case 5:
+		step_reset(t);
+		break;
+	default:
+		step_look(t);
+		break;
+	}
+}
+
+static void run_twin(void *arg)
+{
+	struct twin *t = arg;
+	check_run(t);
+	t->running = true;
+	t->cancelled = t->re_armed = false;
+	t->missed = 0;
+	for (uint64_t i = below(3); i > 0; i--)
+		step_on_timers();
+	if (below(5) == 0)
+		step_reset(t);
+	if (below(12) == 0)
+		step_cancel(t);
+	twin_finish(t);
+}
+
+/* ------------------------------------------------------------ driving */
+
+static void expect_nothing_overdue(void)
+{
+	uint64_t now_ns = rig_now(&m.rig);
+	for (int i = 0; i < TWINS; i++)
+		timer_assert(&m.twins[i], !m.twins[i].alive || m.twins[i].latest_ns > now_ns, "not run");
+}
+
+static uint64_t random_step(void)
+{
+	uint64_t tick_ns = m.rig.tick_ns;
+	switch (below(16)) {
+	case 0:
+		return 0;
+	case 1:
+		return below(9000 * tick_ns);
+	case 2:
+		return below(8) ? below(100000 * tick_ns) : below(far_span());
+	case 3:
+	case 4:
+	case 5:
+		return below(4) * tick_ns;
+	default:
+		return below(40 * tick_ns);
+	}
+}
+
+static void step_advance(void)
+{
+	m.driven_from_ns = rig_now(&m.rig);
+	m.in_deadline_order = true;
+	uint64_t to_ns = m.driven_from_ns + random_step();
+	rig_advance_to(&m.rig, to_ns);
+	model_assert(rig_now(&m.rig) == to_ns, "clock");
+	expect_nothing_overdue();
+}
+
+/* The driver is held up for a while, then told to go on, perhaps bit by bit. */
+static void step_stall(void)
+{
+	expect_eq(tw_clock_manual_set(m.rig.clock, rig_now(&m.rig) + random_step()), 0);
+	for (uint64_t i = below(4); i > 0; i--)
+		step_on_timers();
+	m.driven_from_ns = rig_now(&m.rig);
+	m.in_deadline_order = false;
+	for (uint64_t i = below(3); i > 0; i--) {
+		size_t budget = 1 + below(5);
+		model_assert((size_t)tw_advance(m.rig.service, budget) <= budget, "budget");
+	}
+	model_assert(tw_advance(m.rig.service, TW_NO_LIMIT) >= 0, "advance");
+	expect_nothing_overdue();
+}
+
+static void check_ledger(void)
+{
+	struct tw_stats stats = stats_of(m.rig.service);
+	uint64_t pending = 0;
+	for (int i = 0; i < TWINS; i++)
+		pending += m.twins[i].alive;
+	model_assert(stats.scheduled == m.wanted.scheduled, "scheduled");
+	model_assert(stats.fired == m.wanted.fired, "fired");
+	model_assert(stats.cancelled == m.wanted.cancelled, "cancelled");
+	model_assert(stats.late_dropped == m.wanted.late_dropped, "dropped as too late");
+	model_assert(stats.pending == pending, "pending");
+	model_assert(stats.runs == m.wanted.runs, "runs");
+	model_assert(stats.overruns >= m.wanted.overruns, "overruns");
+	model_assert(stats.overruns <= m.wanted.overruns + m.missed_at_end, "overruns");
+	model_assert(stats.resets == m.wanted.resets, "resets");
+	model_assert(stats.dropped == 0 && stats.rejected == 0, "dropped, rejected");
+	char why[200] = "";
+	model_assert(tw_validate(m.rig.service, why, sizeof(why)) == 0, "validate");
+}
+
+static void run_program(uint64_t seed)
+{
+	static const uint64_t ticks_ns[] = {50000, 250000, 1000000, 1000000, 8000000, 1000000000};
+	static const uint32_t buckets[] = {64, 64, 256, 4096};
+	m.seed = m.first_seed = seed;
+	m.turns = 0;
+	for (int i = 0; i < TWINS; i++)
+		m.twins[i] = (struct twin){0};
+	for (int i = 0; i < STALE; i++)
+		m.stale[i] = (tw_timer){0};
+	m.wanted = (struct tw_stats){0};
+	m.missed_at_end = 0;
+	struct tw_service_config cfg = rig_config();
+	cfg.tick_ns = ticks_ns[below(6)];
+	cfg.buckets = buckets[below(4)];
+	cfg.seed = seed + 1;
+	m.random = tw__random_of_lane(cfg.seed, 0);
+	rig_open(&m.rig, &cfg);
+	for (int i = 0; i < STEPS && !random_runs_out(); i++) {
+		uint64_t dice = below(12);
+		if (dice == 0)
+			step_stall();
+		else if (dice < 4)
+			step_advance();
+		else
+			step_on_timers();
+		if (i % 50 == 0)
+			check_ledger();
+	}
+	check_ledger();
+	rig_close(&m.rig);
+}
+
+static void run_programs(uint64_t first, uint64_t count)
+{
+	const char *one = getenv("MODEL_SEED");
+	if (one) {
+		run_program(strtoull(one, NULL, 0));
+		return;
+	}
+	for (uint64_t seed = first; seed < first + count; seed++)
+		run_program(seed);
+}
+
+Test(service_model, agrees_with_the_service_in_the_same_programs_each_time)
+{
+	run_programs(1, rounds(400));
+}
+
+Test(service_model, agrees_with_the_service_in_new_programs_each_time)
+{
+	run_programs(tw_clock_now(tw_clock_monotonic()), rounds(400));
+}

@@ -1,0 +1,434 @@
+/*
+ * The service on the real clock and the default pool. Bounds are one-sided: never early, never after a cancel,
+ * everything ends. How late is the bench's business, not a test's.
+ */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "test/support/shot.h"
+#include "wheel/service/core.h"
+
+TestSuite(service_real_time, .timeout = 60);
+
+static struct shot shots[20000];
+
+/* ------------------------------------------------------------ G1 */
+
+static void expect_none_early(const struct tw_service_config *cfg)
+{
+	enum { COUNT = 3000 };
+	tw_service *service;
+	expect_eq(tw_service_create(&service, cfg), 0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	uint64_t seed = 43;
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[i], random_below(&seed, 150 * MS));
+	}
+	await(&done, COUNT);
+	close_service(service);
+	for (int i = 0; i < COUNT; i++) {
+		expect_eq(shots[i].runs, 1);
+		expect_eq(shots[i].early, 0);
+	}
+}
+
+Test(service_real_time, runs_all_and_none_early)
+{
+	expect_none_early(NULL);
+}
+
+Test(service_real_time, runs_all_and_none_early_inline)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
+	expect_none_early(&cfg);
+}
+
+Test(service_real_time, runs_all_and_none_early_with_odd_ticks_and_a_small_wheel)
+{
+	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 777777, .buckets = 64};
+	expect_none_early(&cfg);
+	cfg.tick_ns = 50 * TW_MICROSECOND;
+	expect_none_early(&cfg);
+	cfg.tick_ns = 20 * MS;
+	expect_none_early(&cfg);
+}
+
+struct producer {
+	tw_service *service;
+	struct shot *shots;
+	int count;
+	sem_t *done;
+	uint64_t seed;
+	atomic_int failed;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *producer = arg;
+	for (int i = 0; i < producer->count; i++) {
+		struct shot *shot = &producer->shots[i];
+		*shot = (struct shot){.service = producer->service, .done = producer->done};
+		uint64_t delay_ns = random_below(&producer->seed, 50 * MS);
+		shot->due_ns = tw_now(producer->service) + delay_ns;
+		if (tw_schedule(producer->service, delay_ns, shoot, shot, &shot->timer) != 0)
+			atomic_fetch_add(&producer->failed, 1);
+	}
+	return NULL;
+}
+
+Test(service_real_time, runs_all_and_none_early_from_many_threads_that_come_and_go)
+{
+	enum { THREADS = 4, EACH = 5000 };
+	tw_service *service = open_service(0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int round = 0; round < 3; round++) {
+		struct producer producers[THREADS];
+		pthread_t threads[THREADS];
+		for (int i = 0; i < THREADS; i++) {
+			producers[i] = (struct producer){service, &shots[i * EACH], EACH, &done, (uint64_t)i, 0};
+			expect_eq(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
+		}
+		for (int i = 0; i < THREADS; i++) {
+			pthread_join(threads[i], NULL);
+			expect_eq(producers[i].failed, 0);
+		}
+		await(&done, THREADS * EACH);
+		for (int i = 0; i < THREADS * EACH; i++) {
+			expect_eq(shots[i].runs, 1);
+			expect_eq(shots[i].early, 0);
+		}
+	}
+	close_service(service);
+}
+
+/* One timer at a time, each from rest: a push that sleeps through would hang here. */
+Test(service_real_time, wakes_up_for_each_timer)
+{
+	tw_service *service = open_service(1);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	shots[1] = (struct shot){.service = service};
+	schedule_shot(&shots[1], HOUR);
+	for (int i = 0; i < 150; i++) {
+		shots[0] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[0], (uint64_t)(i % 3) * MS);
+		await(&done, 1);
+		expect_eq(shots[0].early, 0);
+	}
+	close_service(service);
+	expect_eq(shots[1].runs, 0);
+}
+
+/* ------------------------------------------------------------ cancel and reset */
+
+/* The first of `count` shots, one in each tick. */
+static uint64_t one_in_each_tick(tw_service *service, int count, sem_t *done)
+{
+	uint64_t first_ns = tw_now(service) + 50 * MS;
+	for (int i = 0; i < count; i++) {
+		shots[i] = (struct shot){.service = service, .done = done, .due_ns = first_ns + (uint64_t)i * MS};
+		expect_eq(tw_schedule_at(service, shots[i].due_ns, shoot, &shots[i], NULL), 0);
+	}
+	return tw__tick_of(service, first_ns);
+}
+
+static void await_wakeups(tw_service *service, uint64_t more)
+{
+	uint64_t before = tw_load_relaxed(&service->wakeups);
+	while (tw_load_relaxed(&service->wakeups) - before < more)
+		sched_yield();
+}
+
+/* It would wake as often, but at each time interrupt all processors that run the process. */
+Test(service_real_time, the_tick_thread_does_not_park_while_timers_are_due_in_each_tick)
+{
+	enum { COUNT = 500, ENOUGH = 100 };
+	tw_service *service;
+	expect_eq(tw_service_create(&service, NULL), 0);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int seen = 0; seen < ENOUGH;) { /* once, unless this thread was kept from looking */
+		uint64_t last = one_in_each_tick(service, COUNT, &done) + COUNT - 1;
+		await(&done, 1);
+		await_wakeups(service, 3);
+		for (uint64_t word;
+		     word = tw_load_acquire(&service->gate.word), tw_load_acquire(&service->gate.cursor) + 2 < last;
+		     seen++, sched_yield())
+			expect_eq(word & TW__GATE_PARKED, 0);
+		await(&done, COUNT - 1);
+	}
+	while (!(tw_load_acquire(&service->gate.word) & TW__GATE_PARKED))
+		sched_yield(); /* and then it does */
+	close_service(service);
+}
+
+Test(service_real_time, what_was_cancelled_never_runs)
+{
+	enum { COUNT = 20000 };
+	tw_service *service = open_service(2);
+	static bool cancelled[COUNT];
+	uint64_t seed = 47;
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service};
+		schedule_shot(&shots[i], random_below(&seed, 3 * MS));
+		int victim = (int)random_below(&seed, (uint64_t)i + 1);
+		cancelled[victim] |= tw_cancel(service, shots[victim].timer) == TW_CANCELLED;
+	}
+	for (int i = 0; i < COUNT; i++)
+		cancelled[i] |= tw_cancel_wait(service, shots[i].timer, TW_FOREVER) == TW_CANCELLED;
+	for (int i = 0; i < COUNT; i++)
+		expect_eq(shots[i].runs, !cancelled[i]);
+	close_service(service);
+}
+
+/* After cancel_wait the argument may be freed: a sanitizer build would see a callback that touches it later. */
+Test(service_real_time, what_was_waited_for_may_be_freed)
+{
+	tw_service *service = open_service(2);
+	int finished = 0;
+	for (int i = 0; i < 5000; i++) {
+		struct shot *shot = calloc(1, sizeof(*shot));
+		shot->service = service;
+		schedule_shot(shot, 0);
+		if (i % 4)
+			sched_yield();
+		int answer = tw_cancel_wait(service, shot->timer, TW_FOREVER);
+		cr_assert(answer == TW_CANCELLED || answer == TW_GONE || answer == TW_FINISHED);
+		expect_eq(shot->runs, answer != TW_CANCELLED);
+		finished += answer == TW_FINISHED;
+		free(shot);
+	}
+	expect_ge(finished, 0);
+	close_service(service);
+}
+
+static void hold(void *arg)
+{
+	sem_t *semaphores = arg;
+	sem_post(&semaphores[0]);
+	await(&semaphores[1], 1);
+}
+
+Test(service_real_time, waiting_ends_at_its_timeout)
+{
+	tw_service *service = open_service(1);
+	sem_t semaphores[2];
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	tw_timer timer;
+	expect_eq(tw_schedule(service, 0, hold, semaphores, &timer), 0);
+	await(&semaphores[0], 1);
+	uint64_t before_ns = tw_now(service);
+	expect_eq(tw_cancel_wait(service, timer, 5 * MS), TW_RUNNING);
+	expect_ge(tw_now(service), before_ns + 5 * MS);
+	before_ns = tw_now(service);
+	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 5 * MS), -ETIMEDOUT);
+	expect_ge(tw_now(service), before_ns + 5 * MS);
+	sem_post(&semaphores[1]);
+	cr_assert(tw_cancel_wait(service, timer, TW_FOREVER) != TW_RUNNING);
+	close_service(service);
+}
+
+Test(service_real_time, resets_hold_a_timer_off)
+{
+	tw_service *service = open_service(2);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	for (int round = 0; round < 10; round++) {
+		struct shot *shot = &shots[round];
+		*shot = (struct shot){.service = service, .done = &done};
+		schedule_shot(shot, 20 * MS);
+		uint64_t until_ns = tw_now(service) + 30 * MS, held_ns = 0;
+		while (tw_now(service) < until_ns) {
+			uint64_t before_ns = tw_now(service);
+			if (tw_reset(service, shot->timer, 20 * MS) == 0)
+				held_ns = before_ns + 20 * MS;
+			else
+				break; /* this thread was off its CPU for 20 ms, and the timer ran */
+		}
+		await(&done, 1);
+		expect_ge(tw_now(service), held_ns);
+		expect_eq(shot->runs, 1);
+	}
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ series */
+
+struct beat {
+	tw_service *service;
+	uint64_t first_ns, period_ns;
+	uint64_t instants; /* that are past, run or missed */
+	atomic_int inside;
+	atomic_int early, overlapping;
+	atomic_int runs;
+	sem_t done;
+};
+
+static void count_beat(void *arg)
+{
+	struct beat *beat = arg;
+	if (atomic_fetch_add(&beat->inside, 1) != 0)
+		atomic_fetch_add(&beat->overlapping, 1);
+	beat->instants += 1 + tw_overruns();
+	if (tw_now(beat->service) < beat->first_ns + (beat->instants - 1) * beat->period_ns)
+		atomic_fetch_add(&beat->early, 1);
+	atomic_fetch_sub(&beat->inside, 1);
+	if (atomic_fetch_add(&beat->runs, 1) == 49)
+		sem_post(&beat->done);
+}
+
+Test(service_real_time, series_keep_their_instants_and_never_overlap)
+{
+	enum { BEATS = 20 };
+	static struct beat beats[BEATS];
+	tw_service *service = open_service(3);
+	for (int i = 0; i < BEATS; i++) {
+		struct beat *beat = &beats[i];
+		*beat = (struct beat){.service = service, .period_ns = (uint64_t)(i + 1) * MS / 4};
+		sem_init(&beat->done, 0, 0);
+		beat->first_ns = tw_now(service) + MS;
+		struct tw_period period = rate_of(MS, beat->period_ns, 50);
+		expect_eq(tw_schedule_every(service, &period, count_beat, beat, NULL), 0);
+	}
+	for (int i = 0; i < BEATS; i++)
+		await(&beats[i].done, 1);
+	close_service(service);
+	for (int i = 0; i < BEATS; i++) {
+		expect_eq(beats[i].runs, 50);
+		expect_eq(beats[i].early, 0);
+		expect_eq(beats[i].overlapping, 0);
+	}
+}
+
+/* ------------------------------------------------------------ G8 */
+
+Test(service_real_time, a_slow_callback_delays_nobody_while_a_worker_is_free)
+{
+	enum { COUNT = 1000 };
+	tw_service *service = open_service(2);
+	sem_t semaphores[2], done;
+	sem_init(&semaphores[0], 0, 0);
+	sem_init(&semaphores[1], 0, 0);
+	sem_init(&done, 0, 0);
+	expect_eq(tw_schedule(service, 2 * MS, hold, semaphores, NULL), 0);
+	for (int i = 0; i < COUNT; i++) {
+		shots[i] = (struct shot){.service = service, .done = &done};
+		schedule_shot(&shots[i], (uint64_t)(i % 5) * MS);
+	}
+	await(&semaphores[0], 1);
+	await(&done, COUNT); /* hangs if one of them waits for the slow one */
+	sem_post(&semaphores[1]);
+	close_service(service);
+}
+
+/* ------------------------------------------------------------ G9 */
+
+Test(service_real_time, an_empty_service_never_wakes_up)
+{
+	tw_service *service = open_service(2);
+	sem_t done;
+	sem_init(&done, 0, 0);
+	shots[0] = (struct shot){.service = service, .done = &done};
+	schedule_shot(&shots[0], MS);
+	await(&done, 1);
+	await_quiet(service);
+	close_service(service);
+}
+
+Test(service_real_time, a_distant_timer_wakes_nobody_now)
+{
+	tw_service *service = open_service(2);
+	shots[0] = (struct shot){.service = service};
+	schedule_shot(&shots[0], 10 * MINUTE);
+	await_quiet(service);
+	close_service(service);
+}
+
+/* When the last callback has run: it was awake for that, and what it goes to sleep with now is all that there is. */
+static void await_sleep(tw_service *service)
+{
+	while (!(tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED))
+		sched_yield();
+}
+
+/* Memory that a storm has left over goes back much later, if nothing else wakes anybody. */
+Test(service_real_time, many_distant_timers_wake_nobody_now)
+{
+	tw_service *service = open_service(2);
+	tw_timer timer;
+	sem_t done;
+	sem_init(&done, 0, 0);
+	static struct shot unused;
+	unused = (struct shot){.service = service, .done = &done};
+	for (int i = 0; i < 100000; i++)
+		expect_eq(tw_schedule(service, HOUR, shoot, &unused, &timer), 0);
+	for (uint64_t i = 0; i < 100; i++) /* it ticks on for a while, and sees what is left over */
+		expect_eq(tw_schedule(service, i * MS, shoot, &unused, &timer), 0);
+	await(&done, 100);
+	await_sleep(service);
+	const struct timespec quiet = {.tv_sec = 1, .tv_nsec = 500 * MS};
+	uint64_t before = stats_of(service).wakeups;
+	nanosleep(&quiet, NULL);
+	expect_le(stats_of(service).wakeups, before + 1);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* ------------------------------------------------------------ lateness */
+
+/* The first one's release takes longer than the second may be late, and begins when both are due. */
+struct slow_release {
+	uint64_t until_ns;
+	sem_t ran;
+	bool late;
+};
+
+static void run_nothing(void *arg)
+{
+	(void)arg;
+}
+
+static void release_slowly(void *arg, enum tw_fate fate)
+{
+	struct slow_release *s = arg;
+	(void)fate;
+	while (tw_clock_now(tw_clock_monotonic()) < s->until_ns)
+		sched_yield();
+}
+
+static void note_late(void *arg)
+{
+	struct slow_release *s = arg;
+	s->late = tw_late();
+	sem_post(&s->ran);
+}
+
+Test(service_real_time, what_waits_for_anothers_release_is_late)
+{
+	enum { LIMIT_NS = 20 * MS };
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	struct slow_release s = {.late = false};
+	tw_service *service;
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	sem_init(&s.ran, 0, 0);
+	uint64_t due_ns = tw_clock_now(tw_clock_monotonic()) + 50 * MS;
+	s.until_ns = due_ns + 3 * LIMIT_NS;
+	struct tw_task tasks[2] = {
+	    {.size = sizeof *tasks, .fn = run_nothing, .release = release_slowly},
+	    {.size = sizeof *tasks, .fn = note_late, .max_lateness_ns = LIMIT_NS},
+	};
+	for (int i = 0; i < 2; i++) {
+		tasks[i].arg = &s;
+		tasks[i].when_ns = due_ns;
+		tasks[i].flags = TW_TASK_AT;
+	}
+	expect_eq(tw_schedule_batch(service, tasks, 2, NULL), 0);
+	await(&s.ran, 1);
+	close_service(service);
+	expect_eq(s.late, true);
+}

@@ -1,0 +1,183 @@
+/* Threads that end: what they scheduled stays, their lanes go to others, and their exit handlers may still use the service. */
+#include <errno.h>
+#include <limits.h>
+#include <semaphore.h>
+
+#include "test/support/rig.h"
+
+TestSuite(service_thread_exits, .timeout = 60);
+
+static void in_thread(void *(*main)(void *), void *arg)
+{
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, main, arg), 0);
+	expect_eq(pthread_join(thread, NULL), 0);
+}
+
+/* ------------------------------------------------------------ entries left behind */
+
+enum { EACH = 300 };
+
+static void *schedule_and_end(void *arg)
+{
+	struct probe *probe = arg;
+	for (int i = 0; i < EACH; i++)
+		probe->answer |= tw_schedule(probe->rig->service, MS, probe_run, probe, &probe->timer);
+	return NULL;
+}
+
+Test(service_thread_exits, what_a_thread_left_undrained_is_drained)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	in_thread(schedule_and_end, &probe);
+	expect_eq(probe.answer, 0);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, EACH - 1);
+	rig_close(&rig);
+}
+
+/* Hundreds of threads, one after the other, need the memory of one; the next one's pushes come behind the last one's. */
+Test(service_thread_exits, lanes_and_slots_go_to_the_next_thread)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	uint64_t memory = 0;
+	for (int i = 0; i < 200; i++) {
+		in_thread(schedule_and_end, &probe);
+		if (i % 3 == 2)
+			rig_advance(&rig, MS);
+		if (i == 100) /* magazines, which grow on demand, are full */
+			memory = stats_of(rig.service).memory_bytes;
+	}
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 200 * EACH);
+	expect_eq(stats_of(rig.service).memory_bytes, memory);
+	expect_eq(stats_of(rig.service).threads, 1);
+	expect_sound(rig.service);
+	rig_close(&rig);
+}
+
+struct two_threads {
+	struct probe *probe;
+	sem_t attached, go_on;
+};
+
+static void *attach_and_wait(void *arg)
+{
+	struct two_threads *two = arg;
+	tw_schedule(two->probe->rig->service, MS, probe_run, two->probe, NULL);
+	sem_post(&two->attached);
+	while (sem_wait(&two->go_on) != 0)
+		;
+	return NULL;
+}
+
+Test(service_thread_exits, a_thread_may_outlive_the_service)
+{
+	for (int i = 0; i < 20; i++) {
+		struct rig rig;
+		rig_open(&rig, NULL);
+		struct probe probe = PROBE(&rig, 1);
+		struct two_threads two = {.probe = &probe};
+		pthread_t thread;
+		sem_init(&two.attached, 0, 0);
+		sem_init(&two.go_on, 0, 0);
+		expect_eq(pthread_create(&thread, NULL, attach_and_wait, &two), 0);
+		while (sem_wait(&two.attached) != 0)
+			;
+		rig_close(&rig);
+		struct rig next; /* perhaps where the first one was */
+		rig_open(&next, NULL);
+		sem_post(&two.go_on);
+		pthread_join(thread, NULL);
+		rig_close(&next);
+	}
+}
+
+/* ------------------------------------------------------------ exit handlers */
+
+static struct rig handler_rig;
+static struct probe handler_probe;
+static atomic_int handler_calls, handler_errors;
+static pthread_key_t before_key, after_key; /* made before, and after, the library's own */
+
+static void use_all(void)
+{
+	tw_service *service = handler_rig.service;
+	tw_timer timer;
+	bool fine = tw_schedule(service, SECOND, probe_run, &handler_probe, &timer) == 0 &&
+		    tw_reset(service, timer, MS) == 0 && tw_is_pending(service, timer) &&
+		    tw_cancel(service, timer) == TW_CANCELLED &&
+		    tw_schedule(service, MS, probe_run, &handler_probe, &timer) == 0;
+	handler_errors += !fine;
+	handler_calls++;
+}
+
+/* Asks to be called again, as long as the system lets it. */
+static void in_before(void *value)
+{
+	use_all();
+	pthread_setspecific(before_key, value);
+}
+
+static void in_after(void *value)
+{
+	use_all();
+	pthread_setspecific(after_key, value);
+}
+
+static void *end_with_handlers(void *arg)
+{
+	pthread_setspecific(before_key, arg);
+	pthread_setspecific(after_key, arg);
+	use_all();
+	return NULL;
+}
+
+Test(service_thread_exits, handlers_that_run_before_and_after_the_librarys_may_schedule)
+{
+	expect_eq(pthread_key_create(&before_key, in_before), 0);
+	rig_open(&handler_rig, NULL);
+	handler_probe = PROBE(&handler_rig, 1);
+	probe_schedule(&handler_probe, MS); /* makes the library's key */
+	expect_eq(pthread_key_create(&after_key, in_after), 0);
+	for (int i = 0; i < 50; i++)
+		in_thread(end_with_handlers, &i);
+	expect_eq(handler_errors, 0);
+	expect_ge(handler_calls, 50 * 3);
+	rig_advance(&handler_rig, MS);
+	expect_eq(handler_probe.runs, handler_calls + 1);
+	expect_sound(handler_rig.service);
+	rig_close(&handler_rig);
+}
+
+/* In the pool the handlers run when the service closes: they are refused, and nothing hangs. */
+static int handler_answer;
+
+static void schedule_late(void *service)
+{
+	handler_answer = tw_schedule(service, 0, probe_run, &handler_probe, NULL);
+	handler_calls++;
+}
+
+static void set_handler(void *arg)
+{
+	pthread_setspecific(after_key, arg);
+}
+
+Test(service_thread_exits, handlers_of_workers_are_refused)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof(cfg), .workers = 1};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(pthread_key_create(&after_key, schedule_late), 0);
+	expect_eq(tw_schedule(service, 0, set_handler, service, NULL), 0);
+	expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
+	expect_eq(handler_calls, 1);
+	expect_eq(handler_answer, -ESHUTDOWN);
+	expect_eq(tw_service_destroy(service), 0);
+}

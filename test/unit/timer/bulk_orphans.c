@@ -1,0 +1,178 @@
+/* A batch whose group ends between its two passes: it was accepted, and these members are cancelled; once each, whatever their releases do. */
+#include <errno.h>
+#include <sched.h>
+
+#include "test/support/faults.h"
+#include "test/support/members.h"
+
+TestSuite(timer_bulk_orphans, .timeout = 30);
+
+enum { MANY = 40000, MEMBERS = 200 };
+
+static struct probe probes[MANY], extra[MANY];
+static struct tw_task tasks[MANY];
+static tw_timer timers[MANY];
+
+struct ending {
+	struct rig *rig;
+	tw_group group;
+	int (*end)(tw_service *service, tw_group group);
+	int answer;
+};
+
+static void end_group(void *arg)
+{
+	struct ending *ending = arg;
+	ending->answer = ending->end(ending->rig->service, ending->group);
+}
+
+/* Members first: later than their look at the group the batch needs memory, and at that moment the group ends. */
+static void make_batch(struct rig *rig, tw_group group)
+{
+	for (int i = 0; i < MANY; i++) {
+		probes[i] = PROBE(rig, i);
+		tasks[i] = probe_task(&probes[i]);
+		tasks[i].when_ns = 5 * MS;
+		if (i < MEMBERS)
+			tasks[i].group = group;
+		else
+			tasks[i].release = NULL;
+	}
+}
+
+static void schedule_while_group_ends(struct ending *ending)
+{
+	faults_call_at(0, end_group, ending);
+	int answer = tw_schedule_batch(ending->rig->service, tasks, MANY, timers);
+	expect_eq(faults_disarm(), true);
+	expect_eq(answer, 0);
+	expect_eq(ending->answer, 0);
+}
+
+static void open_touched(struct rig *rig, struct ending *ending)
+{
+	rig_open(rig, NULL);
+	struct probe first = PROBE(rig, -1);
+	probe_schedule(&first, MS); /* makes this thread known: that needs memory too */
+	expect_eq(tw_cancel(rig->service, first.timer), TW_CANCELLED);
+	rig_advance(rig, MS);
+	ending->rig = rig;
+	ending->group = group_of(rig);
+	make_batch(rig, ending->group);
+}
+
+static void end_meanwhile(int (*end)(tw_service *, tw_group))
+{
+	struct rig rig;
+	struct ending ending = {.end = end};
+	open_touched(&rig, &ending);
+	struct tw_stats before = stats_of(rig.service);
+	schedule_while_group_ends(&ending);
+	expect_eq(stats_of(rig.service).scheduled - before.scheduled, MANY);
+	expect_eq(stats_of(rig.service).pending, MANY - MEMBERS);
+	if (end != tw_group_destroy)
+		expect_eq(gauges(&rig, ending.group).members, 0);
+	for (int i = 0; i < MEMBERS; i++)
+		expect_released(&probes[i], TW_FATE_CANCELLED); /* on this thread, before the call returned */
+	expect_eq(tw_group_destroy(rig.service, ending.group), end == tw_group_destroy ? -ENOENT : 0);
+	rig_advance(&rig, 5 * MS);
+	expect_eq(rig.ran, MANY - MEMBERS);
+	expect_ids_ascend(&rig);
+	expect_eq(stats_of(rig.service).cancelled - before.cancelled, MEMBERS);
+	rig_close(&rig);
+}
+
+Test(timer_bulk_orphans, of_a_group_closed_meanwhile_are_cancelled)
+{
+	end_meanwhile(tw_group_close);
+}
+
+Test(timer_bulk_orphans, of_a_group_destroyed_meanwhile_are_cancelled)
+{
+	end_meanwhile(tw_group_destroy);
+}
+
+/* They had entered the group when it was cancelled; it takes members again. */
+Test(timer_bulk_orphans, of_a_group_cancelled_meanwhile_are_cancelled)
+{
+	end_meanwhile(tw_group_cancel);
+}
+
+/* After close and cancel_wait nothing of a member runs, of a batch under way neither: so the wait is for the batch. */
+struct waiting {
+	struct ending *ending;
+	pthread_t thread;
+	atomic_bool closed;
+	int answer, released; /* at the answer */
+};
+
+static void *close_and_wait(void *arg)
+{
+	struct waiting *waiting = arg;
+	tw_service *service = waiting->ending->rig->service;
+	tw_group group = waiting->ending->group;
+	waiting->answer = tw_group_close(service, group);
+	atomic_store(&waiting->closed, true);
+	if (waiting->answer == 0)
+		waiting->answer = tw_group_cancel_wait(service, group, TW_FOREVER);
+	for (int i = 0; i < MEMBERS; i++)
+		waiting->released += atomic_load(&probes[i].releases);
+	return NULL;
+}
+
+static struct waiting waiting;
+
+static void start_to_wait(void *arg)
+{
+	waiting = (struct waiting){.ending = arg};
+	pthread_create(&waiting.thread, NULL, close_and_wait, &waiting);
+	while (!atomic_load(&waiting.closed))
+		sched_yield();
+}
+
+Test(timer_bulk_orphans, are_waited_for)
+{
+	struct rig rig;
+	struct ending ending = {0};
+	open_touched(&rig, &ending);
+	faults_call_at(0, start_to_wait, &ending);
+	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(faults_disarm(), true);
+	pthread_join(waiting.thread, NULL);
+	expect_eq(waiting.answer, TW_CANCELLED);
+	expect_eq(waiting.released, MEMBERS);
+	rig_advance(&rig, 5 * MS);
+	expect_eq(rig.ran, MANY - MEMBERS);
+	rig_close(&rig);
+}
+
+/* The first release has the lane emptied, and then writes over it. */
+static void drive_and_schedule(struct probe *probe)
+{
+	static const struct tw_task plain = {.size = sizeof(plain), .fn = probe_run};
+	if (probe->id != 0)
+		return;
+	probe->answer = tw_advance(probe->rig->service, TW_NO_LIMIT);
+	for (int i = 0; i < MANY && probe->answer >= 0; i++) {
+		struct tw_task task = plain;
+		extra[i] = PROBE(probe->rig, i);
+		task.arg = &extra[i];
+		task.when_ns = HOUR;
+		probe->answer = tw_schedule_task(probe->rig->service, &task, &extra[i].timer);
+	}
+}
+
+Test(timer_bulk_orphans, are_released_each_though_a_release_schedules)
+{
+	struct rig rig;
+	struct ending ending = {.end = tw_group_close};
+	open_touched(&rig, &ending);
+	probes[0].act_in_release = drive_and_schedule;
+	schedule_while_group_ends(&ending);
+	expect_eq(probes[0].answer, 0);
+	for (int i = 0; i < MEMBERS; i++)
+		expect_released(&probes[i], TW_FATE_CANCELLED);
+	for (int i = 0; i < MANY; i++)
+		expect_eq(tw_cancel(rig.service, extra[i].timer), TW_CANCELLED);
+	rig_close(&rig);
+}

@@ -1,0 +1,175 @@
+/* G5: a stale, foreign or random handle is harmless, and never reaches a newer timer. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+
+TestSuite(timer_handles, .timeout = 30);
+
+/* Every call that takes a handle says that it is gone. */
+static void expect_gone(tw_service *service, tw_timer timer)
+{
+	uint64_t left_ns = 99;
+	expect_eq(tw_is_pending(service, timer), false);
+	expect_eq(tw_remaining(service, timer, &left_ns), -ENOENT);
+	expect_eq(tw_reset(service, timer, 0), -ENOENT);
+	expect_eq(tw_reset_at(service, timer, RIG_START_NS), -ENOENT);
+	expect_eq(tw_cancel(service, timer), TW_GONE);
+	expect_eq(tw_cancel_wait(service, timer, TW_FOREVER), TW_GONE);
+}
+
+Test(timer_handles, zero_is_no_timer)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	expect_gone(rig.service, (tw_timer){0});
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	expect_ne(probe.timer.id, 0);
+	expect_gone(rig.service, (tw_timer){0});
+	expect_eq(tw_is_pending(rig.service, probe.timer), true);
+	rig_close(&rig);
+}
+
+Test(timer_handles, that_are_random_touch_nothing)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	enum { COUNT = 1000 };
+	static struct probe probes[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule(&probes[i], (uint64_t)i * MS);
+	}
+	struct tw_stats before = stats_of(rig.service);
+	uint64_t seed = 5;
+	for (int i = 0; i < 200000; i++)
+		expect_gone(rig.service, (tw_timer){random_next(&seed)});
+	expect_untouched(&before, rig.service);
+	rig_advance(&rig, 2 * SECOND);
+	expect_eq(rig.ran, COUNT);
+	rig_close(&rig);
+}
+
+/* One bit off, index or generation. */
+Test(timer_handles, that_differ_in_one_bit_touch_nothing)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, SECOND);
+	for (int bit = 0; bit < 64; bit++)
+		expect_gone(rig.service, (tw_timer){probe.timer.id ^ (UINT64_C(1) << bit)});
+	rig_advance(&rig, SECOND);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
+
+Test(timer_handles, with_extreme_values_touch_nothing)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static const uint64_t ids[] = {1, UINT32_MAX, UINT64_C(1) << 32, UINT64_MAX, UINT64_MAX << 32, INT64_MAX};
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		expect_gone(rig.service, (tw_timer){ids[i]});
+	rig_close(&rig);
+}
+
+/* Services draw their first generations at random, so that the same slot has different handles. */
+Test(timer_handles, of_another_service_touch_nothing)
+{
+	struct rig mine, theirs;
+	rig_open(&mine, NULL);
+	rig_open(&theirs, NULL);
+	enum { COUNT = 500 };
+	static struct probe ours[COUNT], strangers[COUNT];
+	for (int i = 0; i < COUNT; i++) {
+		ours[i] = PROBE(&mine, i);
+		strangers[i] = PROBE(&theirs, i);
+		probe_schedule(&ours[i], MS);
+		probe_schedule(&strangers[i], MS);
+	}
+	for (int i = 0; i < COUNT; i++) {
+		expect_gone(mine.service, strangers[i].timer);
+		expect_gone(theirs.service, ours[i].timer);
+	}
+	rig_advance(&mine, MS);
+	rig_advance(&theirs, MS);
+	expect_eq(mine.ran, COUNT);
+	expect_eq(theirs.ran, COUNT);
+	rig_close(&mine);
+	rig_close(&theirs);
+}
+
+Test(timer_handles, that_are_stale_never_reach_a_newer_timer)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	enum { CYCLES = 100000, KEPT = 512 };
+	static tw_timer stale[KEPT];
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < CYCLES; i++) {
+		probe_schedule(&probe, SECOND);
+		for (int j = 0; j < 4; j++)
+			expect_eq(tw_cancel(rig.service, stale[(i * 7 + j) % KEPT]), TW_GONE);
+		expect_eq(tw_is_pending(rig.service, probe.timer), true);
+		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+		stale[i % KEPT] = probe.timer;
+		if (i % 1000 == 0)
+			rig_advance(&rig, MS);
+	}
+	struct tw_stats stats = stats_of(rig.service);
+	expect_eq(stats.cancelled, CYCLES);
+	expect_eq(stats.pending, 0);
+	rig_close(&rig);
+}
+
+Test(timer_handles, stay_stale_after_their_timers_ran)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static tw_timer stale[2000];
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < 2000; i++) {
+		probe_schedule(&probe, MS);
+		stale[i] = probe.timer;
+		rig_advance(&rig, MS);
+	}
+	probe_schedule(&probe, MS);
+	for (int i = 0; i < 2000; i++)
+		expect_gone(rig.service, stale[i]);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 2001);
+	rig_close(&rig);
+}
+
+Test(timer_handles, of_live_timers_all_differ)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	enum { COUNT = 5000 };
+	static tw_timer timers[COUNT];
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < COUNT; i++) {
+		probe_schedule(&probe, SECOND);
+		timers[i] = probe.timer;
+	}
+	for (int i = 0; i < COUNT; i++)
+		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(timer_handles, outlive_the_close_of_their_service)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, SECOND);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_GONE);
+	expect_eq(tw_cancel_wait(rig.service, probe.timer, TW_FOREVER), TW_GONE);
+	expect_eq(tw_is_pending(rig.service, probe.timer), false);
+	uint64_t left_ns;
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), -ENOENT);
+	rig_close(&rig);
+}

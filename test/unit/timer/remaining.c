@@ -1,0 +1,122 @@
+/* tw_remaining of timers that are far away, before and after the driver has met them. */
+#include "test/support/expect.h"
+#include "test/support/rig.h"
+
+/* To the tick that it is due in. */
+static void expect_left(struct probe *probe, uint64_t ns)
+{
+	uint64_t left_ns = 0;
+	expect_eq(tw_remaining(probe->rig->service, probe->timer, &left_ns), 0);
+	expect_ge(left_ns, ns);
+	expect_lt(left_ns, ns + probe->rig->tick_ns);
+}
+
+Test(timer_remaining, of_a_far_timer_counts_down_before_the_driver_turns)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	rig_advance(&rig, 3 * HOUR);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, 10 * HOUR);
+	expect_left(&probe, 10 * HOUR);
+	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * HOUR), 0);
+	expect_left(&probe, 7 * HOUR);
+	rig_close(&rig);
+}
+
+Test(timer_remaining, of_any_distance_is_told)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (uint64_t delay_ns = MS; delay_ns < TW_MAX_DELAY_NS; delay_ns *= 7) {
+		probe_schedule(&probe, delay_ns);
+		expect_left(&probe, delay_ns);
+		rig_advance(&rig, 0);
+		expect_left(&probe, delay_ns);
+		expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	}
+	rig_close(&rig);
+}
+
+/* Half an hour is far at the finest tick. */
+Test(timer_remaining, is_exact_at_any_tick)
+{
+	static const uint64_t ticks_ns[] = {50000, 1000000, 1000000000};
+	for (int i = 0; i < 3; i++) {
+		struct rig rig;
+		struct tw_service_config cfg = rig_config();
+		cfg.tick_ns = ticks_ns[i];
+		rig_open(&rig, &cfg);
+		struct probe probe = PROBE(&rig, 1);
+		for (uint64_t minutes = 1; minutes < 60 * 24 * 400; minutes *= 6) {
+			probe_schedule(&probe, minutes * MINUTE);
+			expect_left(&probe, minutes * MINUTE);
+			probe_schedule_at(&probe, rig_now(&rig) + minutes * MINUTE);
+			expect_left(&probe, minutes * MINUTE);
+		}
+		rig_advance(&rig, 0);
+		expect_left(&probe, 279936 * MINUTE);
+		rig_close(&rig);
+	}
+}
+
+/* Moved far, again and again, between two turns of the driver and after them. */
+Test(timer_remaining, of_a_timer_that_was_moved_is_of_the_last_move)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, SECOND);
+	static const uint64_t moves_ns[] = {20 * HOUR, 3000 * HOUR, 11 * HOUR, SECOND, 400 * DAY, MINUTE, 10 * HOUR};
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < sizeof moves_ns / sizeof *moves_ns; i++) {
+			expect_eq(tw_reset(rig.service, probe.timer, moves_ns[i]), 0);
+			expect_left(&probe, moves_ns[i]);
+			if (round)
+				rig_advance(&rig, 0);
+			expect_left(&probe, moves_ns[i]);
+		}
+		rig_advance(&rig, HOUR);
+		expect_left(&probe, 9 * HOUR);
+	}
+	rig_close(&rig);
+}
+
+static void look_at_far_move(struct probe *probe)
+{
+	probe->answer = tw_reset(probe->rig->service, probe->timer, 30 * HOUR);
+}
+
+Test(timer_remaining, of_series_and_batches_is_exact)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe series = PROBE(&rig, 1), again = PROBE(&rig, 2), bulk[3];
+	probe_schedule_every(&series, rate_of(12 * HOUR, 20 * HOUR, 0));
+	expect_left(&series, 12 * HOUR);
+	again.act = look_at_far_move;
+	probe_schedule(&again, 12 * HOUR);
+	struct tw_task tasks[3];
+	tw_timer timers[3];
+	for (int i = 0; i < 3; i++) {
+		bulk[i] = PROBE(&rig, 3 + i);
+		tasks[i] = (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &bulk[i]};
+		tasks[i].when_ns = 20 * HOUR + (uint64_t)i * MS;
+	}
+	expect_eq(tw_schedule_batch(rig.service, tasks, 3, timers), 0);
+	for (int i = 0; i < 3; i++) {
+		bulk[i].timer = timers[i];
+		expect_left(&bulk[i], tasks[i].when_ns);
+	}
+	rig_advance(&rig, 12 * HOUR);
+	expect_left(&series, 20 * HOUR);
+	expect_eq(again.answer, 0);
+	expect_left(&again, 30 * HOUR);
+	for (int i = 0; i < 3; i++)
+		expect_left(&bulk[i], tasks[i].when_ns - 12 * HOUR);
+	rig_advance(&rig, HOUR);
+	expect_left(&series, 19 * HOUR);
+	expect_left(&again, 29 * HOUR);
+	rig_close(&rig);
+}

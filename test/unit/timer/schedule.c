@@ -1,0 +1,284 @@
+/* Scheduling: when a timer runs, for delays of every size, and what a schedule leaves behind when it is refused. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "test/support/rig.h"
+
+TestSuite(timer_schedule, .timeout = 30);
+
+Test(timer_schedule, runs_once_at_its_tick)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, 5 * MS);
+	rig_advance(&rig, 5 * MS - 1);
+	expect_eq(probe.runs, 0);
+	rig_advance(&rig, 1);
+	expect_ran_at(&probe, RIG_START_NS + 5 * MS);
+	rig_advance(&rig, HOUR);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, never_runs_inside_the_call)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2);
+	probe_schedule(&now, 0);
+	probe_schedule_at(&past, 0);
+	expect_eq(rig.ran, 0);
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(rig.ran, 2);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, what_is_due_at_once_needs_no_time_to_pass)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	rig_advance(&rig, 10 * MS);
+	struct probe now = PROBE(&rig, 1), past = PROBE(&rig, 2), present = PROBE(&rig, 3);
+	probe_schedule(&now, 0);
+	probe_schedule_at(&past, RIG_START_NS + 2 * MS);
+	probe_schedule_at(&present, rig_now(&rig));
+	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 3);
+	expect_ran_at(&now, RIG_START_NS + 10 * MS);
+	expect_ran_at(&past, RIG_START_NS + 10 * MS);
+	expect_ran_at(&present, RIG_START_NS + 10 * MS);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, at_past_deadlines_are_due_within_a_tick_between_ticks_too)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	rig_advance(&rig, 3 * MS + MS / 3);
+	struct probe zero = PROBE(&rig, 1), past = PROBE(&rig, 2);
+	probe_schedule(&zero, 0);
+	probe_schedule_at(&past, RIG_START_NS);
+	rig_advance(&rig, MS);
+	expect_eq(zero.runs, 1);
+	expect_eq(past.runs, 1);
+	rig_close(&rig);
+}
+
+static void compare_handles(struct probe *probe)
+{
+	probe->answer = probe->timer.id != 0 && probe->timer.id == tw_self().id;
+}
+
+Test(timer_schedule, the_callback_may_read_the_handle_it_was_given)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe plain = PROBE(&rig, 1), series = PROBE(&rig, 2), task = PROBE(&rig, 3);
+	plain.act = series.act = task.act = compare_handles;
+	probe_schedule(&plain, 0);
+	probe_schedule_every(&series, rate_of(0, MS, 1));
+	probe_schedule_released(&task, 0);
+	rig_advance(&rig, 0);
+	expect_eq(plain.answer, 1);
+	expect_eq(series.answer, 1);
+	expect_eq(task.answer, 1);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, wants_no_handle_back)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	struct tw_period once = rate_of(0, MS, 1);
+	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &probe};
+	expect_eq(tw_schedule(rig.service, 0, probe_run, &probe, NULL), 0);
+	expect_eq(tw_schedule_at(rig.service, 0, probe_run, &probe, NULL), 0);
+	expect_eq(tw_schedule_every(rig.service, &once, probe_run, &probe, NULL), 0);
+	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
+	rig_advance(&rig, MS);
+	expect_eq(probe.runs, 4);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ delays of every size */
+
+/* The delay runs at the tick of its end, seen from a clock on a tick and from one between ticks. */
+static void expect_exact(uint64_t tick_ns, uint32_t buckets, uint64_t delay_ns, uint64_t offset_ns)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.tick_ns = tick_ns;
+	cfg.buckets = buckets;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	rig_advance(&rig, offset_ns);
+	struct probe relative = PROBE(&rig, 1), absolute = PROBE(&rig, 2);
+	uint64_t deadline_ns = rig_now(&rig) + delay_ns;
+	uint64_t due_ns = rig_tick_of(&rig, deadline_ns);
+	probe_schedule(&relative, delay_ns);
+	probe_schedule_at(&absolute, deadline_ns);
+	if (due_ns > rig_now(&rig)) {
+		rig_advance_to(&rig, due_ns - 1);
+		cr_assert(rig.ran == 0, "tick %lu, delay %lu: early", (unsigned long)tick_ns, (unsigned long)delay_ns);
+	}
+	rig_advance_to(&rig, due_ns);
+	expect_ran_at(&relative, due_ns);
+	expect_ran_at(&absolute, due_ns);
+	rig_close(&rig);
+}
+
+static void expect_exact_for_sizes(uint64_t tick_ns, uint32_t buckets)
+{
+	uint64_t wheel_ns = buckets * tick_ns;
+	uint64_t delays[] = {
+	    1,
+	    tick_ns - 1,
+	    tick_ns,
+	    tick_ns + 1,
+	    wheel_ns - tick_ns,
+	    wheel_ns - 1,
+	    wheel_ns,
+	    wheel_ns + 1,
+	    wheel_ns + tick_ns,
+	    2 * wheel_ns,
+	    64 * wheel_ns - tick_ns,
+	    64 * wheel_ns,
+	    64 * wheel_ns + tick_ns,
+	    SECOND,
+	    10 * MINUTE,
+	    3 * HOUR + 1,
+	    5 * DAY,
+	    30 * DAY,
+	    365 * DAY + 12345,
+	};
+	for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
+		expect_exact(tick_ns, buckets, delays[i], 0);
+		expect_exact(tick_ns, buckets, delays[i], 17 * tick_ns + tick_ns / 3);
+	}
+}
+
+Test(timer_schedule, delays_of_every_size_end_at_their_tick)
+{
+	expect_exact_for_sizes(MS, 4096);
+}
+
+Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_smallest_wheel)
+{
+	expect_exact_for_sizes(MS, 64);
+}
+
+Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_finest_tick)
+{
+	expect_exact_for_sizes(50 * TW_MICROSECOND, 256);
+}
+
+Test(timer_schedule, delays_of_every_size_end_at_their_tick_with_the_coarsest_tick)
+{
+	expect_exact_for_sizes(SECOND, 65536);
+}
+
+/* Decades away, across whatever turns over in between, and still exact. */
+Test(timer_schedule, a_timer_decades_away_runs_at_its_tick)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe far = PROBE(&rig, 1), near = PROBE(&rig, 2);
+	uint64_t delay_ns = 100 * 365 * DAY;
+	probe_schedule(&far, delay_ns);
+	for (int year = 0; year < 99; year++)
+		rig_advance(&rig, 365 * DAY);
+	expect_eq(far.runs, 0);
+	probe_schedule(&near, MS);
+	rig_advance(&rig, MS);
+	expect_eq(near.runs, 1);
+	rig_advance(&rig, 365 * DAY);
+	expect_ran_at(&far, RIG_START_NS + delay_ns);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe longest = PROBE(&rig, 1);
+	probe_schedule(&longest, TW_MAX_DELAY_NS);
+	struct tw_stats before = stats_of(rig.service);
+	tw_timer none = {.id = 1};
+	expect_eq(tw_schedule(rig.service, TW_MAX_DELAY_NS + 1, probe_run, &longest, &none), -ERANGE);
+	expect_eq(none.id, 0);
+	none.id = 1;
+	expect_eq(tw_schedule(rig.service, UINT64_MAX, probe_run, &longest, &none), -ERANGE);
+	expect_eq(none.id, 0);
+	struct tw_stats after = stats_of(rig.service);
+	expect_same_state(&before, &after);
+	expect_eq(after.rejected, before.rejected + 2);
+	uint64_t left_ns = 0;
+	rig_advance(&rig, 0);
+	expect_eq(tw_remaining(rig.service, longest.timer, &left_ns), 0);
+	expect_ge(left_ns, TW_MAX_DELAY_NS);
+	expect_eq(tw_cancel(rig.service, longest.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, deadlines_are_accepted_up_to_the_longest_delay_from_creation)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe last = PROBE(&rig, 1);
+	probe_schedule_at(&last, RIG_START_NS + TW_MAX_DELAY_NS);
+	tw_timer none = {.id = 1};
+	expect_eq(tw_schedule_at(rig.service, UINT64_MAX, probe_run, &last, &none), -ERANGE);
+	expect_eq(none.id, 0);
+	expect_eq(tw_is_pending(rig.service, last.timer), true);
+	rig_close(&rig);
+}
+
+/* ------------------------------------------------------------ tasks */
+
+Test(timer_schedule, a_task_takes_a_delay_or_a_deadline)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe delay = PROBE(&rig, 1), deadline = PROBE(&rig, 2);
+	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &delay, .when_ns = 3 * MS};
+	expect_eq(tw_schedule_task(rig.service, &task, &delay.timer), 0);
+	task.arg = &deadline;
+	task.when_ns = RIG_START_NS + 7 * MS;
+	task.flags = TW_TASK_AT;
+	expect_eq(tw_schedule_task(rig.service, &task, &deadline.timer), 0);
+	rig_advance(&rig, 10 * MS);
+	expect_ran_at(&delay, RIG_START_NS + 3 * MS);
+	expect_ran_at(&deadline, RIG_START_NS + 7 * MS);
+	rig_close(&rig);
+}
+
+static void schedule_the_other(struct probe *probe)
+{
+	probe->answer = tw_schedule(probe->rig->service, 2 * MS, probe_run, probe->other, &probe->other->timer);
+}
+
+Test(timer_schedule, callbacks_may_schedule)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe first = PROBE(&rig, 1), second = PROBE(&rig, 2);
+	first.act = schedule_the_other;
+	first.other = &second;
+	probe_schedule(&first, 3 * MS);
+	rig_advance(&rig, 10 * MS);
+	expect_eq(first.answer, 0);
+	expect_ran_at(&second, RIG_START_NS + 5 * MS);
+	rig_close(&rig);
+}
+
+Test(timer_schedule, the_same_function_and_argument_may_wait_many_times)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < 10000; i++)
+		probe_schedule(&probe, (uint64_t)i * MS / 7);
+	rig_advance(&rig, 2 * SECOND);
+	expect_eq(probe.runs, 10000);
+	rig_close(&rig);
+}

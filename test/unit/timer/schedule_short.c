@@ -1,0 +1,120 @@
+/* The short way of scheduling against the long one: whichever is gone, the same is left behind. */
+#include <errno.h>
+#include <sched.h>
+
+#include "test/support/rig.h"
+#include "wheel/timer/schedule.h"
+
+TestSuite(timer_schedule_short, .timeout = 60);
+
+static uint64_t word_of(struct rig *rig, tw_timer timer)
+{
+	uint32_t slot, generation;
+	expect_eq(tw__handle_split(&rig->service->slots, timer, &slot, &generation), true);
+	uint64_t word = tw_load_relaxed(&rig->service->slots.words[slot]);
+	expect_eq(tw__word_generation(word), generation);
+	return word;
+}
+
+static void expect_armed_for(struct rig *rig, struct probe *probe, uint64_t deadline_ns)
+{
+	uint32_t low = (uint32_t)(TW__ARMED | tw__deadline_bits(rig->service, deadline_ns));
+	expect_eq(tw_schedule_at(rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	expect_eq((uint32_t)word_of(rig, probe->timer), low);
+	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+	expect_eq(tw__schedule_at(rig->service, deadline_ns, probe_run, probe, &probe->timer), 0);
+	expect_eq((uint32_t)word_of(rig, probe->timer), low);
+	expect_eq(tw_cancel(rig->service, probe->timer), TW_CANCELLED);
+}
+
+/* Around each limit that the short way knows: the start, the tick that was turned, the wheel's reach, the clock's range. */
+Test(timer_schedule_short, says_what_the_long_way_says_around_every_limit)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	rig_advance(&rig, SECOND);
+	const uint64_t around[] = {0,
+				   RIG_START_NS,
+				   rig_now(&rig),
+				   rig_now(&rig) + MS,
+				   rig_now(&rig) + HOUR,
+				   rig_now(&rig) + (TW__WHEEL_REACH - 1) * MS,
+				   rig_now(&rig) + TW__WHEEL_REACH * MS,
+				   RIG_START_NS + TW_MAX_DELAY_NS - 2 * MS};
+	for (size_t i = 0; i < sizeof around / sizeof *around; i++)
+		for (int ticks = i ? -2 : 0; ticks <= 1; ticks++)
+			for (int ns = i ? -1 : 0; ns <= 1; ns++)
+				expect_armed_for(&rig, &probe, around[i] + (uint64_t)(ticks * (int)MS) + (uint64_t)ns);
+	rig_advance(&rig, SECOND);
+	expect_eq(rig.ran, 0);
+	rig_close(&rig);
+}
+
+/* A driver that is called looks into a lane, within a tick that it has turned through, only if it is told that it must. */
+Test(timer_schedule_short, tells_a_driver_that_is_called_what_is_due_at_once)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int round = 0; round < 3; round++) {
+		rig_advance(&rig, SECOND);
+		probe_schedule_at(&probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor)));
+		struct tw__local *local = tw__local_of(rig.service);
+		expect_eq(tw_load_relaxed(&local->hurried), local->lane.written);
+		probe_schedule_at(&probe, tw__tick_ns(rig.service, tw_load_relaxed(&rig.service->gate.cursor) + 1));
+		expect_eq(tw_load_relaxed(&local->hurried), local->lane.written - 1);
+	}
+	rig_close(&rig);
+}
+
+static void never(void *arg)
+{
+	(void)arg;
+}
+
+/* Traffic, so that a tick thread stays in open mode. One that gets no processor for a while leaves the lane to fill. */
+static void be_busy(tw_service *service)
+{
+	tw_timer timer;
+	for (int i = 0, r; i < 200; i++) {
+		while ((r = tw_schedule(service, HOUR, never, NULL, &timer)) == -EAGAIN)
+			sched_yield();
+		expect_eq(r, 0);
+		expect_eq(tw_cancel(service, timer), TW_CANCELLED);
+	}
+}
+
+/* The base is added to a delay, and must not carry it round to a deadline that is near. */
+Test(timer_schedule_short, refuses_delays_out_of_range)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	for (int bases = 0; bases < 20;) {
+		be_busy(service);
+		uint64_t word = tw__gate_look(&service->gate);
+		for (uint64_t back_ns = 0; back_ns < 2 * SECOND; back_ns += 10 * MS)
+			expect_eq(tw_schedule(service, 0 - back_ns - 1, never, NULL, NULL), -ERANGE);
+		bases += tw__gate_is_open(word) && tw__gate_look(&service->gate) == word;
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+/* With a tick thread in open mode, whose base a refused batch has put into the lane and taken back: what follows brings it again. */
+Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
+{
+	tw_service *service;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	struct tw_task tasks[] = {{.size = sizeof *tasks, .fn = never, .when_ns = HOUR}, {.size = sizeof *tasks}};
+	for (int bases = 0; bases < 20;) {
+		be_busy(service);
+		struct tw__local *local = tw__local_of(service);
+		uint64_t before = local->stamped, word = tw__gate_look(&service->gate);
+		expect_eq(tw_schedule_batch(service, tasks, 2, NULL), -EINVAL);
+		expect_eq(local->stamped, before);
+		bases += tw__gate_is_open(word) && word != before;
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
