@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
@@ -147,7 +148,7 @@ static uint64_t patience(const struct tw_limiter *l)
 {
 	uint64_t queued = l->runners_out - l->runners_in + l->tellers_out;
 	tw_pool *pool = tw__pool_of(l->base.executor);
-	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == tw_executor_inline();
+	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == &tw__inline_executor;
 	if (!queued || (by_itself && (pool || l->service->threaded)))
 		return HOMECOMING_NS;
 	return l->service->threaded ? HOMECOMING_NS / 50 : 0;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 #include "mpsc/base/futex.h"
 
@@ -233,7 +234,7 @@ static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t
 {
 	if (!todo->settled && !todo->retries && !todo->releases && !todo->low_water && !todo->idle)
 		return true;
-	bool goes = l->base.executor != tw_executor_inline();
+	bool goes = l->base.executor != &tw__inline_executor;
 	if (goes)
 		go_home(l, runner);
 	tw__dispatch(l, *now_ns, todo);

@@ -6,6 +6,7 @@
  * a whole interval after the start of which it has the token. So there are never more than rate_starts starts in an interval, whatever
  * the delay between the line and the function; and no more calls of the hook `started`, which lie in between.
  */
+#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 
 /* A token is back; or it is time to try for a timer again. */
@@ -28,7 +29,7 @@ static void on_rate_retry(struct tw__work *work)
 
 void tw__rate_init(struct tw_limiter *l)
 {
-	tw__work_init(&l->rate_retry, l->service, tw_executor_inline(), on_rate_retry);
+	tw__work_init(&l->rate_retry, l->service, &tw__inline_executor, on_rate_retry);
 }
 
 static void arm(struct tw_limiter *l, uint64_t at_ns)
@@ -38,7 +39,7 @@ static void arm(struct tw_limiter *l, uint64_t at_ns)
 			       .arg = l,
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw_executor_inline()};
+			       .executor = &tw__inline_executor};
 	if (l->rate_armed)
 		return;
 	l->rate_armed = true;

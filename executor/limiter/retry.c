@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 
+#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 #include "wheel/timer/timing.h"
 
@@ -57,7 +58,7 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 			       .arg = job,
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw_executor_inline()};
+			       .executor = &tw__inline_executor};
 	int r = tw_schedule_task(l->service, &task, &job->options->timer);
 	if (r)
 		return r;
@@ -212,7 +213,7 @@ static void on_time_retry(struct tw__work *work)
 
 void tw__times_init(struct tw_limiter *l)
 {
-	tw__work_init(&l->time_retry, l->service, tw_executor_inline(), on_time_retry);
+	tw__work_init(&l->time_retry, l->service, &tw__inline_executor, on_time_retry);
 }
 
 /* ------------------------------------------------------------------- retries */

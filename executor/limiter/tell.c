@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 
+#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 
 /* -------------------------------------------------------------- user's code */
@@ -276,7 +277,7 @@ static uint32_t user_code_in(const struct tw__todo *todo)
 struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	uint32_t what = user_code_in(todo);
-	if (!what || l->base.executor == tw_executor_inline())
+	if (!what || l->base.executor == &tw__inline_executor)
 		return NULL;
 	struct tw__runner *runners = todo->runners;
 	todo_init(todo);

@@ -1,4 +1,5 @@
 /* Birth and end of schedulers, and their host timer. */
+#include "wheel/run/run.h"
 #include "executor/scheduler/internal.h"
 
 #include <errno.h>
@@ -82,7 +83,7 @@ static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 					     .arg = scheduler,
 					     .when_ns = (uint64_t)at_ns,
 					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-					     .executor = tw_executor_inline()};
+					     .executor = &tw__inline_executor};
 		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
 		scheduler->out += r == 0;
 	}
@@ -246,7 +247,7 @@ static void init(tw_scheduler *scheduler)
 	scheduler->slice_ns = (int64_t)config->slice_ns;
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
-	tw__work_init(&scheduler->retry, scheduler->base.service, tw_executor_inline(), retry_called);
+	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor, retry_called);
 	init_locks(scheduler);
 }
 

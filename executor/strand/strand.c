@@ -1,4 +1,5 @@
 /* The strand's public face: birth, submit, end; cancel and dispose: strand/cancel.c. The protocol is in internal.h. */
+#include "wheel/run/run.h"
 #include "executor/strand/internal.h"
 
 #include <errno.h>
@@ -105,7 +106,7 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 {
 	tw_executor *executor = tw__batch_service(batch)->executor;
-	if (executor == tw_executor_inline() || executor == &strand->executor) {
+	if (executor == &tw__inline_executor || executor == &strand->executor) {
 		while (n-- > 0)
 			tw__batch_end_one(batch);
 		return 0;

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "wheel/run/run.h"
 #include "executor/strand/internal.h"
 #include "wheel/timer/schedule.h"
 
@@ -29,7 +30,7 @@ static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
 			       .arg = strand,
 			       .when_ns = due_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-			       .executor = tw_executor_inline()};
+			       .executor = &tw__inline_executor};
 	return tw_schedule_task(tw__strand_service(strand), &task, out);
 }
 

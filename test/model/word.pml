@@ -1,5 +1,5 @@
 /*
- * The control word of one timer: wheel/timer/word.h; claim, finish, arm_again, set_free, release in wheel/run/run.c; wheel/timer/cancel.c; wheel/timer/reset.c.
+ * The control word of one timer: wheel/timer/word.h; claim, finish, arm_again, tw__set_free, release in wheel/run/run.c; wheel/timer/cancel.c; wheel/timer/reset.c.
  *
  * Modelled: a slot that is scheduled twice in turn; of the first timer (generation 0) two entries are about, as after a reset to earlier.
  * One thread cancels it, one waits for its end (tw_cancel_wait) or, with RESET, moves it to later; two workers claim, run and finish;
@@ -67,7 +67,7 @@ inline ring_finish()
 	bell++ /* R5; the futex's sleepers look at it */
 }
 
-inline set_free(g)
+inline tw__set_free(g)
 {
 #ifdef RING_FIRST
 	if
@@ -89,12 +89,12 @@ inline release_and_free(g)
 {
 #ifdef FREE_BEFORE_RELEASE
 	releasing[g] = true;
-	set_free(g);
+	tw__set_free(g);
 	releasing[g] = false
 #else
 	releasing[g] = true;
 	releasing[g] = false;
-	set_free(g)
+	tw__set_free(g)
 #endif
 }
 
@@ -260,7 +260,7 @@ inline finish()
 		od;
 		release_and_free(g)
 #else
-		set_free(g)
+		tw__set_free(g)
 #endif
 	fi
 }

@@ -26,7 +26,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
 {
 	struct tw__loop *loop = &service->loop;
-	bool inline_runs = service->executor == tw_executor_inline();
+	bool inline_runs = service->executor == &tw__inline_executor;
 	bool stopped = tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
 	bool catching_up = tw_exchange_acquire(&loop->catching_up, 0);
 	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);

@@ -343,7 +343,7 @@ static size_t deliver_owed(tw_service *service, struct tw__local *local, struct 
 static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
 {
 	size_t done = tw_unlikely(box->owed.chunks.first != NULL) ? deliver_owed(service, local, box, budget) : 0;
-	bool here = box->executor == tw_executor_inline();
+	bool here = box->executor == &tw__inline_executor;
 	while (box->runs.chunks.first && done < budget && !tw__forked(service)) {
 		if (here || box->runs.chunks.first->holder_count > 0) {
 			if (!run_here(service, local, box, budget, &done))

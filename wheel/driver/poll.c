@@ -19,17 +19,6 @@
 
 enum { TURNS_PER_COUNT = 16 }; /* turns between two looks at whether to sweep */
 
-uint64_t tw__driver_now(tw_service *service)
-{
-	uint64_t now_ns = service->clock->ops->now(service->clock);
-	if (tw_unlikely(now_ns < service->last_reading_ns))
-		tw_bump(&service->clock_steps, 1);
-	service->last_reading_ns = now_ns;
-	if (now_ns > service->last_now_ns)
-		service->last_now_ns = now_ns;
-	return service->last_now_ns;
-}
-
 static uint64_t cpu_now(void)
 {
 	struct timespec now;
@@ -207,19 +196,6 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 			tw_store_relaxed(&service->unsure, 1); /* published with turn_done, or under `driving` */
 		tw__loop_closed(service);
 	}
-}
-
-void tw__wake(tw_service *service)
-{
-	if (tw__gate_look_after_push(&service->gate) & TW__GATE_PARKED)
-		tw__gate_ring(&service->gate);
-}
-
-void tw__wake_for(tw_service *service, uint64_t deadline_ns)
-{
-	uint64_t word = tw__gate_look_after_push(&service->gate);
-	if (tw_unlikely(word & TW__GATE_PARKED) && deadline_ns < tw_load_relaxed(&service->gate.plan))
-		tw__gate_ring(&service->gate);
 }
 
 bool tw__driver_any_unread(tw_service *service)

@@ -65,7 +65,7 @@ void tw__groups_collect(tw_service *service)
 {
 	struct tw__groups *groups = &service->groups;
 	struct tw__chunk *chunk;
-	int most = service->executor == tw_executor_inline() ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
+	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
 	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
 		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* K5 */
 	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {

@@ -15,104 +15,7 @@
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };
 
-_Thread_local struct tw__run *tw__current_run;
-
-bool tw__inside(const tw_service *service)
-{
-	for (struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service == service)
-			return true;
-	return false;
-}
-
-tw_timer tw_self(void)
-{
-	struct tw__run *run = tw__current_run;
-	bool known = run && run->slot && !tw__forked(run->service);
-	return known ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
-}
-
-/* A run of a strand's series has no service: none of its timers runs. */
-static bool is_inherited(const struct tw__run *run)
-{
-	return run->service && tw__forked(run->service);
-}
-
-uint64_t tw_overruns(void)
-{
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) ? run->overruns : 0;
-}
-
-bool tw_late(void)
-{
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) && run->late;
-}
-
-bool tw_closing(void)
-{
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) && run->closing;
-}
-
-void tw__ring_finish(tw_service *service)
-{
-	tw_add_seq_cst(&service->finish_bell, 1); /* R5 */
-	tw__futex_wake(&service->finish_bell, INT_MAX);
-}
-
 /* --------------------------------------------------------------------- end */
-
-/* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
-static void set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
-{
-	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
-	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
-	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-	if (tw_unlikely(word & TW__WAITED))
-		tw__ring_finish(service);
-}
-
-/* The timer's release under its context, then the context's own. */
-static void call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
-{
-	struct tw__context_saved saved;
-	if (option->release) {
-		struct tw__run_level *level =
-		    tw__user_begin(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), 0);
-		tw__context_enter(option->context, &saved);
-		option->release(arg, fate);
-		tw__context_leave(&saved);
-		tw__user_end(level);
-	}
-	if (!tw__forked(service))
-		tw__context_release(option->context);
-}
-
-void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
-{
-	struct tw__record *record = &service->slots.records[slot];
-	uint32_t index = tw_load_relaxed(&record->option);
-	struct tw__option *option = &service->slots.options[index];
-	if (option->release || option->context) {
-		struct tw__run run = {.outer = tw__current_run,
-				      .service = service,
-				      .slot = slot,
-				      .generation = generation,
-				      .tag = tw_load_relaxed(&option->tag),
-				      .releasing = true};
-		tw__current_run = &run;
-		call_release(service, option, tw_load_relaxed(&record->arg), fate);
-		tw__current_run = run.outer;
-		if (tw__forked(service))
-			return; /* it has forked: the locks are not ours to take */
-	}
-	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
-		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
-	set_free(service, local, slot, generation);
-	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
-}
 
 static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
 {
@@ -177,7 +80,7 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & TW__HAS_OPTION))) {
 		tw_bump(&local->fired, 1);
-		set_free(service, local, run->slot, run->generation);
+		tw__set_free(service, local, run->slot, run->generation);
 		return;
 	}
 	if (goes_on(service, local, run, now_ns))
@@ -188,7 +91,7 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
 	tw_bump(tw__ended_as_cancelled(service, run, word) ? &local->cancelled : &local->fired, 1);
-	set_free(service, local, run->slot, run->generation);
+	tw__set_free(service, local, run->slot, run->generation);
 }
 
 /* Claimed, but not run: a series goes on after a run that was too late, all else ends by this fate. */

@@ -121,8 +121,14 @@ void tw__batch_finish(tw_batch *batch, unsigned n);
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced,
 		      size_t budget);
 
+/* inline.c */
+extern tw_executor tw__inline_executor;
+
 /* Readies a thread for running: histograms, a lane reserve. False: out of memory. */
 bool tw__local_ready_to_run(struct tw__local *local);
+
+/* Frees the word of a timer that this thread owns, wakes its waiters, and gives the slot back. local may be NULL. */
+void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
 
 /* Calls the release of a settling timer (if it has one), then frees it. local may be NULL. */
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);

@@ -44,7 +44,7 @@ static int hand_over(struct tw__work *work, tw_executor *executor, bool runs_not
 int tw__work_try_submit(struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	if (executor != tw_executor_inline())
+	if (executor != &tw__inline_executor)
 		return hand_over(work, executor, true);
 	tw__work_submit_later(work);
 	return 0;
@@ -154,7 +154,7 @@ bool tw__work_recall(struct tw__work *work)
 static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
-	bool here = executor == tw_executor_inline();
+	bool here = executor == &tw__inline_executor;
 	if (!here && hand_over(work, executor, false) < 0) {
 		tw_bump(&service->refused, 1);
 		here = service->on_refused == TW_REFUSED_INLINE;

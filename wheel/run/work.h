@@ -85,7 +85,7 @@ bool tw__work_recall(struct tw__work *work);
  */
 static inline void tw__work_leave_executor(struct tw__work *work)
 {
-	tw_store_relaxed(&work->executor, tw_executor_inline());
+	tw_store_relaxed(&work->executor, &tw__inline_executor);
 }
 
 static inline bool tw__batch_is_work(tw_batch *batch)

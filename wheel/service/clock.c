@@ -33,7 +33,7 @@ static uint64_t boottime_now(const tw_clock *clock)
 	return kernel_now(CLOCK_BOOTTIME);
 }
 
-static void sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
+void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns)
 {
 	(void)alarm;
 	tw__gate_sleep(gate, deadline_ns);
@@ -58,7 +58,7 @@ tw_clock *tw_clock_monotonic(void)
 	    .now = monotonic_now,
 	    .runs = true,
 	    .id = CLOCK_MONOTONIC,
-	    .sleep = sleep_on_futex,
+	    .sleep = tw__clock_sleep_on_futex,
 	    .listen = listen_to_nothing,
 	    .unlisten = listen_to_nothing,
 	};
@@ -79,196 +79,6 @@ tw_clock *tw_clock_boottime(void)
 	};
 	static tw_clock boottime = {&ops};
 	return &boottime;
-}
-
-/* ------------------------------------------------------------------- manual */
-
-struct manual {
-	tw_clock clock;
-	_Atomic uint64_t now_ns; /* by advances, one at a time, and by set */
-	pthread_mutex_t advancing;
-	pthread_mutex_t lock; /* the list */
-	struct tw__clock_listener *listeners;
-	uint32_t
-	    born; /* tw__fork_generation of the process that made it: a forked child has neither its locks nor its listeners */
-};
-
-static uint64_t manual_now(const tw_clock *clock)
-{
-	return tw_load_acquire(&((const struct manual *)clock)->now_ns);
-}
-
-static void manual_listen(tw_clock *clock, struct tw__clock_listener *listener)
-{
-	struct manual *manual = (struct manual *)clock;
-	pthread_mutex_lock(&manual->lock);
-	struct tw__clock_listener **at = &manual->listeners;
-	while (listener->by_itself && *at)
-		at = &(*at)->next;
-	listener->next = *at;
-	*at = listener;
-	pthread_mutex_unlock(&manual->lock);
-}
-
-static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener)
-{
-	struct manual *manual = (struct manual *)clock;
-	pthread_mutex_lock(&manual->lock);
-	for (struct tw__clock_listener **at = &manual->listeners; *at; at = &(*at)->next) {
-		if (*at == listener) {
-			*at = listener->next;
-			break;
-		}
-	}
-	pthread_mutex_unlock(&manual->lock);
-}
-
-static const struct tw__clock_ops manual_ops = {
-    .now = manual_now,
-    .id = -1,
-    .sleep = sleep_on_futex,
-    .listen = manual_listen,
-    .unlisten = manual_unlisten,
-};
-
-static struct manual *as_manual(tw_clock *clock)
-{
-	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
-}
-
-static bool inherited(const struct manual *manual)
-{
-	return manual->born != tw__fork_generation();
-}
-
-bool tw__clock_inherited(tw_clock *clock)
-{
-	const struct manual *manual = as_manual(clock);
-	return manual && inherited(manual);
-}
-
-int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
-{
-	if (!out || start_ns > INT64_MAX)
-		return -EINVAL;
-	struct manual *manual = tw__fork_watch() ? calloc(1, sizeof *manual) : NULL;
-	if (!manual)
-		return -ENOMEM;
-	manual->clock.ops = &manual_ops;
-	manual->born = tw__fork_generation();
-	tw_store_relaxed(&manual->now_ns, start_ns);
-	pthread_mutex_init(&manual->advancing, NULL);
-	pthread_mutex_init(&manual->lock, NULL);
-	*out = &manual->clock;
-	return 0;
-}
-
-int tw_clock_manual_destroy(tw_clock *clock)
-{
-	if (!clock)
-		return 0;
-	struct manual *manual = as_manual(clock);
-	if (!manual)
-		return -EINVAL;
-	if (manual->listeners && !inherited(manual))
-		return -EBUSY;
-	pthread_mutex_destroy(&manual->advancing);
-	pthread_mutex_destroy(&manual->lock);
-	free(manual);
-	return 0;
-}
-
-/* The list may grow while a callback runs; a service is not destroyed while its clock is advanced. */
-static struct tw__clock_listener *first_listener(struct manual *manual)
-{
-	pthread_mutex_lock(&manual->lock);
-	struct tw__clock_listener *first = manual->listeners;
-	pthread_mutex_unlock(&manual->lock);
-	return first;
-}
-
-struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock)
-{
-	return first_listener((struct manual *)clock);
-}
-
-static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
-{
-	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next) {
-		uint64_t next_ns = l->next_ns(l);
-		if (next_ns < limit_ns)
-			limit_ns = next_ns;
-	}
-	return limit_ns;
-}
-
-static void tell_all(struct manual *manual)
-{
-	for (struct tw__clock_listener *l = first_listener(manual); l && !inherited(manual); l = l->next)
-		l->moved(l); /* a callback may fork */
-}
-
-/* Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What it says then. */
-static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
-{
-	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
-	while (now_ns < to_ns)
-		if (tw_cas_acq_rel(&manual->now_ns, &now_ns, to_ns))
-			return to_ns;
-	return now_ns;
-}
-
-static int advance(struct manual *manual, uint64_t to_ns)
-{
-	uint64_t reached_ns = tw_load_relaxed(&manual->now_ns);
-	tell_all(manual);
-	while (reached_ns < to_ns && !inherited(manual)) {
-		reached_ns = raise_to(manual, next_of_all(manual, to_ns));
-		tell_all(manual);
-	}
-	return inherited(manual) ? -EPERM : 0;
-}
-
-int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
-{
-	struct manual *manual = as_manual(clock);
-	if (!manual || ns > INT64_MAX)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	if (tw__clock_in_callback(clock))
-		return -EDEADLK;
-	pthread_mutex_lock(&manual->advancing);
-	int r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
-	pthread_mutex_unlock(&manual->advancing);
-	return r;
-}
-
-int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
-{
-	struct manual *manual = as_manual(clock);
-	if (!manual)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	if (tw__clock_in_callback(clock))
-		return -EDEADLK;
-	pthread_mutex_lock(&manual->advancing);
-	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
-	int r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
-	pthread_mutex_unlock(&manual->advancing);
-	return r;
-}
-
-int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
-{
-	struct manual *manual = as_manual(clock);
-	if (!manual || ns > INT64_MAX)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	tw_store_release(&manual->now_ns, ns);
-	return 0;
 }
 
 /* ------------------------------------------------------------------ default */
@@ -305,7 +115,7 @@ int tw_clock_set_default(tw_clock *clock)
 	int r = process.made ? -EBUSY : 0;
 	if (!r) {
 		process.clock = clock;
-		process.by_hand = as_manual(clock);
+		process.by_hand = clock && !clock->ops->runs;
 	}
 	pthread_mutex_unlock(&tw__registry);
 	return r;

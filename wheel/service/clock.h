@@ -45,13 +45,16 @@ bool tw__clock_inherited(tw_clock *clock);
 /* Who listens to a manual clock, for a simulation, which sets the clock and tells them itself. NULL: nobody. */
 struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock);
 
+/* A sleep for clocks whose services are woken by the futex of the gate. */
+void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
+
 /* The clock of services that name none. */
 tw_clock *tw__clock_default(void);
 
 /* A service is being made: the default stays what it is. With false: it came to nothing. */
 void tw__clock_default_hold(bool hold);
 
-/* Whether the calling thread is in a callback of a service on this clock (core.c). */
+/* Whether the calling thread is in a callback of a service on this clock (run/frame.c). */
 bool tw__clock_in_callback(const tw_clock *clock);
 
 #endif

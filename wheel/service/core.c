@@ -16,127 +16,6 @@
 #include "wheel/service/thread.h"
 #include "wheel/timer/timing.h"
 
-/* -------------------------------------------------------------------- config */
-
-int tw__struct_read(void *out, size_t known, size_t least, const void *in)
-{
-	size_t size;
-	memcpy(&size, in, sizeof size);
-	if (size < least) /* planted: any_size */
-		return -EINVAL;
-	memset(out, 0, known);
-	memcpy(out, in, size < known ? size : known); /* planted: read_in_full */
-	for (size_t i = known; i < size; i++)         /* planted: last_byte */
-		if (((const unsigned char *)in)[i])
-			return -E2BIG;
-	return 0;
-}
-
-static bool power_of_two(uint32_t n)
-{
-	return n && !(n & (n - 1));
-}
-
-bool tw__executor_is_sound(const tw_executor *executor)
-{
-	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
-}
-
-static int workers_check(const struct tw_service_config *c)
-{
-	if (c->executor && (c->workers || c->max_workers))
-		return tw__misuse(-EINVAL, "tw_service_create: workers %u, max_workers %u: must be 0 with an executor",
-				  c->workers, c->max_workers);
-	if (c->workers > TW__WORKERS_MAX)
-		return tw__misuse(-EINVAL, "tw_service_create: workers %u: must be 1 to %u", c->workers,
-				  TW__WORKERS_MAX);
-	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return tw__misuse(-EINVAL, "tw_service_create: max_workers %u: must be %u (workers) to %u",
-				  c->max_workers, c->workers ? c->workers : 1, TW__WORKERS_MAX);
-	if (c->reserved)
-		return tw__misuse(-EINVAL, "tw_service_create: reserved %u: must be 0", c->reserved);
-	return 0;
-}
-
-static int config_check(const struct tw_service_config *c)
-{
-	int r = workers_check(c);
-	if (r)
-		return r;
-	if (c->tick_ns < 50000 || c->tick_ns > 1000000000)
-		return -EINVAL;
-	if (!power_of_two(c->buckets) || c->buckets < 64 || c->buckets > 65536)
-		return -EINVAL;
-	if (c->max_timers > 1u << TW__SLOT_BITS || c->lane_entries < 1024 || c->lane_entries > 1u << 30)
-		return -EINVAL;
-	if ((unsigned)c->drive > TW_DRIVE_MANUAL || (unsigned)c->on_refused > TW_REFUSED_DROP)
-		return -EINVAL;
-	if ((c->stuck_ns == 0) != (c->on_stuck == NULL))
-		return -EINVAL;
-	if ((c->executor && !tw__executor_is_sound(c->executor)) || !c->clock->ops)
-		return -EINVAL;
-	if (tw__clock_inherited(c->clock))
-		return -EPERM;
-	if ((c->affinity == NULL) != (c->affinity_size == 0))
-		return -EINVAL;
-	if ((c->sched_policy == SCHED_OTHER) != (c->sched_priority == 0))
-		return -EINVAL;
-	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
-		return -EINVAL;
-	return 0;
-}
-
-static bool all_zero(const void *at, size_t n)
-{
-	const unsigned char *byte = at;
-	while (n && *byte == 0) {
-		byte++;
-		n--;
-	}
-	return n == 0;
-}
-
-int tw__config_copy(void *out, size_t known, size_t least, const void *in)
-{
-	size_t size;
-	memcpy(&size, in, sizeof size);
-	if (size)
-		return tw__struct_read(out, known, least, in);
-	memset(out, 0, known);
-	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
-}
-
-static uint64_t random_seed(void)
-{
-	uint64_t seed;
-	if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
-		return seed;
-	return tw__random_mix(tw_clock_now(tw_clock_monotonic()));
-}
-
-int tw__config_read(struct tw_service_config *out, const struct tw_service_config *cfg)
-{
-	memset(out, 0, sizeof *out);
-	int r = cfg ? tw__config_copy(out, sizeof *out, offsetof(struct tw_service_config, buckets), cfg) : 0;
-	if (r)
-		return r;
-	if (!out->tick_ns)
-		out->tick_ns = 1000000;
-	if (!out->buckets)
-		out->buckets = 4096;
-	if (!out->max_timers)
-		out->max_timers = 16u << 20;
-	if (!out->lane_entries)
-		out->lane_entries = 1u << 20;
-	if (!out->clock)
-		out->clock = tw__clock_default();
-	if (!out->thread_name)
-		out->thread_name = "tw";
-	while (!out->seed)
-		out->seed = random_seed();
-	return config_check(out);
-}
-
 /* ----------------------------------------------------------------- the lanes */
 
 static void local_init(struct tw__lane *lane, void *context)
@@ -218,14 +97,6 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 	uint64_t next_ns = tw__loop_next_tick_ns(service);
 	pthread_mutex_unlock(&service->driving);
 	return next_ns;
-}
-
-bool tw__clock_in_callback(const tw_clock *clock)
-{
-	for (struct tw__run *run = tw__current_run; run; run = run->outer)
-		if (run->service && run->service->clock == clock)
-			return true;
-	return false;
 }
 
 /* ------------------------------------------------------------------- creation */
@@ -380,23 +251,6 @@ void tw__core_free_forked(tw_service *service)
 uint64_t tw_now(const tw_service *service)
 {
 	return service && !tw__forked(service) ? tw__clock_read(service) : 0;
-}
-
-static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
-{
-	(void)self;
-	while (n-- > 0)
-		if (tw_run_one(batch) < 0)
-			tw_run_drop(batch);
-	return 0;
-}
-
-/* The driver knows it and runs callbacks without lending; submit serves whoever else is handed this executor. */
-tw_executor *tw_executor_inline(void)
-{
-	static const struct tw_executor_ops ops = {sizeof ops, inline_submit};
-	static tw_executor executor = {&ops};
-	return &executor;
 }
 
 int tw_advance(tw_service *service, size_t budget)

@@ -25,22 +25,6 @@ static void count_words(tw_service *service, struct tw_stats *stats)
 	}
 }
 
-uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
-{
-	uint64_t count = 0, live = -tw_load_relaxed(&service->cancelled_without_lane) -
-				   tw_load_relaxed(&service->dropped_without_lane);
-	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		struct tw__local *local = (struct tw__local *)lane;
-		count += !tw_load_relaxed(&local->of_service);
-		live += tw_load_relaxed(&local->scheduled) - tw_load_relaxed(&local->fired) -
-			tw_load_relaxed(&local->cancelled) - tw_load_relaxed(&local->dropped) -
-			tw_load_relaxed(&local->late_dropped);
-	}
-	if (producers)
-		*producers = count;
-	return (int64_t)live > 0 ? live : 0;
-}
-
 static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__histogram *latencies)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {

@@ -1,0 +1,66 @@
+/*
+ * The last step of every timer: its release callback, then its word becomes free and its slot goes back. The thread that
+ * ended the timer does it, and nobody else.
+ */
+#include <limits.h>
+
+#include "wheel/group/members.h"
+#include "wheel/run/run.h"
+#include "wheel/run/user_code.h"
+#include "wheel/timer/context.h"
+
+void tw__ring_finish(tw_service *service)
+{
+	tw_add_seq_cst(&service->finish_bell, 1); /* R5 */
+	tw__futex_wake(&service->finish_bell, INT_MAX);
+}
+
+/* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
+void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
+{
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
+	if (tw_unlikely(word & TW__WAITED))
+		tw__ring_finish(service);
+}
+
+/* The timer's release under its context, then the context's own. */
+static void call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
+{
+	struct tw__context_saved saved;
+	if (option->release) {
+		struct tw__run_level *level =
+		    tw__user_begin(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), 0);
+		tw__context_enter(option->context, &saved);
+		option->release(arg, fate);
+		tw__context_leave(&saved);
+		tw__user_end(level);
+	}
+	if (!tw__forked(service))
+		tw__context_release(option->context);
+}
+
+void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
+{
+	struct tw__record *record = &service->slots.records[slot];
+	uint32_t index = tw_load_relaxed(&record->option);
+	struct tw__option *option = &service->slots.options[index];
+	if (option->release || option->context) {
+		struct tw__run run = {.outer = tw__current_run,
+				      .service = service,
+				      .slot = slot,
+				      .generation = generation,
+				      .tag = tw_load_relaxed(&option->tag),
+				      .releasing = true};
+		tw__current_run = &run;
+		call_release(service, option, tw_load_relaxed(&record->arg), fate);
+		tw__current_run = run.outer;
+		if (tw__forked(service))
+			return; /* it has forked: the locks are not ours to take */
+	}
+	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
+		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
+	tw__set_free(service, local, slot, generation);
+	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+}
