@@ -59,7 +59,7 @@ static int make(tw_service **out, struct tw_service_config *config)
 	tw_store_relaxed(&service->pool, source);
 	if (source) {
 		tw__pool_watch(source, service);
-		tw_store_release(&service->pool_full, tw__source_is_full); /* the driver is running already */
+		tw_store_release(&service->pool_busy, tw__source_is_busy); /* the driver is running already */
 	}
 	*out = service;
 	return 0;

@@ -28,10 +28,10 @@ unsigned tw__executor_capacity(tw_executor *executor);
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 
 /*
- * Whether runs wait for the pool of the source while it is at its maximum, each worker inside a run; then *out says so. *progress changes
- * with each run that begins or ends.
+ * Whether the pool of the source is at its maximum, with each worker inside a run.
+ * out->pool_at_max: also, runs wait. *progress changes with each run that begins or ends.
  */
-bool tw__source_is_full(void *source, struct tw_liveness *out, uint64_t *progress);
+bool tw__source_is_busy(void *source, struct tw_liveness *out, uint64_t *progress);
 
 /* The face that the service hands over to. */
 tw_executor *tw__source_executor(struct tw__source *source);

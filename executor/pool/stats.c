@@ -69,7 +69,7 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 	return r;
 }
 
-bool tw__source_is_full(void *source, struct tw_liveness *out, uint64_t *progress)
+bool tw__source_is_busy(void *source, struct tw_liveness *out, uint64_t *progress)
 {
 	tw_pool *pool = ((struct tw__source *)source)->pool;
 	unsigned running = 0;
@@ -80,6 +80,7 @@ bool tw__source_is_full(void *source, struct tw_liveness *out, uint64_t *progres
 		*progress += runs;
 	}
 	out->pool_max_workers = pool->max_workers;
-	out->pool_at_max = running == pool->max_workers && tw__pool_runs_wait(pool);
-	return out->pool_at_max;
+	bool busy = running == pool->max_workers;
+	out->pool_at_max = busy && tw__pool_runs_wait(pool);
+	return busy;
 }

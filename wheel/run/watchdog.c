@@ -203,13 +203,14 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
 	tell(service, &seen);
 }
 
-/* Whether the pool is at its maximum with runs of it waiting. While batches are out the pool is not ended. */
-static bool pool_is_full(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
+/*
+ * Whether the pool is at its maximum, with each worker inside a run. seen->pool_at_max: also, runs of
+ * any kind wait. Only the driver looks, and a close stops the driver before it ends the pool.
+ */
+static bool pool_is_busy(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
 {
-	tw__pool_full_fn *full = tw_load_acquire(&service->pool_full); /* the pool was stored before */
-	if (!full || !service->threaded || !(tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS))
-		return false;
-	return full(tw_load_relaxed(&service->pool), seen, progress);
+	tw__pool_busy_fn *busy = tw_load_acquire(&service->pool_busy); /* the pool was stored before */
+	return busy && service->threaded && busy(tw_load_relaxed(&service->pool), seen, progress);
 }
 
 /* Tells once that no run of a full pool has begun or ended for stuck_ns. */
@@ -220,7 +221,7 @@ static void tell_if_full(tw_service *service)
 	if (now_ns < service->full_look_ns)
 		return;
 	service->full_look_ns = now_ns + service->config.stuck_ns / 4;
-	bool full = pool_is_full(service, &seen, &progress);
+	bool full = pool_is_busy(service, &seen, &progress) && seen.pool_at_max;
 	if (!full || !service->full_since_ns || progress != service->full_progress) {
 		service->full_since_ns = full ? now_ns : 0;
 		service->full_progress = progress;
@@ -241,6 +242,17 @@ void tw__tell_stuck(tw_service *service)
 	tell_if_full(service);
 }
 
+/*
+ * Whether a full pool may have to be reported later. Work that queues behind busy workers begins no
+ * run, so it does not wake the tick thread.
+ */
+static bool may_fill_pool(tw_service *service)
+{
+	struct tw_liveness seen = {.size = sizeof seen};
+	uint64_t progress;
+	return !service->full_told && pool_is_busy(service, &seen, &progress);
+}
+
 /* *context: the instant by which to look. */
 static void look_by(tw_service *service, const struct found *found, void *context)
 {
@@ -258,7 +270,7 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns)
 	tw_store_seq_cst(asleep, 1); /* user_code.h, U3 */
 	each_run(service, now_ns, look_by, &by_ns);
 	bool batches = tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS;
-	if (by_ns == UINT64_MAX && !batches)
+	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
 	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->tick_ns;

@@ -75,7 +75,7 @@ struct tw__local {
 	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
 
-typedef bool tw__pool_full_fn(void *pool, struct tw_liveness *out, uint64_t *progress);
+typedef bool tw__pool_busy_fn(void *pool, struct tw_liveness *out, uint64_t *progress);
 
 struct tw_service {
 	struct tw__gate gate;       /* the line that every push reads; zero in a forked child: all else is not */
@@ -107,10 +107,11 @@ struct tw_service {
 	_Atomic uint32_t own_watch_asleep;
 
 	/*
-	 * For on_stuck: whether runs wait for the pool of the service while it is at its maximum; *progress changes with each run.
+	 * For on_stuck: whether the pool is at its maximum, with each worker inside a run. *progress
+	 * changes with each run.
 	 * Set by the composition root; NULL: no pool. What follows is the driver's.
 	 */
-	_Atomic(tw__pool_full_fn *) pool_full;
+	_Atomic(tw__pool_busy_fn *) pool_busy;
 	uint64_t full_look_ns;  /* the next look */
 	uint64_t full_since_ns; /* 0: it was not full at the last look */
 	uint64_t full_progress;

@@ -1,0 +1,99 @@
+/* on_stuck reports a full pool, whatever kind of run waits for it. */
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "test/support/rig.h"
+
+TestSuite(pool_real_full, .timeout = 60);
+
+static struct {
+	sem_t permits;
+	atomic_int inside;
+} gate;
+
+static void pass(void *arg)
+{
+	(void)arg;
+	atomic_fetch_add(&gate.inside, 1);
+	while (sem_wait(&gate.permits) != 0) {
+	}
+}
+
+static int pass_job(void *arg, struct tw_job_run *run)
+{
+	(void)run;
+	pass(arg);
+	return 0;
+}
+
+static void let_go(int n)
+{
+	while (n-- > 0)
+		sem_post(&gate.permits);
+}
+
+static void await_value(atomic_int *value, int wanted)
+{
+	while (atomic_load(value) != wanted)
+		sched_yield();
+}
+
+static atomic_int full_told, stuck_told;
+
+static void on_stuck(void *arg, const struct tw_liveness *seen)
+{
+	(void)arg;
+	atomic_fetch_add(seen->pool_at_max ? &full_told : &stuck_told, 1);
+}
+
+/* A service whose pool has at most two workers. */
+static tw_service *small_service(void)
+{
+	tw_service *service = NULL;
+	struct tw_service_config cfg = {
+	    .size = sizeof cfg, .workers = 1, .max_workers = 2, .stuck_ns = 20 * TW_MILLISECOND, .on_stuck = on_stuck};
+	sem_init(&gate.permits, 0, 0);
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	return service;
+}
+
+Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
+{
+	tw_service *service = small_service();
+	tw_limiter *limiters[3];
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
+		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
+		expect_eq(tw_limiter_submit(limiters[i], pass_job, NULL, NULL), 0);
+	}
+	await_value(&gate.inside, 2);
+	await_value(&full_told, 1);
+	let_go(3);
+	for (int i = 0; i < 3; i++) {
+		expect_eq(tw_limiter_wait_idle(limiters[i], TW_FOREVER), 0);
+		expect_eq(tw_limiter_destroy(limiters[i]), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_it)
+{
+	tw_service *service = small_service();
+	tw_strand *strands[3];
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_strand_create(&strands[i], service, NULL, NULL), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(tw_strand_submit(strands[i], 0, pass, NULL, NULL), 0);
+	await_value(&stuck_told, 2); /* each run is reported, and nothing waits */
+	expect_eq(full_told, 0);
+	expect_eq(tw_strand_submit(strands[2], 0, pass, NULL, NULL), 0);
+	await_value(&full_told, 1);
+	expect_eq(stuck_told, 2);
+	let_go(3);
+	await_value(&gate.inside, 3);
+	for (int i = 0; i < 3; i++)
+		expect_eq(tw_strand_destroy(strands[i]), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
