@@ -23,9 +23,14 @@
  * left the limiter is idle. A job that fails stops neither others nor the limiter.
  *
  * Executor. Jobs run on the executor only. Each running job that blocks occupies one of its threads, so the executor must have more threads
- * than `max_concurrency`: one is left for `stop` and `done`. tw_limiter_create checks that. A limiter whose jobs do not block
- * (asynchronous ones, or short computations) sets TW_LIMITER_NONBLOCKING instead. One thread runs jobs of a limiter for at most 5 ms
- * or 64 jobs in a row; then other work of the executor gets its turn.
+ * than `max_concurrency`: one is left for `stop` and `done`. tw_limiter_create checks that for each
+ * limiter alone. If several limiters share a pool, set its max_workers above the sum of their
+ * `max_concurrency`. Otherwise their jobs can block every worker. Then no `stop` runs that could end
+ * the jobs, and every timer of the pool waits. A service's on_stuck reports that (pool_at_max).
+ *
+ * A limiter whose jobs do not block (asynchronous ones, or short computations) sets
+ * TW_LIMITER_NONBLOCKING instead. One thread runs jobs of a limiter for at most 5 ms or 64 jobs in a
+ * row; then other work of the executor gets its turn.
  *
  * Timeouts, retry delays and the rate are kept by the thread that drives the service. They never wait for a worker: a job settles as timed
  * out on time also if every worker blocks. Its `stop` and `done` then run on the executor. Timers are not the only ones

@@ -68,10 +68,15 @@ TW_API tw_executor *tw_manual_executor(tw_manual *manual);
  *     struct epoll_event event = {.events = EPOLLIN, .data.ptr = queue};
  *     epoll_ctl(epoll_fd, EPOLL_CTL_ADD, tw_manual_fd(queue), &event);
  *     ...
- *     if (event.data.ptr == queue)
+ *     for each event of one epoll_wait:
+ *             if (event.data.ptr == queue)
+ *                     pump = true;
+ *             else
+ *                     handle the socket;
+ *     if (pump)
  *             tw_manual_pump(queue, TW_NO_LIMIT);
  *
- * Handle the sockets of one epoll_wait first, and pump last. A callback may free a connection whose
+ * The sockets come first, and the pump last. A callback may free a connection whose
  * event comes later in the same batch.
  *
  * Watch it level-triggered, for reading. Never read, write or close it: it belongs to the queue, and

@@ -177,10 +177,15 @@ enum tw_close_mode {
  * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
  * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_NO_WAIT too.
  *
+ * A worker of the service's pool may close the service from work that is not the service's own.
+ * Then another worker must run what the service has handed over. A pool with max_workers 1 has none:
+ * the close answers -ETIMEDOUT, and tw_service_destroy waits without end.
+ *
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
- * mode. -EDEADLK: called from a callback, a release or a visitor of this service, or TW_CLOSE_DRAIN with timers pending
- * on a manual clock, which nobody could advance; nothing has changed then. -EBUSY: strands, schedulers and the like still use it;
- * nothing has changed then either. Those that were destroyed while an executor had a piece of their work are waited for first; but by
+ * mode. -EBUSY: strands, schedulers and the like still use it; nothing has changed then. -EDEADLK:
+ * nothing uses it, and the call comes from a callback, a release or a visitor of this service, or asks for
+ * TW_CLOSE_DRAIN with timers pending on a manual clock, which nobody could advance; nothing has
+ * changed then either. Those layers that were destroyed while an executor had a piece of their work are waited for first; but by
  * a strand's own task that has destroyed it: -EDEADLK.
  * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again (if it is such
  * a strand that waits for its executor, it is still open). With
@@ -245,8 +250,8 @@ TW_API uint64_t tw_now(const tw_service *service);
 /*
  * Common to all that schedule. Any thread, also from callbacks. Lock-free; no allocation but now and then to grow.
  * fn runs once, on the executor, never inside the call itself; not before now + delay (G1), at most 2 ticks
- * plus dispatch after it (G2). Delay 0 and deadlines in the past are due at once: in the
- * driver's next turn, by the next tick at the latest. *out (may be NULL) is
+ * plus dispatch after it (G2). Delay 0 is a delay like any other: it also takes up to 2 ticks. A deadline in the past
+ * is due in the driver's next turn, by the next tick at the latest. *out (may be NULL) is
  * written before the timer is published: its callback may read it. On an error nothing is scheduled and *out is "no timer"
  * (untouched if arguments are bad).
  * -EINVAL: service or fn NULL, a bad option. -ERANGE: beyond TW_MAX_DELAY_NS. -EAGAIN: max_timers or lane_entries
