@@ -204,7 +204,7 @@ struct tw_limiter {
 	struct tw__heap untimed;    /* with room for all of these; by instant */
 	struct tw__work time_retry; /* out while there are any */
 	bool time_retry_out;
-	uint64_t unlocking; /* threads that are doing what there was to do */
+	uint64_t calls; /* that use the limiter after an unlock: destroy waits for them */
 	uint64_t random;
 
 	/* Counters. */

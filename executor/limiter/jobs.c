@@ -157,10 +157,12 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
+		l->calls++; /* it locks again, perhaps after all has ended */
 		r = timeout_ns || job->flags & TW__JOB_TOLD
 			? await_told(l, job, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns)
 			: -ETIMEDOUT;
 		job->waiters--;
+		l->calls--;
 		if (!r && out)
 			tw__result_of(job, out);
 		tw__job_look_for_end(l, job);

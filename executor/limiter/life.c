@@ -137,7 +137,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 
 static bool all_home(const struct tw_limiter *l)
 {
-	return !l->runners_out && !l->timers_out && !l->tellers_out && !l->telling && !l->unlocking;
+	return !l->runners_out && !l->timers_out && !l->tellers_out && !l->telling && !l->calls;
 }
 
 /*

@@ -156,6 +156,9 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	uint64_t now_ns = tw_now(l->service);
+	pthread_mutex_lock(&l->lock);
+	l->calls++; /* this one goes on after each unlock */
+	pthread_mutex_unlock(&l->lock);
 	for (bool all = false; !all;) {
 		tw__limiter_lock(l, &todo);
 		l->started = false;
@@ -166,6 +169,9 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		return -EPERM; /* a callback has forked, and returned here */
 	tw__limiter_relock(l);
 	int r = await(l, is_at_rest, timeout_ns);
+	l->calls--;
+	if (l->homecoming)
+		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
 	return r;
 }

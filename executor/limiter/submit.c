@@ -98,11 +98,13 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 	return 0;
 }
 
-static void unmake(struct tw_limiter *l, struct tw__job *job)
+/* The lock is held. Returns the context, which the caller releases after the unlock: that may call user code. */
+static void *unmake(struct tw_limiter *l, struct tw__job *job)
 {
-	tw__context_release(job->context);
+	void *context = job->context;
 	free(job->options);
 	tw__node_put(&l->nodes, &job->node);
+	return context;
 }
 
 /* ------------------------------------------------------------------- accept */
@@ -245,10 +247,10 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	}
 	if (!r)
 		tw__dispatch(l, now_ns, &todo);
+	void *context = r ? unmake(l, job) : NULL;
 	l->rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
-	tw__limiter_unlock(l, &todo);
-	if (r)
-		unmake(l, job);
+	tw__limiter_unlock(l, &todo); /* the limiter may be gone */
+	tw__context_release(context);
 	return r;
 }
 

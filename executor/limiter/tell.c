@@ -228,10 +228,10 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
 	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
-		l->unlocking++; /* destroy waits: what is sent here may be all that was left, and over before this thread is back */
+		l->calls++; /* what is sent here may be all that was left, and over before this thread is back */
 		if (!do_next(l, todo))
 			return;
-		l->unlocking--;
+		l->calls--;
 		tw__inbox_attend(l, todo);
 	}
 	if (tw_unlikely(l->homecoming))

@@ -313,7 +313,8 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct
  *
  * Hand-overs to the executor may still be under way when all jobs have settled. Destroy sleeps until they have come back: what runs, and what
  * is queued on a pool or for the tick thread, at most a second; what is queued on another executor, 20 ms; not at all
- * where the caller drives the service.
+ * where the caller drives the service. Destroy also waits for other threads that are about to return from tw_job_wait,
+ * tw_limiter_stop or a submit. A thread may therefore call destroy until it answers 0.
  *
  * Returns:
  *   0         freed

@@ -1,0 +1,167 @@
+/* Limiters that another thread destroys as soon as that is answered 0, while the last calls on them are about to return. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "executor/limiter/internal.h"
+#include "test/support/shot.h"
+
+TestSuite(limiter_real_ends, .timeout = 60);
+
+enum { ROUNDS = 500 };
+
+static int succeed(void *arg, struct tw_job_run *run)
+{
+	(void)arg;
+	(void)run;
+	return 0;
+}
+
+static tw_limiter *open_limiter(tw_service *service)
+{
+	tw_limiter *limiter;
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	return limiter;
+}
+
+static void destroy_when_over(tw_limiter *limiter)
+{
+	int r;
+	while ((r = tw_limiter_destroy(limiter)) == -EBUSY)
+		sched_yield();
+	expect_eq(r, 0);
+}
+
+struct caller {
+	tw_limiter *limiter;
+	tw_job job;
+	atomic_bool begun;
+	int answer;
+};
+
+static void begin(pthread_t *thread, void *(*body)(void *), struct caller *caller)
+{
+	expect_eq(pthread_create(thread, NULL, body, caller), 0);
+	while (!atomic_load(&caller->begun))
+		sched_yield();
+}
+
+/* -------------------------------------------------------------------- stop */
+
+static void note_begun(void *arg, const struct tw_job_result *result)
+{
+	(void)result;
+	atomic_store(&((struct caller *)arg)->begun, true);
+}
+
+static void *stop(void *arg)
+{
+	struct caller *self = arg;
+	self->answer = tw_limiter_stop(self->limiter, TW_FOREVER);
+	return NULL;
+}
+
+Test(limiter_real_ends, a_stop_that_has_dropped_the_last_job_holds_the_limiter)
+{
+	tw_service *service = open_service(1);
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t thread;
+		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
+		struct tw_job_task task = {.size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
+		expect_eq(tw_limiter_submit_task(caller.limiter, &task, NULL), 0);
+		begin(&thread, stop, &caller);
+		destroy_when_over(caller.limiter);
+		pthread_join(thread, NULL);
+		expect_eq(caller.answer, 0);
+	}
+	close_service(service);
+}
+
+/* -------------------------------------------------------------------- wait */
+
+static void *wait_for(void *arg)
+{
+	struct caller *self = arg;
+	self->answer = tw_job_wait(self->limiter, self->job, TW_FOREVER, NULL);
+	return NULL;
+}
+
+static bool is_waited_for(struct caller *caller)
+{
+	pthread_mutex_lock(&caller->limiter->lock);
+	struct tw__node *node = tw__node_find(&caller->limiter->nodes, caller->job.id);
+	bool waited = ((struct tw__job *)(void *)node)->waiters > 0;
+	pthread_mutex_unlock(&caller->limiter->lock);
+	return waited;
+}
+
+Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
+{
+	tw_service *service = open_service(1);
+	for (int round = 0; round < ROUNDS; round++) {
+		pthread_t thread;
+		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
+		struct tw_job_task task = {.size = sizeof task, .fn = succeed, .flags = TW_JOB_KEEP};
+		expect_eq(tw_limiter_submit_task(caller.limiter, &task, &caller.job), 0);
+		expect_eq(pthread_create(&thread, NULL, wait_for, &caller), 0);
+		while (!is_waited_for(&caller))
+			sched_yield();
+		if (round % 2)
+			expect_eq(tw_limiter_start(caller.limiter, NULL, NULL), 0);
+		else
+			expect_eq(tw_limiter_stop(caller.limiter, TW_FOREVER), 0);
+		destroy_when_over(caller.limiter);
+		pthread_join(thread, NULL);
+		expect_eq(caller.answer, 0);
+	}
+	close_service(service);
+}
+
+/* ------------------------------------------------------------------ submit */
+
+static tw_limiter *refusing;
+static int captured, released, destroyed;
+
+static void *capture(void)
+{
+	captured++;
+	return &captured;
+}
+
+static void *install(void *context)
+{
+	return context;
+}
+
+static void restore(void *former)
+{
+	(void)former;
+}
+
+static void destroy_refusing(void *context)
+{
+	(void)context;
+	released++;
+	destroyed += refusing && tw_limiter_destroy(refusing) == 0;
+}
+
+/* The release of the context is the last that a refused submit does; the limiter may be gone by then. */
+Test(limiter_real_ends, a_refused_submit_does_not_touch_the_limiter_after_its_unlock)
+{
+	static const struct tw_context_hooks hooks = {sizeof hooks, capture, install, restore, destroy_refusing};
+	expect_eq(tw_context_hooks_set(&hooks), 0);
+	tw_service *service = open_service(1);
+	tw_limiter *limiter;
+	struct tw_limiter_config config = {
+	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED_REFUSES};
+	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
+	expect_eq(tw_limiter_pause(limiter), 0);
+	refusing = limiter;
+	expect_eq(tw_limiter_submit(limiter, succeed, NULL, NULL), -EBUSY);
+	expect_eq(captured, 1);
+	expect_eq(released, 1);
+	expect_eq(destroyed, 1);
+	close_service(service);
+}
