@@ -3,6 +3,7 @@
  * nothing of the pool, the pool nothing of the service; only this file knows both.
  */
 #include <errno.h>
+#include <sched.h>
 
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
@@ -84,8 +85,10 @@ static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);
 	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be looking at it */
-	struct tw__source *source = tw_exchange_acq_rel(&service->pool, NULL);
+	struct tw__source *source = tw_exchange_seq_cst(&service->pool, NULL); /* watchdog.h, V2 */
 	pthread_mutex_unlock(&tw__registry);
+	while (tw_load_seq_cst(&service->pool_lookers)) /* each for some microseconds */
+		sched_yield();
 	tw__pool_leave(source);
 }
 

@@ -9,7 +9,8 @@
  *
  * Blocking. Callbacks and tasks may block. A run that has lasted 2 ms blocks its worker. While runs wait, the pool keeps
  * `workers` workers that are not blocked: it starts more threads, at most `max_workers` in all.
- *   - A run that waits behind blocked callbacks starts about 2 ms late; behind 63 of them, about 5 ms.
+ *   - A run that waits behind blocked callbacks starts about 2 ms late. Behind 63 of them it starts about
+ *     8 ms late on 2 idle processors, and later on busy ones: the pool creates the threads in several steps.
  *   - A callback that computes all the time counts as blocked after 20 ms.
  *   - A thread beyond `workers` ends after 10 s without a run.
  *   - At the maximum, runs wait until a callback returns. tw_pool_stats.at_max counts that.

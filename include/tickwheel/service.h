@@ -121,7 +121,8 @@ struct tw_service_config {
 	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
 	 *
 	 * A pool at its maximum is reported too, once: when runs wait, all of its max_workers workers are inside runs, and none
-	 * has begun or ended one for stuck_ns. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it.
+	 * has begun or ended one for stuck_ns. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it by itself.
+	 * With a manual drive ask tw_liveness_get, whose pool_at_max is the same.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */
 	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
@@ -137,7 +138,8 @@ struct tw_service_config {
 	/*
 	 * Most threads of the service's own pool at a time; `workers` .. 1024. Default: 64, or `workers` if that is more.
 	 * While callbacks block and others wait, the pool starts threads beyond `workers` ("Blocking" in pool.h).
-	 * 1: one thread runs all callbacks, one after the other. Must be 0 if executor is given.
+	 * So `workers` 1 alone does not keep callbacks from running beside each other. Set max_workers to 1, too: then one
+	 * thread runs all callbacks, one after the other. Must be 0 if executor is given.
 	 */
 	uint32_t max_workers;
 	uint32_t reserved; /* 0 */

@@ -103,9 +103,9 @@ struct tw_liveness {
 	uint32_t longest_thread;   /* its thread: the system's number, as in ps -L, top -H and gdb */
 	enum tw_run_kind longest_kind;
 
-	/* The pool of the service. Filled only in the call of on_stuck that reports a full pool; else 0. */
+	/* The pool of the service, with any drive. 0 without a pool, after close, and in calls of on_stuck that report a run. */
 	uint32_t pool_at_max;      /* 1: runs wait, and all of max_workers workers are inside runs */
-	uint32_t pool_max_workers; /* how many these are */
+	uint32_t pool_max_workers; /* max_workers of the pool */
 };
 
 /*

@@ -146,6 +146,18 @@ static void look_at_timers(tw_service *service, struct tw_liveness *out)
 	}
 }
 
+/* Close does not end the pool meanwhile. */
+static void look_at_pool(tw_service *service, struct tw_liveness *out)
+{
+	uint64_t progress;
+	tw_add_seq_cst(&service->pool_lookers, 1); /* V2 */
+	void *pool = tw_load_seq_cst(&service->pool);
+	tw__pool_busy_fn *busy = tw_load_acquire(&service->pool_busy);
+	if (pool && busy)
+		(void)busy(pool, out, &progress);
+	tw_sub_seq_cst(&service->pool_lookers, 1);
+}
+
 int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 {
 	if (!service || !out || out->size < offsetof(struct tw_liveness, since_turn_ns))
@@ -156,6 +168,7 @@ int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
+	look_at_pool(service, &seen);
 	if (out->size > sizeof seen)
 		memset((char *)out + sizeof seen, 0, out->size - sizeof seen);
 	memcpy(out, &seen, out->size < sizeof seen ? out->size : sizeof seen);

@@ -107,13 +107,14 @@ struct tw_service {
 	_Atomic uint32_t own_watch_asleep;
 
 	/*
-	 * For on_stuck: whether the pool is at its maximum, with each worker inside a run. *progress
-	 * changes with each run.
-	 * Set by the composition root; NULL: no pool. What follows is the driver's.
+	 * For on_stuck and tw_liveness_get: whether the pool is at its maximum, with each worker inside
+	 * a run. *progress changes with each run.
+	 * Set by the composition root; NULL: no pool. The full_ members are the driver's.
 	 */
 	_Atomic(tw__pool_busy_fn *) pool_busy;
-	uint64_t full_look_ns;  /* the next look */
-	uint64_t full_since_ns; /* 0: it was not full at the last look */
+	_Atomic uint32_t pool_lookers; /* threads in tw_liveness_get that look at the pool */
+	uint64_t full_look_ns;         /* the next look */
+	uint64_t full_since_ns;        /* 0: it was not full at the last look */
 	uint64_t full_progress;
 	bool full_told;
 
