@@ -11,7 +11,7 @@ enum { ROUNDS = 200 };
 
 struct ending {
 	tw_strand *strand;
-	atomic_int running, released;
+	atomic_int running, released, destroyed;
 };
 
 static bool is_waited_for(tw_strand *strand)
@@ -39,6 +39,7 @@ static void destroy_own_when_released(void *arg)
 	while (!atomic_load(&ending->released))
 		sched_yield();
 	tw_strand_destroy(ending->strand);
+	atomic_store(&ending->destroyed, 1);
 }
 
 /* The rest of the task's run, which frees the strand, is given time to come first. */
@@ -113,6 +114,8 @@ static void end_behind(bool dispose)
 		expect_eq(tw_strand_submit_spec(ending.strand, &spec, &behind), 0);
 		expect_eq(dispose ? tw_strand_dispose(ending.strand) : tw_strand_cancel(ending.strand, behind),
 			  dispose ? 0 : TW_CANCELLED);
+		while (!atomic_load(&ending.destroyed)) /* the call waits for no task */
+			sched_yield();
 	}
 	end_service(service);
 }
