@@ -175,7 +175,7 @@ static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *t
 {
 	unsigned n = 0;
 	struct tw__job *job;
-	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) && tw__job_is_late(l, job); n++) {
+	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) && tw__job_is_due(job, now_ns); n++) {
 		tw__line_leave(l, job, now_ns, todo);
 		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
 	}

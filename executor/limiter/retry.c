@@ -45,12 +45,24 @@ void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 		disarm(l, job);
 }
 
+/* Moves the job's timer, which costs less than another one. False: it has none to move. */
+static bool move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
+{
+	struct tw__job_options *o = job->options;
+	if (o->timer_at_ns == UINT64_MAX || at_ns == UINT64_MAX || tw_reset_at(l->service, o->timer, at_ns))
+		return false;
+	o->timer_at_ns = at_ns;
+	return true;
+}
+
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 {
 	uint64_t at_ns = due_of(job);
 	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
 		return 0;
-	disarm(l, job); /* it may be among the untimed */
+	if (tw_likely(move_timer(l, job, at_ns)))
+		return 0;
+	disarm(l, job); /* it may be among the untimed, or the timer's callback may be on its way */
 	if (at_ns == UINT64_MAX)
 		return 0;
 	struct tw_task task = {.size = sizeof task,
@@ -104,6 +116,11 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	job->flags |= TW__JOB_OVERDUE;
 	o->until_ns = UINT64_MAX;
 	tw__job_stop(l, job, todo);
+}
+
+bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
+{
+	return tw_unlikely(job->options != NULL) && due_of(job) <= now_ns;
 }
 
 bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)

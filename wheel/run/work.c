@@ -19,14 +19,37 @@ static void push(tw_service *service, struct tw__work *work)
 	}
 }
 
-void tw__work_submit_later(struct tw__work *work)
+/* This thread is the driver, in tw__works_offer. `end` of what is kept for the next tick: its last link. */
+struct offering {
+	const tw_service *service;
+	struct tw__work **end;
+};
+
+static _Thread_local struct offering *offering;
+
+static void keep(struct offering *list, struct tw__work *work)
 {
-	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
-	tw_add_relaxed(&service->works_pushers, 1);   /* X4: comes before, by X1 and X3 */
+	*list->end = work;
+	list->end = &work->next;
+}
+
+static void push_and_ring(tw_service *service, struct tw__work *work)
+{
+	tw_add_relaxed(&service->works_pushers, 1); /* X4: comes before, by X1 and X3 */
 	push(service, work);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
 		tw__gate_ring(&service->gate);
 	tw_add_release(&service->works_pushers, (uint32_t)-1); /* X4; the last look at the service */
+}
+
+/* What the driver runs here, and comes again and again, would keep it from sleeping if it were on the stack. */
+void tw__work_submit_later(struct tw__work *work)
+{
+	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
+	if (offering && offering->service == service)
+		keep(offering, work);
+	else
+		push_and_ring(service, work);
 }
 
 /* This thread is inside an executor's submit that tw__work_submit has called. */
@@ -46,7 +69,7 @@ int tw__work_try_submit(struct tw__work *work)
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	if (executor != &tw__inline_executor)
 		return hand_over(work, executor, true);
-	tw__work_submit_later(work);
+	push_and_ring(tw__work_service(work), work);
 	return 0;
 }
 
@@ -100,7 +123,7 @@ int tw__work_run(struct tw__work *work)
 	if (tw__forked(service))
 		return -EPERM;
 	if (tw_unlikely(submitting)) {
-		tw__work_submit_later(work);
+		push_and_ring(service, work);
 		return 0;
 	}
 	run(service, work);
@@ -129,6 +152,21 @@ static struct tw__work *take_all(tw_service *service)
 	return first;
 }
 
+/* From what is kept for the next tick, unless the driver is in the middle of a turn. */
+static bool recall_kept(tw_service *service, struct tw__work *work)
+{
+	if (pthread_mutex_trylock(&service->driving))
+		return false;
+	struct tw__work **link = &service->works_kept;
+	while (*link && *link != work)
+		link = &(*link)->next;
+	bool found = *link != NULL;
+	if (found)
+		*link = work->next;
+	pthread_mutex_unlock(&service->driving);
+	return found;
+}
+
 bool tw__work_recall(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
@@ -147,46 +185,47 @@ bool tw__work_recall(struct tw__work *work)
 	tw__tiny_unlock(&service->works_recall);
 	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
 		tw__gate_ring(&service->gate);
-	return found;
+	return found || recall_kept(service, work);
 }
 
-/* True: it was run here. Else it has been taken over, or is the end of what is kept, whose last link is *end. */
-static bool offer(tw_service *service, struct tw__work *work, struct tw__work ***end)
+/* True: it was run here. Else it has been taken over, or is kept. */
+static bool offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	bool here = executor == &tw__inline_executor;
 	if (!here && hand_over(work, executor, false) < 0) {
 		tw_bump(&service->refused, 1);
 		here = service->on_refused == TW_REFUSED_INLINE;
-		if (!here) {
-			**end = work;
-			*end = &work->next;
-		}
+		if (!here)
+			keep(offering, work);
 	}
 	if (here)
 		run(service, work);
 	return here;
 }
 
-static size_t offer_all(tw_service *service, struct tw__work *work, struct tw__work ***end)
+static size_t offer_all(tw_service *service, struct tw__work *work)
 {
 	size_t ran = 0;
 	for (struct tw__work *next; work && !tw__forked(service); work = next) { /* a run here may fork */
 		next = work->next;
-		ran += offer(service, work, end);
+		ran += offer(service, work);
 	}
 	return ran;
 }
 
 size_t tw__works_offer(tw_service *service)
 {
-	struct tw__work *kept = service->works_kept, *first = NULL, **end = &first;
+	struct tw__work *kept = service->works_kept, *first = NULL;
+	struct offering here = {service, &first}, *outer = offering;
 	if (tw_likely(!kept && !tw_load_relaxed(&service->works))) /* one that is missed here is seen before sleeping */
 		return 0;
 	service->works_kept = NULL;
-	size_t ran = offer_all(service, kept, &end);
-	ran += offer_all(service, take_all(service), &end);
-	*end = NULL;
+	offering = &here;
+	size_t ran = offer_all(service, kept);
+	ran += offer_all(service, take_all(service));
+	offering = outer;
+	*here.end = NULL;
 	service->works_kept = first;
 	return ran;
 }

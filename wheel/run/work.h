@@ -61,7 +61,10 @@ void tw__work_submit(struct tw__work *work);
 /* The same, but if the executor refuses the work, returns its negative answer: then the work is still the caller's. */
 int tw__work_try_submit(struct tw__work *work);
 
-/* The same, but not before the service's next tick, and by way of its driver: for what has found no room. */
+/*
+ * The same by way of the service's driver: for what has found no room. If the driver is running the work, it comes again in the
+ * next tick, and the driver sleeps meanwhile. Else the driver takes it in its next turn.
+ */
 void tw__work_submit_later(struct tw__work *work);
 
 /*
@@ -75,7 +78,7 @@ bool tw__work_is_coming_again(void);
 
 /*
  * Takes back work for the inline executor, or submitted later, which the driver has not taken yet: it is at home then, and
- * will not run. False: too late, or another executor has it. Others' work may change places with it. For owners that end.
+ * will not run. False: too late, the driver is in a turn, or another executor has it. Others' work may change places with it. For owners that end.
  */
 bool tw__work_recall(struct tw__work *work);
 

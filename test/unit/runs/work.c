@@ -177,6 +177,49 @@ Test(runs_work, next_expiry_is_now_while_some_waits)
 	close_all();
 }
 
+static unsigned comings;
+
+static void come_again_later(struct tw__work *w)
+{
+	runs++;
+	if (--comings)
+		tw__work_submit_later(w);
+}
+
+Test(runs_work, that_the_driver_runs_and_that_comes_again_later_lets_the_driver_sleep_for_a_tick)
+{
+	open_with(tw_executor_inline());
+	uint64_t at_ns;
+	tw__work_init(&work, service, tw_executor_inline(), come_again_later);
+	comings = 4;
+	tw__work_submit_later(&work);
+	for (unsigned turn = 1; turn < 4; turn++) {
+		tw_advance(service, TW_NO_LIMIT);
+		cr_assert_eq(runs, turn);
+		cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+		cr_assert_gt(at_ns, tw_now(service));
+		cr_assert_leq(at_ns, tw_now(service) + 2 * service->tick_ns);
+	}
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 4);
+	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+	cr_assert_eq(at_ns, UINT64_MAX);
+	close_all();
+}
+
+Test(runs_work, kept_for_the_next_tick_is_recalled)
+{
+	open_with(tw_executor_inline());
+	tw__work_init(&work, service, tw_executor_inline(), come_again_later);
+	comings = 2;
+	tw__work_submit_later(&work);
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert(tw__work_recall(&work));
+	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(runs, 1);
+	close_all();
+}
+
 Test(runs_work, held_service_refuses_to_close)
 {
 	open_with(NULL);
