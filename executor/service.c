@@ -85,7 +85,7 @@ static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);
 	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be looking at it */
-	struct tw__source *source = tw_exchange_seq_cst(&service->pool, NULL); /* watchdog.h, V2 */
+	struct tw__source *source = tw_exchange_seq_cst(&service->pool, NULL); /* watchdog.h, WATCHDOG2 */
 	pthread_mutex_unlock(&tw__registry);
 	while (tw_load_seq_cst(&service->pool_lookers)) /* each for some microseconds */
 		sched_yield();

@@ -1,7 +1,7 @@
 /*
  * An alarm: one descriptor that is readable from an instant on, or once the gate's bell has been rung.
  *
- * An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd, which producers write (gate.h, P3). For loops
+ * An epoll descriptor over a timerfd, which the driver alone sets, and the bell's eventfd, which producers write (gate.h, GATE3). For loops
  * that are not ours, and for sleeping on clocks that a futex does not know. Setting costs a system call only if the
  * instant is another one.
  *

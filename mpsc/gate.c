@@ -21,7 +21,7 @@ uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags)
 	TW_ASSERT(!(flags >> TW__GATE_SEQUENCE_SHIFT) && !tw__gate_forked(gate));
 	uint64_t sequence = tw__gate_sequence(tw_load_relaxed(&gate->word)) + 1;
 	uint64_t word = sequence << TW__GATE_SEQUENCE_SHIFT | TW__GATE_LIVE | flags;
-	tw_exchange_seq_cst(&gate->word, word); /* P1: pairs with look; P2 */
+	tw_exchange_seq_cst(&gate->word, word); /* GATE1: pairs with look; GATE2 */
 	return word;
 }
 
@@ -29,13 +29,13 @@ bool tw__gate_barrier(struct tw__gate *gate)
 {
 	if (!gate->asymmetric)
 		return true;     /* both sides are sequentially consistent */
-	return tw__membarrier(); /* P2 */
+	return tw__membarrier(); /* GATE2 */
 }
 
 /* The value it had. Each ring that is cleared is followed by one write to the descriptor, sooner or later. */
 static uint32_t clear_bell(struct tw__gate *gate)
 {
-	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* P3: pairs with ring */
+	uint32_t was = tw_exchange_seq_cst(&gate->bell, gate->bell_quiet); /* GATE3: pairs with ring */
 	if (was == (TW__BELL_ON_FD | TW__BELL_RUNG))
 		gate->bell_owed++;
 	return was;
@@ -69,7 +69,7 @@ void tw__gate_sleep(struct tw__gate *gate, uint64_t deadline_ns)
 void tw__gate_ring(struct tw__gate *gate)
 {
 	const uint64_t one = 1;
-	uint32_t was = tw_or_seq_cst(&gate->bell, TW__BELL_RUNG); /* P3: pairs with arm_bell */
+	uint32_t was = tw_or_seq_cst(&gate->bell, TW__BELL_RUNG); /* GATE3: pairs with arm_bell */
 	if (was == 0) {
 		tw__futex_wake(&gate->bell, 1);
 	} else if (was == TW__BELL_ON_FD) {

@@ -21,28 +21,28 @@
  * and does not accept; so whoever looks anyway learns of the fork for nothing. Alone on its page: nothing else may be wiped.
  *
  * Pairing table
- *   P1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver published before.
- *   P2  lane.tail -> barrier -> word (producer) against word -> heavy barrier -> lane.tail (driver): the Dekker pair
+ *   GATE1  word: exchange-seq_cst (publish) -> load-acquire (look): plan, and all the driver published before.
+ *   GATE2  lane.tail -> barrier -> word (producer) against word -> heavy barrier -> lane.tail (driver): the Dekker pair
  *       above. Without it a timer pushed in the moment of falling asleep waits for someone else's wake-up.
- *   P3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
+ *   GATE3  bell: or-seq_cst (ring) against exchange-seq_cst (arm the bell), which comes before the driver looks at lanes and
  *       requests: a ring before it is followed by that look, which sees what was rung for; a ring after it finds the bell quiet
  *       and is seen by the futex itself, or stays in the descriptor. Which of the two it must wake stands in the bell's own value, so
  *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later. A read
  *       may take the write of a ring that came after the exchange, so another exchange follows on it: a bell that is rung with nothing to read
  *       would let the driver sleep, and whoever rings next leave the writing to others. A write that comes after that wakes for nothing.
- *   P4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
+ *   GATE4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
  *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
- *       one rings for nothing. To a higher one: plan, a new word (P1), heavy barrier, then the look at the lanes: P2 with "the plan was
+ *       one rings for nothing. To a higher one: plan, a new word (GATE1), heavy barrier, then the look at the lanes: GATE2 with "the plan was
  *       raised" in PARKED's place. A push that compared itself with the lower plan and did not ring has looked before
  *       the barrier, so that look sees it. Without it a push between the two plans sleeps until the later.
- *   P5  owners (queue.h, P2): with one owner, which is the driver's own thread, the barrier of P4 is left out: that thread's pushes are
- *       in its own program order. A thread that attaches after the driver has counted has the word behind it. (one site: the rest is P2 of the queue)
- *   P6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
+ *   GATE5  owners (queue.h, QUEUE2): with one owner, which is the driver's own thread, the barrier of GATE4 is left out: that thread's pushes are
+ *       in its own program order. A thread that attaches after the driver has counted has the word behind it. (one site: the rest is GATE2 of the queue)
+ *   GATE6  lane.pinned -> barrier -> word (a call that must be taken as a whole or not at all) against word -> heavy barrier ->
  *       lane.pinned (whoever closes): the Dekker pair with "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
  *       open is seen pinned, and waited for by the closer (never by the driver): all that it publishes comes before its pin falls
  *       (store-release -> the closer's load). Without it close may end a part of a batch that the rest of is then refused.
  *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
- *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, R1).
+ *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, RUN1).
  */
 #ifndef TW_MPSC_GATE_H
 #define TW_MPSC_GATE_H
@@ -75,8 +75,8 @@ struct tw__gate {
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* TW__BELL_* */
 	uint32_t bell_quiet;                           /* the driver's: what it arms the bell with */
-	int bell_fd;                                   /* an eventfd; set by the driver before TW__BELL_ON_FD is (P3) */
-	uint32_t bell_owed;                            /* the driver's: writes to bell_fd that it has not read */
+	int bell_fd;        /* an eventfd; set by the driver before TW__BELL_ON_FD is (GATE3) */
+	uint32_t bell_owed; /* the driver's: writes to bell_fd that it has not read */
 };
 
 /* Before any thread knows of it. */
@@ -84,40 +84,40 @@ void tw__gate_init(struct tw__gate *gate);
 
 static inline uint64_t tw__gate_look(const struct tw__gate *gate)
 {
-	return tw_load_acquire(&gate->word); /* P1: pairs with publish */
+	return tw_load_acquire(&gate->word); /* GATE1: pairs with publish */
 }
 
-/* The look after a push, which P2 speaks of. */
+/* The look after a push, which GATE2 speaks of. */
 static inline uint64_t tw__gate_look_after_push(struct tw__gate *gate)
 {
 	if (tw_likely(gate->asymmetric)) {
 		tw_compiler_barrier();
-		return tw_load_acquire(&gate->word); /* P1, P2 */
+		return tw_load_acquire(&gate->word); /* GATE1, GATE2 */
 	}
-	return tw_load_seq_cst(&gate->word); /* P2: the push was published by tw__lane_publish_seq_cst */
+	return tw_load_seq_cst(&gate->word); /* GATE2: the push was published by tw__lane_publish_seq_cst */
 }
 
-/* Pins a lane, then looks (P6): if that accepts, close will wait until the pin is taken off. */
+/* Pins a lane, then looks (GATE6): if that accepts, close will wait until the pin is taken off. */
 static inline uint64_t tw__gate_pin_and_look(struct tw__gate *gate, _Atomic uint32_t *pinned)
 {
 	if (tw_likely(gate->asymmetric)) {
-		tw_store_relaxed(pinned, 1); /* P6: ordered by the driver's heavy barrier */
+		tw_store_relaxed(pinned, 1); /* GATE6: ordered by the driver's heavy barrier */
 		return tw__gate_look_after_push(gate);
 	}
-	tw_store_seq_cst(pinned, 1); /* P6 */
+	tw_store_seq_cst(pinned, 1); /* GATE6 */
 	return tw_load_seq_cst(&gate->word);
 }
 
 static inline void tw__gate_unpin(_Atomic uint32_t *pinned)
 {
 	TW_ASSERT(tw_load_relaxed(pinned) == 1);
-	tw_store_release(pinned, 0); /* P6: pairs with is_pinned */
+	tw_store_release(pinned, 0); /* GATE6: pairs with is_pinned */
 }
 
 /* For the closer, after the driver has ended ACCEPTING and passed its barrier. */
 static inline bool tw__gate_is_pinned(const _Atomic uint32_t *pinned)
 {
-	return tw_load_seq_cst(pinned) != 0; /* P6 */
+	return tw_load_seq_cst(pinned) != 0; /* GATE6 */
 }
 
 /* Before or in place of a push: closed, or forked. */
@@ -152,7 +152,7 @@ uint64_t tw__gate_publish(struct tw__gate *gate, uint64_t flags);
 bool tw__gate_barrier(struct tw__gate *gate);
 
 /*
- * Driver only: forgets earlier rings; whether there was one. Comes before the last look at what a ring may announce (P3).
+ * Driver only: forgets earlier rings; whether there was one. Comes before the last look at what a ring may announce (GATE3).
  */
 bool tw__gate_arm_bell(struct tw__gate *gate);
 

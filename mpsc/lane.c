@@ -48,18 +48,18 @@ void tw__lane_fini(struct tw__lane *lane)
 
 static bool try_lock(struct tw__lane *lane)
 {
-	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0; /* P3 */
+	return tw_load_relaxed(&lane->lock) == 0 && tw_exchange_acquire(&lane->lock, 1) == 0; /* LANE3 */
 }
 
 static void unlock(struct tw__lane *lane)
 {
 	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1);
-	tw_store_release(&lane->lock, 0); /* P3: pairs with try_lock */
+	tw_store_release(&lane->lock, 0); /* LANE3: pairs with try_lock */
 }
 
 static uint64_t backlog(const struct tw__lane *lane)
 {
-	return lane->written - tw_load_acquire(&lane->head); /* P4: pairs with take */
+	return lane->written - tw_load_acquire(&lane->head); /* LANE4: pairs with take */
 }
 
 static void count_segments(struct tw__lane *lane, int by)
@@ -70,15 +70,15 @@ static void count_segments(struct tw__lane *lane, int by)
 /* Takes the oldest segment off the chain, if the driver has left it. NULL: none, or the other side is at it. */
 static struct tw__segment *take_spare(struct tw__lane *lane)
 {
-	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* P5 */
+	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* LANE5 */
 		return NULL;
 	struct tw__segment *segment = lane->first;
 	/* planted: segments_lost */
-	if (segment == tw_load_acquire(&lane->head_segment)) /* P2: pairs with take */
+	if (segment == tw_load_acquire(&lane->head_segment)) /* LANE2: pairs with take */
 		segment = NULL;
 	else
 		lane->first = segment->next;
-	tw_store_release(&lane->spare_lock, 0); /* P5 */
+	tw_store_release(&lane->spare_lock, 0); /* LANE5 */
 	return segment;
 }
 
@@ -150,7 +150,7 @@ static void drop_dead(struct tw__lane *lane)
 	uint64_t head = tw_load_relaxed(&lane->head);
 	struct cursor from = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
 	if (from.index == 0 && head != 0)
-		from.index = TW__SEGMENT_ENTRIES; /* L3 */
+		from.index = TW__SEGMENT_ENTRIES; /* LANE8 */
 	struct cursor to = from;
 	uint64_t kept = 0;
 	struct tw__entry base = {0, 0};
@@ -174,7 +174,7 @@ static void drop_dead(struct tw__lane *lane)
 	to.segment->next = NULL;
 	write_to(lane, to.segment, to.index);
 	lane->written = head + kept;
-	tw_store_release(&lane->tail, lane->written); /* P1 */
+	tw_store_release(&lane->tail, lane->written); /* LANE1 */
 }
 
 static bool compact(struct tw__lane *lane)
@@ -288,18 +288,18 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 	}
 	if (tw_unlikely(tw_load_relaxed(&lane->wanted)))
 		tw_store_relaxed(&lane->wanted, 0);
-	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail); /* P1; gate's P2 */
+	uint64_t head = tw_load_relaxed(&lane->head), tail = tw_load_seq_cst(&lane->tail); /* LANE1; gate's GATE2 */
 	struct tw__segment *segment = tw_load_relaxed(&lane->head_segment);
 	unsigned index = (unsigned)(head % TW__SEGMENT_ENTRIES);
 	if (index == 0 && head != 0 && head != tail)
-		segment = segment->next; /* L3; linked before an entry behind it was published (P1) */
+		segment = segment->next; /* LANE8; linked before an entry behind it was published (LANE1) */
 	uint64_t n = tail - head;
 	if (n > TW__SEGMENT_ENTRIES - index)
 		n = TW__SEGMENT_ENTRIES - index;
 	TW_ASSERT(segment && n > 0 && index + n <= TW__SEGMENT_ENTRIES);
 	memcpy(out, segment->entries + index, n * sizeof *out);
-	tw_store_release(&lane->head_segment, segment); /* P2: pairs with reclaim */
-	tw_store_release(&lane->head, head + n);        /* P4: pairs with backlog */
+	tw_store_release(&lane->head_segment, segment); /* LANE2: pairs with reclaim */
+	tw_store_release(&lane->head, head + n);        /* LANE4: pairs with backlog */
 	unlock(lane);
 	return (int)n;
 }

@@ -14,23 +14,23 @@
  * a moment and then reports the lane full.
  *
  * Positions count entries from the lane's birth. Invariants:
- *   L1  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, but by
+ *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, but by
  *       a compaction, which only the producer does, holding the lock.
- *   L2  tail falls only in a compaction. The driver believes tail only while it holds the lock.
- *   L3  where head is a multiple of the segment's size, head_segment is the segment that was just read out.
- *   L4  segments from `first` up to, but not including, head_segment belong to the producer again.
+ *   LANE7  tail falls only in a compaction. The driver believes tail only while it holds the lock.
+ *   LANE8  where head is a multiple of the segment's size, head_segment is the segment that was just read out.
+ *   LANE9  segments from `first` up to, but not including, head_segment belong to the producer again.
  *
  * Pairing table
- *   P1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the entries and the `next` links.
+ *   LANE1  tail: store-release (publish, compact) -> load-acquire (take, unread): publishes the entries and the `next` links.
  *       Without it the driver reads entries before they are written.
- *   P2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a segment come before the
+ *   LANE2  head_segment: store-release (take) -> load-acquire (obtain): the driver's reads of a segment come before the
  *       producer's new writes to it. Without it an unread entry is overwritten.
- *   P3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
+ *   LANE3  lock: exchange-acquire (take, compact) -> store-release (unlock): head, head_segment, tail as the other side
  *       left them. Without it a compaction and a take work on the same entries.
- *   P5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver frees what a storm has left behind. Both
+ *   LANE5  spare_lock: exchange-acquire (reclaim, trim) -> store-release: `first`, when the driver frees what a storm has left behind. Both
  *       only try: a producer that finds it taken takes a new segment, a driver leaves it for another tick.
  *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again, could keep the lock from the driver.
- *   P4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; P2 guards the memory.
+ *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2 guards the memory.
  *
  * Rejected: a ring (its memory is touched in full even when short, and its size is its bound); taking single segments
  * (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a compaction own the lane as a whole).
@@ -57,12 +57,12 @@ struct tw__lane {
 	uint64_t written;                              /* entries written; == tail outside of a push */
 	struct tw__entry *at, *end;                    /* where the next entry goes; end of the segment */
 	struct tw__segment *last;                      /* the segment written to */
-	struct tw__segment *first;                     /* the oldest one (L4); under spare_lock */
+	struct tw__segment *first;                     /* the oldest one (LANE9); under spare_lock */
 	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
 	struct tw__slab *slab;                         /* where new segments come from */
 	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
 	uint32_t bound;                                /* unread entries that user pushes may reach */
-	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, P6 */
+	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, GATE6 */
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
@@ -162,19 +162,19 @@ static inline void tw__lane_push(struct tw__lane *lane, uint64_t what, uint64_t 
 	at->what = what;
 	at->value = value;
 	lane->at = at + 1;
-	tw_store_release(&lane->tail, ++lane->written); /* P1: pairs with take */
+	tw_store_release(&lane->tail, ++lane->written); /* LANE1: pairs with take */
 }
 
 static inline void tw__lane_publish(struct tw__lane *lane)
 {
 	TW_ASSERT(lane->written >= tw_load_relaxed(&lane->tail));
-	tw_store_release(&lane->tail, lane->written); /* P1: pairs with take */
+	tw_store_release(&lane->tail, lane->written); /* LANE1: pairs with take */
 }
 
 /* The same in the single total order of sequentially consistent operations, where there is no membarrier. */
 static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
 {
-	tw_store_seq_cst(&lane->tail, lane->written); /* P1; gate's P2 */
+	tw_store_seq_cst(&lane->tail, lane->written); /* LANE1; gate's GATE2 */
 }
 
 /* ------------------------------------------------------------- driver's side */
@@ -203,7 +203,7 @@ unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 /* Whether there may be entries to take, now. */
 static inline bool tw__lane_unread(const struct tw__lane *lane)
 {
-	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head); /* P1; head is the driver's own */
+	return tw_load_acquire(&lane->tail) != tw_load_relaxed(&lane->head); /* LANE1; head is the driver's own */
 }
 
 /* The same, as the other half of tw__lane_publish_seq_cst. */

@@ -30,7 +30,7 @@ static void disown(struct tie *tie)
 		return;
 	TW_ASSERT(tie->lane->tie == tie && tw_load_relaxed(&tie->queue->owner_count) > 0);
 	tie->lane->tie = NULL;
-	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* P2 */
+	tw_add_acq_rel(&tie->queue->owner_count, (uint32_t)-1); /* QUEUE2 */
 	tie->queue->ops->orphaned(tie->lane, tie->queue->context);
 }
 
@@ -125,7 +125,7 @@ static struct tw__lane *make(struct tw__queue *queue)
 	queue->ops->init(lane, queue->context);
 	lane->next = tw_load_relaxed(&queue->lanes);
 	tw_store_relaxed(&queue->lane_count, tw_load_relaxed(&queue->lane_count) + 1);
-	tw_store_seq_cst(&queue->lanes, lane); /* P1: pairs with queue_first */
+	tw_store_seq_cst(&queue->lanes, lane); /* QUEUE1: pairs with queue_first */
 	return lane;
 }
 
@@ -160,7 +160,7 @@ static struct tie *new_tie(struct tw__queue *queue)
 		*tie = (struct tie){my_ties, queue->id, queue, lane};
 		lane->tie = tie;
 		my_ties = tie;
-		tw_add_acq_rel(&queue->owner_count, 1); /* P2 */
+		tw_add_acq_rel(&queue->owner_count, 1); /* QUEUE2 */
 	}
 	pthread_mutex_unlock(&tw__registry);
 	if (!lane) {

@@ -9,10 +9,10 @@
  * queue for the first time, when it ends, and when a queue is destroyed; so an exit hook and a destroy cannot meet halfway.
  *
  * Pairing table
- *   P1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane is complete before it is found.
- *   P2  owner_count: add acq_rel (attach, exit) against add acq_rel of 0 (tw__queue_owners): read-modify-writes of one variable are in one
+ *   QUEUE1  lanes (list head): store-seq_cst (attach) -> load-seq_cst (driver, statistics): a lane is complete before it is found.
+ *   QUEUE2  owner_count: add acq_rel (attach, exit) against add acq_rel of 0 (tw__queue_owners): read-modify-writes of one variable are in one
  *       order. A thread that comes after the driver's count sees what the driver wrote before it; the pushes of a thread that
- *       has left before it are seen by the driver (gate.h, P5).
+ *       has left before it are seen by the driver (gate.h, GATE5).
  *   Everything else is under the registry's lock or belongs to one thread.
  */
 #ifndef TW_MPSC_QUEUE_H
@@ -67,16 +67,16 @@ static inline struct tw__lane *tw__queue_lane(struct tw__queue *queue)
 	return tw__queue_attach(queue);
 }
 
-/* Threads that have a lane now. Whoever attaches later sees all that the caller has written before (P2). */
+/* Threads that have a lane now. Whoever attaches later sees all that the caller has written before (QUEUE2). */
 static inline uint32_t tw__queue_owners(struct tw__queue *queue)
 {
-	return tw_add_acq_rel(&queue->owner_count, 0); /* P2 */
+	return tw_add_acq_rel(&queue->owner_count, 0); /* QUEUE2 */
 }
 
 /* To walk all lanes: for (l = tw__queue_first(q); l; l = l->next). */
 static inline struct tw__lane *tw__queue_first(struct tw__queue *queue)
 {
-	return tw_load_seq_cst(&queue->lanes); /* P1: pairs with attach; gate's P2 for a thread's first push */
+	return tw_load_seq_cst(&queue->lanes); /* QUEUE1: pairs with attach; gate's GATE2 for a thread's first push */
 }
 
 #endif

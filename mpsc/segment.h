@@ -20,7 +20,7 @@ struct tw__entry {
 };
 
 struct tw__segment {
-	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (lane.h, P1) */
+	struct tw__segment *next; /* by the producer, before it publishes the first entry behind it (lane.h, LANE1) */
 	struct tw__slab *slab;    /* constant */
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
 };

@@ -4,8 +4,8 @@
  * work is moved once. First in, first out.
  *
  * Pairing table
- *   Q1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's link and what its owner wrote.
- *   Q2  "some are there" for sleepers (pool/wake.c, E2): the push, and the store of `first`, are seq_cst, as are the looks. In the
+ *   QUEUED1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's link and what its owner wrote.
+ *   QUEUED2  "some are there" for sleepers (pool/wake.c, POOL2): the push, and the store of `first`, are seq_cst, as are the looks. In the
  *       moment when a consumer has emptied the stack and not yet stored `first`, others see nothing; that consumer looks again
  *       before it runs anything, and calls for help.
  */
@@ -26,19 +26,19 @@ struct tw__work_queue {
 static inline void tw__work_queue_push(struct tw__work_queue *queue, struct tw__work *work)
 {
 	work->next = tw_load_relaxed(&queue->stack);
-	while (!tw_cas_seq_cst(&queue->stack, &work->next, work)) { /* Q1, Q2 */
+	while (!tw_cas_seq_cst(&queue->stack, &work->next, work)) { /* QUEUED1, QUEUED2 */
 	}
 }
 
 static inline bool tw__work_queue_empty(struct tw__work_queue *queue)
 {
-	return !tw_load_seq_cst(&queue->first) && !tw_load_seq_cst(&queue->stack); /* Q2 */
+	return !tw_load_seq_cst(&queue->first) && !tw_load_seq_cst(&queue->stack); /* QUEUED2 */
 }
 
 /* The lock is held. */
 static inline struct tw__work *tw__work_queue_turn_round(struct tw__work_queue *queue)
 {
-	struct tw__work *work = tw_exchange_acquire(&queue->stack, NULL), *first = NULL; /* Q1 */
+	struct tw__work *work = tw_exchange_acquire(&queue->stack, NULL), *first = NULL; /* QUEUED1 */
 	while (work) {
 		struct tw__work *next = work->next;
 		work->next = first;
@@ -58,7 +58,7 @@ static inline struct tw__work *tw__work_queue_pop(struct tw__work_queue *queue)
 	if (!work)
 		work = tw__work_queue_turn_round(queue);
 	if (work)
-		tw_store_seq_cst(&queue->first, work->next); /* Q2 */
+		tw_store_seq_cst(&queue->first, work->next); /* QUEUED2 */
 	tw__tiny_unlock(&queue->lock);
 	return work;
 }
@@ -72,7 +72,7 @@ static inline size_t tw__work_queue_count(struct tw__work_queue *queue)
 	tw__tiny_lock(&queue->lock);
 	for (struct tw__work *work = tw_load_relaxed(&queue->first); work; work = work->next)
 		count++;
-	for (struct tw__work *work = tw_load_acquire(&queue->stack); work; work = work->next) /* Q1 */
+	for (struct tw__work *work = tw_load_acquire(&queue->stack); work; work = work->next) /* QUEUED1 */
 		count++;
 	tw__tiny_unlock(&queue->lock);
 	return count;

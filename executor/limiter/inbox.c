@@ -23,8 +23,8 @@
  * fail. Runners need no reserve: when all permits were given out, there was one for each.
  *
  * Pairing table
- *   I1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter did before.
- *   I2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter that finds it open was not before.
+ *   INBOX1  inbox: CAS acq_rel (leave) -> exchange acquire (take): the job, and what its submitter did before.
+ *   INBOX2  inbox: store-release (open), CAS acq_rel (shut) -> CAS acq_rel (leave): a submitter that finds it open was not before.
  *
  * Model: test/model/inbox.pml.
  */
@@ -52,7 +52,7 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 		if (!(word & TW__ATTENDED))
 			return false;
 		job->next = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED);
-	} while (!tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* I1, I2 */
+	} while (!tw_cas_acq_rel(&l->inbox, &word, (uintptr_t)job | TW__ATTENDED)); /* INBOX1, INBOX2 */
 	return true;
 }
 
@@ -66,7 +66,7 @@ void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 
 void tw__inbox_take(struct tw_limiter *l)
 {
-	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* I1 */
+	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* INBOX1 */
 	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL, *next;
 	for (; job; job = next) {
 		next = job->next;
@@ -82,7 +82,7 @@ void tw__inbox_take(struct tw_limiter *l)
 
 static void shut(struct tw_limiter *l)
 {
-	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0); empty = TW__ATTENDED) /* I2 */
+	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0); empty = TW__ATTENDED) /* INBOX2 */
 		tw__inbox_take(l);
 	l->attended = false;
 }
@@ -99,6 +99,6 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 	}
 	if (!l->attended && all_out && l->has_inbox) {
 		l->attended = true;
-		tw_store_release(&l->inbox, TW__ATTENDED); /* I2 */
+		tw_store_release(&l->inbox, TW__ATTENDED); /* INBOX2 */
 	}
 }

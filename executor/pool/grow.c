@@ -21,10 +21,10 @@
  *
  * The model of arming and ending is test/model/grow.pml.
  *
- * Pairing table (of arming: wake.c, E7)
- *   W1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
+ * Pairing table (of arming: wake.c, POOL7)
+ *   GROW1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
  *       then its slot is used again.
- *   W2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things in a row, before each). No data
+ *   GROW2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things in a row, before each). No data
  *       follows: a worker that sees it late looks at the time one thing later. Without it a run waits until the worker
  *       has run its 64 things, however long each takes.
  */
@@ -73,7 +73,7 @@ void tw__reserve_retired(struct tw__worker *self)
 {
 	tw_pool *pool = self->pool;
 	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
-	tw_store_release(&self->state, TW__WORKER_RETIRED); /* W1 */
+	tw_store_release(&self->state, TW__WORKER_RETIRED); /* GROW1 */
 	call(pool, TW__CALL_JOIN);
 }
 
@@ -84,10 +84,10 @@ static bool shows_runs(struct tw__worker *worker)
 {
 	if (!tw_load_seq_cst(&worker->open))
 		return false;
-	tw_add_seq_cst(&worker->joiners, 1); /* S1 */
+	tw_add_seq_cst(&worker->joiners, 1); /* SHOW1 */
 	tw_batch *batch = tw_load_seq_cst(&worker->open);
 	bool left = batch && tw__batch_left(batch, tw_load_seq_cst(&worker->open_sequence));
-	tw_sub_seq_cst(&worker->joiners, 1); /* S2 */
+	tw_sub_seq_cst(&worker->joiners, 1); /* SHOW2 */
 	return left;
 }
 
@@ -142,7 +142,7 @@ static bool is_blocked(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns
 
 static bool is_alive(struct tw__worker *worker)
 {
-	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* W1 */
+	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* GROW1 */
 }
 
 /* It is inside the run that it was inside of at the last look. */
@@ -164,7 +164,7 @@ static unsigned missing(tw_pool *pool, uint64_t now_ns)
 		lasting += lasts(worker);
 		blocked += is_blocked(pool, worker, now_ns);
 	}
-	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* W2 */
+	tw_store_relaxed(&pool->reserve.runs_last, lasting > 0); /* GROW2 */
 	unsigned able = alive - blocked;
 	return able < pool->kept ? pool->kept - able : 0;
 }
@@ -253,8 +253,8 @@ static void disarm(tw_pool *pool)
 	reserve->crowded = false;
 	reserve->look_at_ns = UINT64_MAX;
 	reserve->retry_wait_ns = pool->times.retry_ns;
-	tw_store_relaxed(&reserve->runs_last, 0);                   /* W2 */
-	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* E7 */
+	tw_store_relaxed(&reserve->runs_last, 0);                   /* GROW2 */
+	tw_and_seq_cst(&reserve->calls, ~(uint32_t)TW__CALL_ARMED); /* POOL7 */
 	if (is_short(pool))
 		tw_or_seq_cst(&reserve->calls, TW__CALL_ARMED);
 }
@@ -268,7 +268,7 @@ static void join_retired(tw_pool *pool, uint64_t now_ns)
 	unsigned left = 0;
 	for (unsigned i = pool->kept, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
-		if (tw_load_acquire(&worker->state) != TW__WORKER_RETIRED) /* W1 */
+		if (tw_load_acquire(&worker->state) != TW__WORKER_RETIRED) /* GROW1 */
 			continue;
 		if (pthread_tryjoin_np(worker->thread, NULL) == 0)
 			tw_store_relaxed(&worker->state, TW__WORKER_NONE);

@@ -3,7 +3,7 @@
  *   pool.c    birth, end, submit
  *   source.c  what services hand over
  *   worker.c  the threads: how they find and run work
- *   wake.c    who wakes whom, how a worker sleeps and ends; the pairing table of E2, E3, E6
+ *   wake.c    who wakes whom, how a worker sleeps and ends; the pairing table of POOL2, POOL3, POOL6
  *   grow.c    the reserve thread, which starts workers while others block
  *   stats.c   counters
  */
@@ -34,7 +34,7 @@ struct tw__source {
 	_Atomic bool in_use;           /* written under the pool's lock */
 	bool owns_pool;                /* the service made the pool for itself */
 	tw_service *watching;          /* the service, if it has on_stuck; written under the pool's lock */
-	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, U3 */
+	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, USER3 */
 	ck_ring_buffer_t *slots;
 	ck_ring_t ring;
 };
@@ -116,8 +116,9 @@ struct tw_pool {
 	struct tw__task_ring tasks;
 	struct tw__work_queue works;                               /* of layers above, for any worker */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
-	_Atomic uint32_t bringing_work; /* threads in the middle of submitting work; workers are not counted (D1) */
-	_Atomic uint32_t room;          /* moves on when a task leaves the ring and somebody waits */
+	_Atomic uint32_t
+	    bringing_work;     /* threads in the middle of submitting work; workers are not counted (POOLEND1) */
+	_Atomic uint32_t room; /* moves on when a task leaves the ring and somebody waits */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
 	_Atomic uint32_t sleepers;                          /* bits set in idle */
@@ -160,7 +161,7 @@ bool tw__pool_more_waits(tw_pool *pool);
 /* wake.c */
 void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
 
-/* Work has been put where workers find it (E2's first half): wakes one, or arms the reserve if all are busy. */
+/* Work has been put where workers find it (POOL2's first half): wakes one, or arms the reserve if all are busy. */
 void tw__pool_call_for_help(tw_pool *pool);
 
 /* The same, for the one worker that may run it. */
@@ -188,7 +189,7 @@ void tw__reserve_arm(tw_pool *pool);
 
 static inline bool tw__reserve_is_armed(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, E7 */
+	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, POOL7 */
 }
 
 /*
@@ -203,7 +204,7 @@ struct tw__worker *tw__worker_that_knows(tw_executor *executor);
  */
 static inline bool tw__worker_is_awaited(struct tw__worker *self)
 {
-	return tw_load_relaxed(&self->pool->reserve.runs_last) || /* grow.c, W2 */
+	return tw_load_relaxed(&self->pool->reserve.runs_last) || /* grow.c, GROW2 */
 	       tw_load_relaxed(&self->own.stack) != NULL;
 }
 

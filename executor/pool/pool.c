@@ -1,11 +1,11 @@
 /*
  * The pool's birth, end, and plain tasks. What the workers do: worker.c; what services hand over: source.c.
  *
- * Submit against close: a bit in the ring's tail says closed (task_ring.h, T3). Close sets it, and waits until all that were given a place
+ * Submit against close: a bit in the ring's tail says closed (task_ring.h, RING3). Close sets it, and waits until all that were given a place
  * before have filled it: from then on the ring only empties.
  *
  * Pairing table (of the waking: worker.c)
- *   D1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
+ *   POOLEND1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
  *       when nobody else is to be woken -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
  */
 #include "executor/pool/internal.h"
@@ -31,7 +31,7 @@ enum { TIMED_ONE_IN = 16 };
 
 static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 {
-	int r = tw__task_ring_push(&pool->tasks, task); /* E2 */
+	int r = tw__task_ring_push(&pool->tasks, task); /* POOL2 */
 	if (tw_likely(r == 0))
 		tw__pool_call_for_help(pool);
 	return r;
@@ -44,7 +44,7 @@ static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64
 	*r = try_enqueue(pool, task);
 	if (*r != -EAGAIN)
 		return false;
-	if (tw__task_ring_full(&pool->tasks)) /* E5 */
+	if (tw__task_ring_full(&pool->tasks)) /* POOL5 */
 		return tw__futex_wait(&pool->room, room, deadline_ns);
 	sched_yield(); /* a worker is in the middle of taking one out */
 	return true;
@@ -60,7 +60,7 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 {
 	int r;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
-	tw_add_seq_cst(&pool->waiting_for_room, 1); /* E5 */
+	tw_add_seq_cst(&pool->waiting_for_room, 1); /* POOL5 */
 	while (try_or_sleep(pool, task, deadline_ns, &r)) {
 	}
 	tw_sub_seq_cst(&pool->waiting_for_room, 1);
@@ -96,20 +96,20 @@ bool tw_pool_is_worker(const tw_pool *pool)
 /*
  * Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. But once pushed it may be run, its
  * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is counted
- * meanwhile (D1), unless it is one that close joins. True: it is.
+ * meanwhile (POOLEND1), unless it is one that close joins. True: it is.
  */
 static bool begin_bringing(tw_pool *pool)
 {
 	bool counted = !tw_pool_is_worker(pool);
 	if (counted)
-		tw_add_relaxed(&pool->bringing_work, 1); /* D1 */
+		tw_add_relaxed(&pool->bringing_work, 1); /* POOLEND1 */
 	return counted;
 }
 
 static void end_bringing(tw_pool *pool, bool counted)
 {
 	if (counted)
-		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* D1; the last look at the pool */
+		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* POOLEND1; the last look at the pool */
 }
 
 /*
@@ -124,7 +124,7 @@ static bool comes_again(const struct tw__work *work)
 static void submit_work(tw_pool *pool, struct tw__work *work)
 {
 	bool counted = begin_bringing(pool), again = comes_again(work);
-	tw__work_queue_push(&pool->works, work); /* E2 */
+	tw__work_queue_push(&pool->works, work); /* POOL2 */
 	if (!again)
 		tw__pool_call_for_help(pool);
 	end_bringing(pool, counted);
@@ -156,7 +156,7 @@ static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* only layers above get this executor */
 	bool counted = begin_bringing(pool);
-	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* E6 */
+	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* POOL6 */
 	tw__pool_call(pool, worker->index);
 	end_bringing(pool, counted);
 	return 0;
@@ -228,7 +228,7 @@ static void shut_door(tw_pool *pool)
 	tw__task_ring_close(&pool->tasks);
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
-	while (tw_load_acquire(&pool->waiting_for_room) || tw_load_acquire(&pool->bringing_work)) /* D1 */
+	while (tw_load_acquire(&pool->waiting_for_room) || tw_load_acquire(&pool->bringing_work)) /* POOLEND1 */
 		sched_yield();
 }
 

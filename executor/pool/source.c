@@ -22,7 +22,7 @@ tw_batch *tw__sources_take(tw_pool *pool)
 {
 	void *batch;
 	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next)
-		if (ck_ring_dequeue_spmc(&s->ring, s->slots, &batch)) /* E1 */
+		if (ck_ring_dequeue_spmc(&s->ring, s->slots, &batch)) /* POOL1 */
 			return batch;
 	return NULL;
 }
@@ -33,9 +33,9 @@ static int source_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	struct tw__source *source = (struct tw__source *)self;
 	(void)n;
-	if (!ck_ring_enqueue_spmc(&source->ring, source->slots, batch)) /* E1 */
+	if (!ck_ring_enqueue_spmc(&source->ring, source->slots, batch)) /* POOL1 */
 		return -EAGAIN;
-	ck_pr_fence_memory(); /* E2 */
+	ck_pr_fence_memory(); /* POOL2 */
 	tw__pool_call_for_help(source->pool);
 	return 0;
 }
@@ -110,7 +110,7 @@ void tw__pool_leave(struct tw__source *source)
 void tw__sources_wake_watchers(tw_pool *pool)
 {
 	for (struct tw__source *s = tw_load_acquire(&pool->sources); s; s = s->next) {
-		if (!tw_load_seq_cst(&s->watch_asleep)) /* user_code.h, U3 */
+		if (!tw_load_seq_cst(&s->watch_asleep)) /* user_code.h, USER3 */
 			continue;
 		pthread_mutex_lock(&pool->lock); /* the service does not leave meanwhile */
 		tw_store_relaxed(&s->watch_asleep, 0);

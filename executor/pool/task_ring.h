@@ -4,19 +4,19 @@
  * as empty from its cell on, until it goes on.
  *
  * Differs: the consumer's head is moved by a sequentially consistent operation, so that a producer may sleep until there is room
- * (worker.c, E5); what a producer last does is one too, so that a consumer may sleep until something comes (E2). And the ring can be
+ * (worker.c, POOL5); what a producer last does is one too, so that a consumer may sleep until something comes (POOL2). And the ring can be
  * closed: by a bit in the tail, so that no count of those within is needed.
  *
  * Rejected: Concurrency Kit's ring with many producers. Its producers wait for each other in turn, spinning: four of them and three
  * workers on two busy processors took more than 30 s for what this one does in 0.1 s.
  *
  * Pairing table
- *   T1  sequence: store (push) -> load (pop): the task. Release and acquire would do; they are seq_cst for E2.
- *   T2  sequence: store-release (pop) -> load-acquire (push): the pop has read the cell before it is written again.
- *   T3  tail: CAS (push) against or (close): the later one sees the earlier one's value, being on the same object. So what close finds
+ *   RING1  sequence: store (push) -> load (pop): the task. Release and acquire would do; they are seq_cst for POOL2.
+ *   RING2  sequence: store-release (pop) -> load-acquire (push): the pop has read the cell before it is written again.
+ *   RING3  tail: CAS (push) against or (close): the later one sees the earlier one's value, being on the same object. So what close finds
  *       is the last position ever given out.
- *   T4  sequence: store (push) -> load-acquire (close): close has waited until every task is in its cell.
- *   head and tail only hand out positions: relaxed, but for E5.
+ *   RING4  sequence: store (push) -> load-acquire (close): close has waited until every task is in its cell.
+ *   head and tail only hand out positions: relaxed, but for POOL5.
  */
 #ifndef TW_EXECUTOR_TASK_RING_H
 #define TW_EXECUTOR_TASK_RING_H
@@ -60,17 +60,17 @@ static inline void tw__task_ring_init(struct tw__task_ring *ring, struct tw__tas
 /* 0, -EAGAIN: full, or -ESHUTDOWN: closed. */
 static inline int tw__task_ring_push(struct tw__task_ring *ring, const struct tw__pool_task *task)
 {
-	uint64_t at = tw_load_relaxed(&ring->tail); /* T3 */
+	uint64_t at = tw_load_relaxed(&ring->tail); /* RING3 */
 	for (;;) {
 		if (tw_unlikely(at & TW__RING_CLOSED))
 			return -ESHUTDOWN;
 		struct tw__task_cell *cell = &ring->cells[at & ring->mask];
-		uint64_t sequence = tw_load_acquire(&cell->sequence); /* T2 */
+		uint64_t sequence = tw_load_acquire(&cell->sequence); /* RING2 */
 		if (sequence == at) {
-			if (!tw_cas_relaxed(&ring->tail, &at, at + 1)) /* T3 */
+			if (!tw_cas_relaxed(&ring->tail, &at, at + 1)) /* RING3 */
 				continue;
 			cell->task = *task;
-			tw_store_seq_cst(&cell->sequence, at + 1); /* T1, T4, E2 */
+			tw_store_seq_cst(&cell->sequence, at + 1); /* RING1, RING4, POOL2 */
 			return 0;
 		}
 		if ((int64_t)(sequence - at) < 0)
@@ -85,12 +85,12 @@ static inline bool tw__task_ring_pop(struct tw__task_ring *ring, struct tw__pool
 	uint64_t at = tw_load_relaxed(&ring->head);
 	for (;;) {
 		struct tw__task_cell *cell = &ring->cells[at & ring->mask];
-		uint64_t sequence = tw_load_seq_cst(&cell->sequence); /* T1, E2 */
+		uint64_t sequence = tw_load_seq_cst(&cell->sequence); /* RING1, POOL2 */
 		if (sequence == at + 1) {
-			if (!tw_cas_seq_cst(&ring->head, &at, at + 1)) /* E5 */
+			if (!tw_cas_seq_cst(&ring->head, &at, at + 1)) /* POOL5 */
 				continue;
 			*task = cell->task;
-			tw_store_release(&cell->sequence, at + ring->mask + 1); /* T2 */
+			tw_store_release(&cell->sequence, at + ring->mask + 1); /* RING2 */
 			return true;
 		}
 		if ((int64_t)(sequence - (at + 1)) < 0)
@@ -104,7 +104,7 @@ static inline bool tw__task_ring_waits(struct tw__task_ring *ring)
 {
 	for (;;) {
 		uint64_t at = tw_load_relaxed(&ring->head);
-		uint64_t sequence = tw_load_seq_cst(&ring->cells[at & ring->mask].sequence); /* E2 */
+		uint64_t sequence = tw_load_seq_cst(&ring->cells[at & ring->mask].sequence); /* POOL2 */
 		if (sequence == at + 1)
 			return true;
 		if ((int64_t)(sequence - (at + 1)) < 0)
@@ -115,7 +115,7 @@ static inline bool tw__task_ring_waits(struct tw__task_ring *ring)
 /* Tasks that wait, those being written or read included. */
 static inline uint64_t tw__task_ring_count(struct tw__task_ring *ring)
 {
-	uint64_t head = tw_load_seq_cst(&ring->head); /* E5 */
+	uint64_t head = tw_load_seq_cst(&ring->head); /* POOL5 */
 	uint64_t tail = tw_load_relaxed(&ring->tail) & ~TW__RING_CLOSED;
 	return (int64_t)(tail - head) > 0 ? tail - head : 0;
 }
@@ -128,9 +128,9 @@ static inline bool tw__task_ring_full(struct tw__task_ring *ring)
 /* No push succeeds any more. Returns when those that have are through; what they pushed may be popped. One caller. */
 static inline void tw__task_ring_close(struct tw__task_ring *ring)
 {
-	uint64_t end = tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* T3 */
+	uint64_t end = tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* RING3 */
 	for (uint64_t at = tw_load_relaxed(&ring->head); at != end; at++)
-		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) - (at + 1)) < 0) /* T4 */
+		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) - (at + 1)) < 0) /* RING4 */
 			sched_yield();
 }
 

@@ -11,18 +11,18 @@
  * kept ones sleep for a limited time, and then end.
  *
  * Pairing table
- *   E2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
+ *   POOL2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
  *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
  *       one comes. A worker that ends takes its idle bit back first, and then looks once more: the same two sides.
  *       Between the two steps stands: for a source a full fence (CK); for an open batch its seq_cst store and load; for a
  *       task its cell's seq_cst store and load (of several tasks being pushed, a worker sees none beyond the first
- *       unfinished one, whose pusher then sees the worker); for work its seq_cst push (work_queue.h, Q2).
- *   E3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
+ *       unfinished one, whose pusher then sees the worker); for work its seq_cst push (work_queue.h, QUEUED2).
+ *   POOL3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
  *       makes the wait return immediately. A worker that finds work after its bit was taken waits for the increment that must
  *       follow: else it would be woken by it later, with nobody counting it as searching.
- *   E6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the bit set (seq_cst), then its look at
+ *   POOL6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the bit set (seq_cst), then its look at
  *       its own queue: one of the two sees the other. Whoever calls it raises `searching` first, as for any other call.
- *   E7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for work (the reserve): of a bringer that
+ *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for work (the reserve): of a bringer that
  *       finds the reserve armed, and a reserve about to sleep, one sees the other. Without it runs wait behind blocked
  *       workers until the next bringer comes.
  */
@@ -92,7 +92,7 @@ static bool call_one(tw_pool *pool)
 			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
 			if (!take_idle(pool, index))
 				continue;
-			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* E3 */
+			ck_ec32_inc(&pool->workers[index].wakes, &ec_mode); /* POOL3 */
 			return true;
 		}
 	}
@@ -109,7 +109,7 @@ static bool any_idle(tw_pool *pool)
 
 /*
  * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
- * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (E2).
+ * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (POOL2).
  * False: no worker searches, and none sleeps.
  */
 static bool wake_one(tw_pool *pool)
@@ -125,9 +125,9 @@ static bool wake_one(tw_pool *pool)
 
 void tw__pool_call_for_help(tw_pool *pool)
 {
-	if (tw_load_seq_cst(&pool->searching) != 0) /* E2 */
+	if (tw_load_seq_cst(&pool->searching) != 0) /* POOL2 */
 		return;
-	if (tw_load_seq_cst(&pool->sleepers) == 0 || !wake_one(pool)) /* E2 */
+	if (tw_load_seq_cst(&pool->sleepers) == 0 || !wake_one(pool)) /* POOL2 */
 		tw__reserve_arm(pool);
 }
 
@@ -137,11 +137,11 @@ void tw__pool_call_for_help(tw_pool *pool)
  */
 void tw__pool_call(tw_pool *pool, unsigned worker)
 {
-	if (!(tw_load_seq_cst(&pool->idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* E6 */
+	if (!(tw_load_seq_cst(&pool->idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* POOL6 */
 		return;
 	tw_add_seq_cst(&pool->searching, 1);
 	if (take_idle(pool, worker)) {
-		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* E3 */
+		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* POOL3 */
 		return;
 	}
 	tw_sub_seq_cst(&pool->searching, 1);
@@ -185,14 +185,14 @@ static uint64_t sleep_limit_ns(const struct tw__worker *self)
 }
 
 /*
- * The worker has been idle for too long. Once its idle bit is taken back nobody can call it, so it looks once more (E2). True: it has
+ * The worker has been idle for too long. Once its idle bit is taken back nobody can call it, so it looks once more (POOL2). True: it has
  * found work, and is counted as searching.
  */
 static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t before)
 {
 	tw_pool *pool = self->pool;
 	if (!take_idle(pool, self->index)) {
-		await_call(self, before, UINT64_MAX); /* E3: called already */
+		await_call(self, before, UINT64_MAX); /* POOL3: called already */
 		return false;
 	}
 	bool found = tw__worker_find(self, find);
@@ -205,18 +205,18 @@ static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t befo
 bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 {
 	tw_pool *pool = self->pool;
-	uint32_t before = ck_ec32_value(&self->wakes); /* E3 */
+	uint32_t before = ck_ec32_value(&self->wakes); /* POOL3 */
 	tw_sub_seq_cst(&pool->searching, 1);
 	sched_yield(); /* who brings work may want this processor, and then need wake nobody; others are woken as usual meanwhile */
 	tw_add_seq_cst(&pool->sleepers, 1);
 	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
-	ck_pr_fence_memory(); /* E2: sources */
+	ck_pr_fence_memory(); /* POOL2: sources */
 	bool found = tw__worker_find(self, find);
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))
 			tw_add_seq_cst(&pool->searching, 1);
 		else if (found)
-			await_call(self, before, UINT64_MAX); /* E3: the call must not wake it later */
+			await_call(self, before, UINT64_MAX); /* POOL3: the call must not wake it later */
 		return found;
 	}
 	return !await_call(self, before, sleep_limit_ns(self)) && retire(self, find, before);

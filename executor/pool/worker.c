@@ -14,13 +14,13 @@
  * are blocked (grow.c).
  *
  * Pairing table
- *   E1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's contents: run.h, R1.
- *   E4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
+ *   POOL1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's contents: run.h, RUN1.
+ *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
  *       holds the sequence).
- *   S1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL seq_cst, then load of joiners
+ *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL seq_cst, then load of joiners
  *       (who shows the batch): either the joiner sees that nothing is shown any more, or it is waited for.
- *   S2  joiners: sub seq_cst -> load seq_cst (hide): all looks at the batch came before.
- *   E5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both
+ *   SHOW2  joiners: sub seq_cst -> load seq_cst (hide): all looks at the batch came before.
+ *   POOL5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both
  *       seq_cst): of a submitter that found the ring full, and a worker that has made room, one sees the other.
  *
  * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
@@ -55,7 +55,7 @@ static bool take_batch(struct tw__worker *self, struct tw__find *find)
 
 static void tell_of_room(tw_pool *pool)
 {
-	if (tw_likely(tw_load_seq_cst(&pool->waiting_for_room) == 0)) /* E5 */
+	if (tw_likely(tw_load_seq_cst(&pool->waiting_for_room) == 0)) /* POOL5 */
 		return;
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
@@ -64,7 +64,7 @@ static void tell_of_room(tw_pool *pool)
 static bool take_task(struct tw__worker *self, struct tw__find *find)
 {
 	tw_pool *pool = self->pool;
-	if (!tw__task_ring_pop(&pool->tasks, &find->task)) /* E1 */
+	if (!tw__task_ring_pop(&pool->tasks, &find->task)) /* POOL1 */
 		return false;
 	tell_of_room(pool);
 	if (!find->task.fn)
@@ -79,7 +79,7 @@ static bool take_work(struct tw__worker *self, struct tw__find *find)
 {
 	struct tw__work_queue *own = &self->own, *works = &self->pool->works;
 	bool own_first = self->turn & 1;
-	find->work = tw__work_queue_pop(own_first ? own : works); /* E2, E6 */
+	find->work = tw__work_queue_pop(own_first ? own : works); /* POOL2, POOL6 */
 	if (!find->work)
 		find->work = tw__work_queue_pop(own_first ? works : own);
 	return find->work != NULL;
@@ -108,7 +108,7 @@ static struct tw__local *attach(const struct tw__worker *worker, tw_service *ser
 static bool claim_shown(struct tw__worker *other, struct tw__find *find)
 {
 	find->work = NULL;
-	find->batch = tw_load_seq_cst(&other->open); /* S1, E2, E4 */
+	find->batch = tw_load_seq_cst(&other->open); /* SHOW1, POOL2, POOL4 */
 	find->sequence = tw_load_seq_cst(&other->open_sequence);
 	if (!find->batch || !tw__batch_left(find->batch, find->sequence))
 		return false;
@@ -125,11 +125,11 @@ static bool join(struct tw__worker *self, struct tw__find *find)
 	unsigned slots = tw_load_seq_cst(&pool->slots);
 	for (unsigned i = 1; i < slots && !joined; i++) {
 		struct tw__worker *other = &pool->workers[(self->index + i) % slots];
-		if (!tw_load_seq_cst(&other->open)) /* E2 */
+		if (!tw_load_seq_cst(&other->open)) /* POOL2 */
 			continue;
-		tw_add_seq_cst(&other->joiners, 1); /* S1 */
+		tw_add_seq_cst(&other->joiners, 1); /* SHOW1 */
 		joined = claim_shown(other, find);
-		tw_sub_seq_cst(&other->joiners, 1); /* S2 */
+		tw_sub_seq_cst(&other->joiners, 1); /* SHOW2 */
 	}
 	return joined;
 }
@@ -228,10 +228,10 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	uint64_t since_ns = watched && !begun_ns ? clock_now() : begun_ns;
 	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, since_ns);
 	if (tw_likely(!watched)) {
-		tw_store_release(&level->word, word); /* user_code.h, U1 */
+		tw_store_release(&level->word, word); /* user_code.h, USER1 */
 		return level;
 	}
-	tw_store_seq_cst(&level->word, word); /* user_code.h, U1, U3 */
+	tw_store_seq_cst(&level->word, word); /* user_code.h, USER1, USER3 */
 	tw__sources_wake_watchers(pool);
 	return level;
 }
@@ -292,15 +292,15 @@ static bool run_claimed(struct tw__worker *self, const struct tw__find *find, st
 
 static void show(struct tw__worker *self, const struct tw__find *find)
 {
-	tw_store_release(&self->open_sequence, find->sequence); /* E4 */
-	tw_store_seq_cst(&self->open, find->batch);             /* E2, S1 */
+	tw_store_release(&self->open_sequence, find->sequence); /* POOL4 */
+	tw_store_seq_cst(&self->open, find->batch);             /* POOL2, SHOW1 */
 }
 
 /* Joiners are about to have a run of the batch, or to find that none is left: no user's code, so a moment. */
 static void hide(struct tw__worker *self)
 {
-	tw_store_seq_cst(&self->open, NULL);    /* S1 */
-	while (tw_load_seq_cst(&self->joiners)) /* S1, S2 */
+	tw_store_seq_cst(&self->open, NULL);    /* SHOW1 */
+	while (tw_load_seq_cst(&self->joiners)) /* SHOW1, SHOW2 */
 		sched_yield();
 }
 

@@ -12,11 +12,11 @@
  *
  * Host: IDLE -> REQUESTED (whoever brings work; the work goes to the executor, once) -> RUNNING (the executor's thread, or
  * tw_scheduler_run) -> REQUESTED ("more work") or IDLE. Invariants, whenever the lock is free:
- *   I1  The task heap holds something, not paused, not closed: REQUESTED or RUNNING.
- *   I2  IDLE, the task heap empty and the timer heap not: the host timer is set for its head, or `retry` is out, or the timer's
+ *   SCHEDULER1  The task heap holds something, not paused, not closed: REQUESTED or RUNNING.
+ *   SCHEDULER2  IDLE, the task heap empty and the timer heap not: the host timer is set for its head, or `retry` is out, or the timer's
  *       callback is about to take the lock.
- *   I3  The host timer is set only while the task heap is empty.
- *   I4  The task heap has room for all that are delayed: promotion cannot fail.
+ *   SCHEDULER3  The host timer is set only while the task heap is empty.
+ *   SCHEDULER4  The task heap has room for all that are delayed: promotion cannot fail.
  */
 #ifndef TW_EXECUTOR_SCHEDULER_H
 #define TW_EXECUTOR_SCHEDULER_H

@@ -44,7 +44,7 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
 		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;
-		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* I4 */
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* SCHEDULER4 */
 	}
 }
 
@@ -119,7 +119,8 @@ struct request {
 
 static int make_room(tw_scheduler *scheduler, bool delayed)
 {
-	int r = tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1); /* I4 */
+	int r =
+	    tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1); /* SCHEDULER4 */
 	if (!r && delayed)
 		r = tw__heap_reserve(&scheduler->timers, scheduler->timers.count + 1);
 	return r;

@@ -21,7 +21,7 @@ struct waiter {
 	uint64_t sequence;
 	bool queued;
 	bool is_function;
-	_Atomic uint32_t granted; /* a thread's: P2 */
+	_Atomic uint32_t granted; /* a thread's: SEM2 */
 };
 
 struct function {

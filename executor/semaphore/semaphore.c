@@ -29,9 +29,9 @@
  * gives the node back to WAITING, first in line, if a thread waits that takes the permit instead.
  *
  * Pairing table
- *   P1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
- *   P2 or the executor.
- *   P2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
+ *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
+ *   SEM2 or the executor.
+ *   SEM2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
  *   store;
  *       the wake-up goes to its address only, which may be another's by then: a wake-up too many.
  */
@@ -84,7 +84,7 @@ static void join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
 /* Nobody else changes the word while WAITERS is set. */
 static void word_set(tw_semaphore *s, uint64_t word)
 {
-	tw_store_release(&s->word, word); /* P1, for those that take the fast way next */
+	tw_store_release(&s->word, word); /* SEM1, for those that take the fast way next */
 }
 
 static void leave(tw_semaphore *s, struct waiter *waiter)
@@ -115,7 +115,7 @@ static bool take_or_announce(tw_semaphore *s)
 			return false;
 		takes = held_of(word) < capacity_of(word);
 		next = takes ? word + HELD_ONE : word | WAITERS;
-	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* P1 */
+	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
 	return takes;
 }
 
@@ -149,7 +149,7 @@ static bool pass_on(tw_semaphore *s, struct waiter **chosen)
 	while (!(word & WAITERS)) {
 		if (held_of(word) == 0)
 			return false;
-		if (tw_cas_acq_rel(&s->word, &word, word - HELD_ONE)) /* P1 */
+		if (tw_cas_acq_rel(&s->word, &word, word - HELD_ONE)) /* SEM1 */
 			return true;
 	}
 	if (held_of(word) == 0)
@@ -164,7 +164,7 @@ static bool pass_on(tw_semaphore *s, struct waiter **chosen)
 static void grant_thread(struct waiter *waiter)
 {
 	_Atomic uint32_t *granted = &waiter->granted;
-	tw_store_release(granted, 1); /* P2: the thread may be gone from here on */
+	tw_store_release(granted, 1); /* SEM2: the thread may be gone from here on */
 	tw__futex_wake(granted, 1);
 }
 
@@ -336,7 +336,7 @@ static inline bool take(tw_semaphore *s)
 	do {
 		if (tw_unlikely(word & WAITERS || held_of(word) >= capacity_of(word)))
 			return false;
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + HELD_ONE))); /* P1 */
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + HELD_ONE))); /* SEM1 */
 	return true;
 }
 
@@ -368,7 +368,7 @@ static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
 	if (!has)
 		join(s, &self, false);
 	pthread_mutex_unlock(&s->lock);
-	while (!has && !(has = tw_load_acquire(&self.granted))) { /* P2 */
+	while (!has && !(has = tw_load_acquire(&self.granted))) { /* SEM2 */
 		if (tw__futex_wait(&self.granted, 0, deadline_ns))
 			continue;
 		if (gave_up(s, &self))
@@ -420,7 +420,7 @@ int tw_semaphore_release(tw_semaphore *s)
 	do {
 		if (tw_unlikely(word & WAITERS || held_of(word) == 0))
 			return release_slowly(s);
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - HELD_ONE))); /* P1 */
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - HELD_ONE))); /* SEM1 */
 	return 0;
 }
 

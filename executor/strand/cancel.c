@@ -128,7 +128,7 @@ static uint64_t deadline_in(uint64_t timeout_ns)
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns)
 {
 	strand->flags |= TW__STRAND_WAITED;
-	uint32_t bell = tw_load_relaxed(&strand->bell); /* S4 */
+	uint32_t bell = tw_load_relaxed(&strand->bell); /* STRAND4 */
 	tw__tiny_unlock(&strand->lock);
 	bool in_time = tw__futex_wait(&strand->bell, bell, deadline_ns);
 	tw__tiny_lock(&strand->lock);

@@ -26,11 +26,11 @@
  * still brings work of another layer, which has been destroyed before but has not come home, leaves it to the service's driver.
  *
  * Pairing table
- *   S1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
- *   S2  lock: all else, its release -> its acquire. (one site: every critical section takes it)
- *   S3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else", so a mail or DUE that came first makes it fail, and one
+ *   STRAND1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
+ *   STRAND2  lock: all else, its release -> its acquire. (one site: every critical section takes it)
+ *   STRAND3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else", so a mail or DUE that came first makes it fail, and one
  *       that comes after it finds the strand idle and submits the work. Submits are kept apart by the lock.
- *   S4  bell: moved under the lock when something ended for which somebody waits; read under the lock that showed what to wait for.
+ *   STRAND4  bell: moved under the lock when something ended for which somebody waits; read under the lock that showed what to wait for.
  *
  * Who may look at a strand that is being destroyed: nobody but its runner, its timer and the driver. While ACTIVE the runner is still to
  * come; while `timer` is not zero DUE is still to come, unless a cancel answered TW_CANCELLED. With neither, memory may go, but where the
@@ -177,7 +177,7 @@ static inline struct tw__strands *tw__strands_of(tw_service *service)
 
 static inline bool tw__strand_disposed(tw_strand *strand)
 {
-	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED; /* the lock is held (S2) */
+	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED; /* the lock is held (STRAND2) */
 }
 
 /* -------------------------------------------------- the lock is held in all of these */
@@ -225,7 +225,7 @@ static inline bool tw__strand_ring(tw_strand *strand)
 	if (tw_likely(!(strand->flags & TW__STRAND_WAITED)))
 		return false;
 	strand->flags &= (uint8_t)~TW__STRAND_WAITED;
-	tw_add_relaxed(&strand->bell, 1); /* S4 */
+	tw_add_relaxed(&strand->bell, 1); /* STRAND4 */
 	return true;
 }
 

@@ -44,9 +44,10 @@ void tw__strand_gather(tw_strand *strand)
 	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_DISPOSED;
 	if (tw_unlikely(strand->flags & TW__STRAND_OVERDUE))
 		tw__strand_move_due(strand);
-	if (tw_likely(!(tw_load_relaxed(&strand->word) & ~stay))) /* what is missed here keeps it from going idle: S3 */
+	if (tw_likely(
+		!(tw_load_relaxed(&strand->word) & ~stay))) /* what is missed here keeps it from going idle: STRAND3 */
 		return;
-	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* S1 */
+	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* STRAND1 */
 	append_mail(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
 	if (word & TW__STRAND_DUE) {
 		strand->delays->timer = (tw_timer){0};
@@ -254,7 +255,7 @@ static bool go_idle(tw_strand *strand, bool last)
 {
 	uint64_t disposed = tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
 	uint64_t active = disposed | TW__STRAND_ACTIVE;
-	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed); /* S3 */
+	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed); /* STRAND3 */
 }
 
 /* The lock is held, and given up. more: the budget is used up. */

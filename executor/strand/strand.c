@@ -142,7 +142,7 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 			return send_home((struct tw__work *)(void *)batch);
 		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
 		mail = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
-	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* S1 */
+	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* STRAND1 */
 	if (!(word & TW__STRAND_ACTIVE))
 		tw__work_submit(&strand->work);
 	return 0;

@@ -18,7 +18,7 @@ static struct tw__task_node *task_of(struct tw__heap_item *item)
 static void on_timer(void *arg)
 {
 	tw_strand *strand = arg;
-	if (!(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE | TW__STRAND_DUE) & TW__STRAND_ACTIVE)) /* S3 */
+	if (!(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE | TW__STRAND_DUE) & TW__STRAND_ACTIVE)) /* STRAND3 */
 		tw__work_submit(&strand->work);
 }
 

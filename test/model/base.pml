@@ -109,7 +109,7 @@ inline publish(says_open) /* from a reading on; atomic only where one access is 
 #ifdef PLAIN_PUBLISH
 	atomic { !buffered -> next_open = says_open; buffered = true; current++ };
 #else
-	d_step { sequence++; open = says_open; current++ }; /* exchange: gate.h, P1 */
+	d_step { sequence++; open = says_open; current++ }; /* exchange: gate.h, GATE1 */
 #endif
 	d_step { replaced[(current - 1) % STAMPS] = now; reading = 0; flags = false } /* drain.c, (b) */
 }

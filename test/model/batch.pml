@@ -9,12 +9,12 @@
  * program order here.
  *
  * Holds:
- *   R1  what is claimed belongs to the loan that was meant, and is run once (G3)
- *   R2  a batch goes home when its last run is over, just once
- *   R3  what is home is written to by nobody else
- *   R4  after batches_out has fallen to zero nobody touches the service
+ *   RUN1  what is claimed belongs to the loan that was meant, and is run once (G3)
+ *   RUN2  a batch goes home when its last run is over, just once
+ *   RUN3  what is home is written to by nobody else
+ *   RUN4  after batches_out has fallen to zero nobody touches the service
  *
- *   run: BATCH  R1 R2 R3 R4, for G3
+ *   run: BATCH  RUN1 RUN2 RUN3 RUN4, for G3
  *   mutant: NO_SEQUENCE    the claim does not compare the sequence number
  *   mutant: CURSOR_LAST    the batch is submitted before its cursor is published
  *   mutant: COUNT_LATE     finish reads the chunk's count after its addition
@@ -40,7 +40,7 @@ bool all_lent;
 inline run_entry(l, index)
 {
 	atomic {
-		assert(!freed && loan == l && ran[l * 2 + index] == 0); /* R1, R3 */
+		assert(!freed && loan == l && ran[l * 2 + index] == 0); /* RUN1, RUN3 */
 		runs_under_way++;
 		ran[l * 2 + index]++
 	};
@@ -52,7 +52,7 @@ inline finish(n)
 #ifndef COUNT_LATE
 	c = count;
 #endif
-	atomic { finished = finished + n; total = finished }; /* R2 */
+	atomic { finished = finished + n; total = finished }; /* RUN2 */
 #ifdef COUNT_LATE
 	c = count;
 #endif
@@ -62,12 +62,12 @@ inline finish(n)
 		batches_out--;
 #endif
 		atomic {
-			assert(!freed && !returned && loan != 0); /* R2, R4 */
+			assert(!freed && !returned && loan != 0); /* RUN2, RUN4 */
 			assert(runs_under_way == 0);
-			returned = true /* send_home: R3 */
+			returned = true /* send_home: RUN3 */
 		};
 #ifndef OUT_FIRST
-		batches_out-- /* R4 */
+		batches_out-- /* RUN4 */
 #endif
 	:: else
 	fi;
@@ -79,7 +79,7 @@ inline work_on()
 {
 	claimed = 0;
 	do
-	:: c = cursor; /* R1 */
+	:: c = cursor; /* RUN1 */
 #ifdef NO_SEQUENCE
 		if
 		:: !LEFT(c) -> break
@@ -128,7 +128,7 @@ active proctype taker()
 end:	do
 	:: atomic { ring == 1 -> ring = 0 };
 		sequence = SEQUENCE(cursor);
-		open_sequence = sequence; /* pool.c, E4 */
+		open_sequence = sequence; /* pool.c, POOL4 */
 		open = true;
 		work_on()
 	od
@@ -150,7 +150,7 @@ inline lend(l, n)
 	atomic { loan = l; count = n; finished = 0 };
 	batches_out++;
 #ifndef CURSOR_LAST
-	cursor = l * 16 + n /* R1 */
+	cursor = l * 16 + n /* RUN1 */
 #endif
 }
 
@@ -166,7 +166,7 @@ active proctype driver()
 {
 	lend(1, 2);
 	submit(1, 2);
-	atomic { returned -> returned = false; loan = 0 }; /* take_home: R3 */
+	atomic { returned -> returned = false; loan = 0 }; /* take_home: RUN3 */
 	count = 3;                                         /* an ordinary chunk meanwhile */
 	lend(2, 1);
 	if
@@ -183,6 +183,6 @@ active proctype closer()
 {
 	all_lent; /* the last turn */
 	atomic { batches_out = batches_out + CLOSER_WAITS };
-	atomic { batches_out == CLOSER_WAITS -> freed = true }; /* R4; the pool has stopped before, and looks at cursors no more */
+	atomic { batches_out == CLOSER_WAITS -> freed = true }; /* RUN4; the pool has stopped before, and looks at cursors no more */
 	assert(ran[2] == 1 && ran[3] == 1 && ran[4] == 1) /* G3 */
 }

@@ -1,5 +1,5 @@
 /*
- * The bell of a driver that waits on a descriptor: mpsc/gate.h, P3; tw__gate_ring and tw__gate_arm_bell in mpsc/gate.c; mpsc/alarm.c.
+ * The bell of a driver that waits on a descriptor: mpsc/gate.h, GATE3; tw__gate_ring and tw__gate_arm_bell in mpsc/gate.c; mpsc/alarm.c.
  *
  * Modelled: threads that push something and ring, twice each: the first to find the bell quiet writes to the descriptor, after a while. The driver
  * wakes when the descriptor is readable, arms the bell, looks at what was pushed, and sleeps again. One step stands for each access of the

@@ -11,7 +11,7 @@
  *
  * Holds:
  *   G3  what was accepted (0) ends once, and before close returns; none is left behind
- *   1.7  -ESHUTDOWN: as if it had never been; never lost, never both (gate.h, P2)
+ *   1.7  -ESHUTDOWN: as if it had never been; never lost, never both (gate.h, GATE2)
  *
  *   run: DROP MEMBARRIER   G3 1.7
  *   run: DROP SEQ_CST      G3 1.7
@@ -89,7 +89,7 @@ active [THREADS] proctype scheduler()
 	IN_MEMORY(t);
 #endif
 #ifndef NO_SECOND_LOOK
-	sees_closed = closed; /* P2 */
+	sees_closed = closed; /* GATE2 */
 #endif
 	if
 	:: sees_closed ->

@@ -5,7 +5,7 @@
  * arm the bell, plan, publish PARKED, heavy barrier, look at lanes and requests, sleep on the futex. What a thread has stored
  * but not yet in memory is explicit: `stored` against `tail` for each producer, `plan_stored` against `plan` for the driver.
  * The process `memory` moves it there at any moment; an exchange and a sequentially consistent store move the thread's own,
- * membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of P2.
+ * membarrier everybody's. MEMBARRIER and SEQ_CST are the two ways of GATE2.
  *
  * Left out: keys are 1 and 2 (smaller is earlier) and NEVER; they stand for instants, since the code only compares them. Time is
  * left out: the sleeper may wake by itself at any moment, but must not need to. The sequence number is left out: nobody
@@ -13,12 +13,12 @@
  * machines need are argued in gate.h. Two stores of one tail may reach memory as one, which only adds behaviours.
  *
  * Holds:
- *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open (P2, P3).
+ *   G2  asleep and nothing under way: no unread push is due before the plan, and no request is open (GATE2, GATE3).
  *
- *   run: MEMBARRIER           G2, by P1 P2
- *   run: MEMBARRIER REQUEST   G2, by P1 P2 P3
- *   run: SEQ_CST              G2, by P1 P2
- *   run: SEQ_CST REQUEST      G2, by P1 P2 P3
+ *   run: MEMBARRIER           G2, by GATE1 GATE2
+ *   run: MEMBARRIER REQUEST   G2, by GATE1 GATE2 GATE3
+ *   run: SEQ_CST              G2, by GATE1 GATE2
+ *   run: SEQ_CST REQUEST      G2, by GATE1 GATE2 GATE3
  *   mutant: MEMBARRIER NO_BARRIER        park does without the heavy barrier
  *   mutant: MEMBARRIER IGNORE_FAILURE    a membarrier that failed is trusted
  *   mutant: MEMBARRIER LOOK_BEFORE_PUSH  the look at the gate comes before the push
@@ -38,7 +38,7 @@
 #define NEVER 9
 
 byte stored[2], tail[2], head[2]; /* lanes: published by the thread, in memory, read */
-byte key[2];                                              /* of each push; visible with its tail (lane.h, P1) */
+byte key[2];                                              /* of each push; visible with its tail (lane.h, LANE1) */
 byte plan_stored = NEVER, plan = NEVER;
 bool parked, bell, asleep;
 bool closing, closed; /* a request, and that the driver has seen it */
@@ -49,7 +49,7 @@ bool filed[3]; /* the driver's: keys that stand in the wheel */
 
 inline ring()
 {
-	atomic { rung = bell; bell = true } /* exchange-seq_cst (P3) */
+	atomic { rung = bell; bell = true } /* exchange-seq_cst (GATE3) */
 	if
 	:: !rung -> asleep = false /* futex wake */
 	:: else
@@ -76,11 +76,11 @@ active [PRODUCERS] proctype producer()
 #endif
 		d_step { KEY(p, n) = mine; n++; stored[p] = n } /* tw__publish */
 #if defined(SEQ_CST) && !defined(LIGHT_PUSH)
-		tail[p] = stored[p]; /* P2 */
+		tail[p] = stored[p]; /* GATE2 */
 #endif
 		d_step {
 #ifndef LOOK_BEFORE_PUSH
-			sees_parked = parked; /* tw__gate_look_after_push: P1, P2 */
+			sees_parked = parked; /* tw__gate_look_after_push: GATE1, GATE2 */
 #endif
 #ifndef TRUST_GUESS
 			if
@@ -144,14 +144,14 @@ inline set_plan()
 
 inline arm_bell()
 {
-	atomic { plan = plan_stored; bell = false } /* exchange-seq_cst (P3) */
+	atomic { plan = plan_stored; bell = false } /* exchange-seq_cst (GATE3) */
 }
 
 active proctype driver()
 {
 	bool sure;
 turn:	closed = closing;
-	atomic { plan = plan_stored; parked = false } /* publish OPEN: exchange-seq_cst (P1) */
+	atomic { plan = plan_stored; parked = false } /* publish OPEN: exchange-seq_cst (GATE1) */
 	atomic { read_lane(0); read_lane(1) }
 	if
 	:: goto turn /* there is traffic: again in a tick */
@@ -170,7 +170,7 @@ turn:	closed = closing;
 	sure = true;
 #if defined(MEMBARRIER) && !defined(NO_BARRIER)
 	if
-	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored } /* tw__gate_barrier: P2 */
+	:: d_step { tail[0] = stored[0]; tail[1] = stored[1]; plan = plan_stored } /* tw__gate_barrier: GATE2 */
 	:: sure = false
 	fi;
 #endif
@@ -204,8 +204,8 @@ turn:	closed = closing;
 	:: !asleep -> goto turn
 	:: atomic {
 		QUIET ->
-		assert(ALL_IN_TIME);      /* G2, P2 */
-		assert(closing == closed) /* P3 */
+		assert(ALL_IN_TIME);      /* G2, GATE2 */
+		assert(closing == closed) /* GATE3 */
 	   }
 	:: atomic { /* the plan has come, or something else: no one may rely on it */
 		plan != NEVER && asleep -> asleep = false;

@@ -13,26 +13,26 @@
  * calls the completion when it finds nobody left. CLOSER is a close of the service, which calls it too. KEEP then keeps a member that has run.
  * With EARLIER a settling for an earlier cancel is under way, which came from the keeper: it passes no barrier of its own.
  *
- * Left out: pieces of a walk (one walk takes all), birth and end of the group (K7), releases, the word's generations (word.pml), store
+ * Left out: pieces of a walk (one walk takes all), birth and end of the group (GROUP7), releases, the word's generations (word.pml), store
  * buffers at the gate (gate.pml).
  *
  * Holds:
- *   K1  who was told "gone" is not run afterwards (G4)
- *   K2 K3 K4 K5  at rest no member of a cancelled group is left: each has ended, once (G3)
- *   K10 the completion of a group is called once, when no member is armed or runs; none runs or ends afterwards
- *   K6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
+ *   GROUP1  who was told "gone" is not run afterwards (G4)
+ *   GROUP2 GROUP3 GROUP4 GROUP5  at rest no member of a cancelled group is left: each has ended, once (G3)
+ *   GROUP10 the completion of a group is called once, when no member is armed or runs; none runs or ends afterwards
+ *   GROUP6  when the wait returns no callback of an older member is under way or comes, and it does return (1.3)
  *
- *   run: CANCEL         K2 K4 K5, with an arm and two cancels
- *   run: CANCEL REARM   K3 K4 K5, with a worker and one cancel
- *   run: WAIT     K1 K2 K3 K6
- *   run: CANCEL KEPT    K4 K5 K8, with two cancels by another thread
- *   run: WAIT KEPT      K1 K6 K8
- *   run: WAIT KEEP      K1 K6 K9
- *   run: CANCEL COMPLETE   K4 K5 K10, with an arm
- *   run: CANCEL REARM COMPLETE CLOSER   K3 K4 K5 K10, with a worker
- *   run: CANCEL REARM KEEP COMPLETE   K9 K10, with a worker that keeps
- *   run: CANCEL KEPT COMPLETE   K8 K10
- *   run: CANCEL KEPT COMPLETE EARLIER   K8 K10, with a settling under way
+ *   run: CANCEL         GROUP2 GROUP4 GROUP5, with an arm and two cancels
+ *   run: CANCEL REARM   GROUP3 GROUP4 GROUP5, with a worker and one cancel
+ *   run: WAIT     GROUP1 GROUP2 GROUP3 GROUP6
+ *   run: CANCEL KEPT    GROUP4 GROUP5 GROUP8, with two cancels by another thread
+ *   run: WAIT KEPT      GROUP1 GROUP6 GROUP8
+ *   run: WAIT KEEP      GROUP1 GROUP6 GROUP9
+ *   run: CANCEL COMPLETE   GROUP4 GROUP5 GROUP10, with an arm
+ *   run: CANCEL REARM COMPLETE CLOSER   GROUP3 GROUP4 GROUP5 GROUP10, with a worker
+ *   run: CANCEL REARM KEEP COMPLETE   GROUP9 GROUP10, with a worker that keeps
+ *   run: CANCEL KEPT COMPLETE   GROUP8 GROUP10
+ *   run: CANCEL KEPT COMPLETE EARLIER   GROUP8 GROUP10, with a settling under way
  *   mutant: CANCEL REARM COMPLETE FORGET_LAST   the last to leave does not queue the group
  *   mutant: CANCEL REARM COMPLETE CLOSER TAKE_UNLOCKED   the completion is taken without the lock
  *   mutant: CANCEL REARM COMPLETE IGNORE_RUNNING   a member that runs does not hold the completion up
@@ -111,10 +111,10 @@ byte busy;
 /* tw__group_settle_soon */
 inline queue_group()
 {
-	atomic { was = queued; queued = true }; /* K4 */
+	atomic { was = queued; queued = true }; /* GROUP4 */
 	if
 	:: !was ->
-		on_stack = true; /* K5 */
+		on_stack = true; /* GROUP5 */
 		if
 		:: parked -> atomic { was = bell; bell = true; if :: !was -> asleep = false :: else fi }
 		:: else
@@ -127,9 +127,9 @@ inline leave(m)
 {
 	LOCK;
 	linked[m] = false;
-	last = IS_COMPLETE; /* K10 */
+	last = IS_COMPLETE; /* GROUP10 */
 	UNLOCK;
-	finish_bell++; /* K6 */
+	finish_bell++; /* GROUP6 */
 #ifndef FORGET_LAST
 	if
 	:: last -> queue_group()
@@ -149,7 +149,7 @@ inline complete()
 	:: else
 	fi;
 #else
-	LOCK; /* K10 */
+	LOCK; /* GROUP10 */
 	last = IS_COMPLETE;
 	if
 	:: last -> atomic { pending = false; waiters = false }
@@ -160,7 +160,7 @@ inline complete()
 	if
 	:: last ->
 		atomic {
-			assert(!completed && !inside[0] && !inside[1]); /* K10 */
+			assert(!completed && !inside[0] && !inside[1]); /* GROUP10 */
 			assert(!(linked[0] && word[0] == ARMED) && !(linked[1] && word[1] == ARMED && !STALE(1)));
 			assert(!(accepted && buffered));
 			completed = true
@@ -188,7 +188,7 @@ inline end_rest(m)
 /* take_some: those found are ended after the lock has been given up */
 inline walk()
 {
-	LOCK; /* K2 */
+	LOCK; /* GROUP2 */
 	m = 0;
 	do
 	:: m < 2 ->
@@ -237,7 +237,7 @@ active proctype keeper() /* arms the second member, whose record it has kept fro
 	:: serial == tag[1] ->
 		buffered = true;
 #ifndef NO_LOOK
-		atomic { stale = STALE(1); accepted = !stale }; /* K8 */
+		atomic { stale = STALE(1); accepted = !stale }; /* GROUP8 */
 		if
 		:: stale ->
 #if defined(COMPLETE) && !defined(NO_RETRACT)
@@ -276,7 +276,7 @@ active proctype armer() /* of the second member */
 	LOCK;
 #else
 	LOCK;
-	read = serial; /* K2 */
+	read = serial; /* GROUP2 */
 #endif
 	if
 	:: !closed -> atomic { tag[1] = read; linked[1] = true }; word[1] = ARMED
@@ -293,7 +293,7 @@ active proctype alone() /* tw_cancel of the first */
 	bool stale, won, last, was;
 	if
 	:: word[0] == ARMED ->
-		stale = STALE(0); /* K1 */
+		stale = STALE(0); /* GROUP1 */
 		if
 		:: stale ->
 #ifdef GONE_UNDOOMED
@@ -315,7 +315,7 @@ active proctype alone() /* tw_cancel of the first */
 				gone[0] = true;
 #ifdef KEEP
 #ifndef WAITERS_FIRST
-				stale = waiters; /* K9 */
+				stale = waiters; /* GROUP9 */
 #endif
 				if
 				:: stale -> end_rest(0)
@@ -341,35 +341,35 @@ active proctype canceller()
 	LOCK;
 	serial++;
 	closed = true;
-	foreign = true; /* K8 */
-	pending = true; /* K10 */
-	waiters = true; /* K9 */
+	foreign = true; /* GROUP8 */
+	pending = true; /* GROUP10 */
+	waiters = true; /* GROUP9 */
 	UNLOCK;
 	queue_group();
 #elif defined(CANCEL)
 	do
 	:: n < CANCELS ->
 		n++;
-		serial++; /* K1, K2, K3 */
-		foreign = true; /* K8 */
+		serial++; /* GROUP1, GROUP2, GROUP3 */
+		foreign = true; /* GROUP8 */
 		queue_group()
 	:: else -> break
 	od;
 #else
 	atomic { serial++; mine = serial };
-	waiters = true; /* K9 */
-	BARRIER;        /* K8 */
+	waiters = true; /* GROUP9 */
+	BARRIER;        /* GROUP8 */
 	do
 	:: true ->
 		LOCK;
 		older = OLDER(0);
-		older = older || OLDER(1); /* K9 */
+		older = older || OLDER(1); /* GROUP9 */
 #ifdef BELL_LATE
 		UNLOCK;
 		walk();
 		heard = finish_bell;
 #else
-		heard = finish_bell; /* K6 */
+		heard = finish_bell; /* GROUP6 */
 		UNLOCK;
 #endif
 		if
@@ -381,8 +381,8 @@ active proctype canceller()
 #endif
 		finish_bell != heard
 	od;
-	assert(!(inside[0] && tag[0] < mine) && !(inside[1] && tag[1] < mine)); /* K6 */
-	assert(!(accepted && tag[1] < mine && (buffered || word[1] == ARMED))); /* K8 */
+	assert(!(inside[0] && tag[0] < mine) && !(inside[1] && tag[1] < mine)); /* GROUP6 */
+	assert(!(accepted && tag[1] < mine && (buffered || word[1] == ARMED))); /* GROUP8 */
 	waited_for = mine;
 #endif
 	at_work--
@@ -393,7 +393,7 @@ inline run_entry(w)
 {
 	if
 	:: word[w] == ARMED ->
-		stale = STALE(w); /* K1 */
+		stale = STALE(w); /* GROUP1 */
 		if
 		:: stale ->
 			cas(w, ARMED, ENDED);
@@ -406,9 +406,9 @@ inline run_entry(w)
 			if
 			:: won ->
 				atomic {
-					assert(!gone[w] && ends[w] == 0); /* K1 */
-					assert(!completed);               /* K10 */
-					assert(tag[w] >= waited_for);     /* K6 */
+					assert(!gone[w] && ends[w] == 0); /* GROUP1 */
+					assert(!completed);               /* GROUP10 */
+					assert(tag[w] >= waited_for);     /* GROUP6 */
 					inside[w] = true
 				};
 				again = false;
@@ -422,7 +422,7 @@ inline run_entry(w)
 					word[w] = ARMED;
 #ifndef FORGET_MOVED
 					if
-					:: STALE(w) -> /* K3: leave_armed */
+					:: STALE(w) -> /* GROUP3: leave_armed */
 						do
 						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
 #ifndef SETTLE_ONCE
@@ -442,7 +442,7 @@ inline run_entry(w)
 					word[w] = ENDED;
 #else
 					word[w] = ENDED;
-					again = !STALE(w) && !waiters; /* K9 */
+					again = !STALE(w) && !waiters; /* GROUP9 */
 #endif
 					if
 					:: again -> atomic { again = false; ends[w]++; assert(ends[w] == 1) }
@@ -484,11 +484,11 @@ end:	do
 		walk();
 		queued = false;
 #else
-		queued = false; /* K4 */
+		queued = false; /* GROUP4 */
 #if defined(COMPLETE) && !defined(LOOK_LATE)
-		completes = pending; /* K10 */
+		completes = pending; /* GROUP10 */
 #endif
-		atomic { was = foreign; foreign = false }; /* K8 */
+		atomic { was = foreign; foreign = false }; /* GROUP8 */
 		if
 		:: was || completes -> BARRIER
 		:: else
@@ -524,7 +524,7 @@ active proctype driver()
 turn:	parked = false;
 	atomic {
 		if
-		:: on_stack -> on_stack = false; settle_entry = true /* K5; lent with the next batch */
+		:: on_stack -> on_stack = false; settle_entry = true /* GROUP5; lent with the next batch */
 		:: else
 		fi
 	};
@@ -534,7 +534,7 @@ turn:	parked = false;
 	parked = true;
 #else
 	parked = true;
-	more = on_stack; /* K5 */
+	more = on_stack; /* GROUP5 */
 #endif
 	if
 	:: more -> goto turn
@@ -548,8 +548,8 @@ turn:	parked = false;
 	:: !asleep -> goto turn
 	:: atomic {
 		asleep && at_work == 0 && busy == 0 && !settle_entry && !buffered ->
-		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)); /* K2 K3 K4 K5 K8 */
-		assert(completed == closed) /* K10 */
+		assert(!(linked[0] && STALE(0) && word[0] != ENDED) && !(linked[1] && STALE(1) && word[1] != ENDED)); /* GROUP2 GROUP3 GROUP4 GROUP5 GROUP8 */
+		assert(completed == closed) /* GROUP10 */
 	   }
 	fi
 }

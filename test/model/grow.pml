@@ -1,5 +1,5 @@
 /*
- * Growth of a pool: arming of the reserve, and workers that end: executor/pool/grow.c, wake.c (E2, E7).
+ * Growth of a pool: arming of the reserve, and workers that end: executor/pool/grow.c, wake.c (POOL2, POOL7).
  *
  * Modelled: a bringer, worker 0, which is kept, worker 1, which the reserve starts and which may end whenever it is idle, and the reserve. The
  * first piece of work is slow: it returns only when all others have run, so somebody must start worker 1, again if it has ended.
@@ -8,11 +8,11 @@
  * failures of the system to start a thread. All operations are sequentially consistent in the code, so they interleave here.
  *
  * Holds:
- *   E7  no run waits for ever behind a blocked worker: else this would stand still
- *   E2  nor behind a worker that ends
- *   E3  `searching` never falls below zero
+ *   POOL7  no run waits for ever behind a blocked worker: else this would stand still
+ *   POOL2  nor behind a worker that ends
+ *   POOL3  `searching` never falls below zero
  *
- *   run: GROWS   E2 E3 E7
+ *   run: GROWS   POOL2 POOL3 POOL7
  *   mutant: GROWS NO_ARM            who leaves work behind, and finds nobody to wake, does not arm the reserve
  *   mutant: GROWS NO_SECOND_LOOK    the reserve does not look again after it has disarmed itself
  *   mutant: GROWS END_WITHOUT_LOOK  a worker that ends does not look for work after it has taken its idle bit back
@@ -30,7 +30,7 @@ bool armed, stopping, slow_begun, slow_inside;
 inline add_searching(n)
 {
 	searching = searching + (n);
-	assert(searching >= 0 || stopping) /* E3 */
+	assert(searching >= 0 || stopping) /* POOL3 */
 }
 
 inline find_work()
@@ -71,10 +71,10 @@ inline call_for_help()
 {
 	called = false;
 	if
-	:: searching != 0 -> called = true /* E2 */
+	:: searching != 0 -> called = true /* POOL2 */
 	:: else ->
 		if
-		:: sleepers != 0 -> wake_one() /* E2 */
+		:: sleepers != 0 -> wake_one() /* POOL2 */
 		:: else
 		fi
 	fi;
@@ -82,7 +82,7 @@ inline call_for_help()
 	if
 	:: !called ->
 		if
-		:: !armed -> armed = true /* E7 */
+		:: !armed -> armed = true /* POOL7 */
 		:: else
 		fi
 	:: else
@@ -106,11 +106,11 @@ inline work_on()
 
 inline sleep_until_called()
 {
-	before = wakes[me]; /* E3 */
+	before = wakes[me]; /* POOL3 */
 	atomic { add_searching(-1) };
 	sleepers++;
 	idle[me] = true;
-	find_work(); /* E2 */
+	find_work(); /* POOL2 */
 	if
 	:: found || stopping ->
 		if
@@ -122,7 +122,7 @@ inline sleep_until_called()
 		if
 		:: atomic { idle[me] -> idle[me] = false }; sleepers--;
 #ifndef END_WITHOUT_LOOK
-			find_work(); /* E2 */
+			find_work(); /* POOL2 */
 #endif
 			if
 			:: atomic { found -> add_searching(1) }
@@ -206,7 +206,7 @@ active proctype reserve()
 			:: queued == 0 || searching != 0 || sleepers != 0 || stopping
 			fi
 		:: else ->
-			armed = false; /* E7 */
+			armed = false; /* POOL7 */
 #ifndef NO_SECOND_LOOK
 			look();
 			if

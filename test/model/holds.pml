@@ -1,5 +1,5 @@
 /*
- * The end of a service that layers above hold: X3 and X4 in wheel/run/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
+ * The end of a service that layers above hold: WORK3 and WORK4 in wheel/run/work.h; tw__service_hold, tw__work_submit_later, and close in wheel/service/close.c.
  *
  * Modelled: two owners take a hold and submit a piece of work each; the driver runs it, and its run gives up the hold. A closer, who is refused
  * while somebody holds, closes when nobody does, waits for those in the middle of a submit, stops the driver, and frees the service.
@@ -8,10 +8,10 @@
  * order stands for release and acquire.
  *
  * Holds:
- *   X3  who has a hold has a service: none is given once it is closed, and it is not closed while one is out
- *   X4  nobody looks at a service that is gone; and all work that was submitted has run by then (4.2 of the specification)
+ *   WORK3  who has a hold has a service: none is given once it is closed, and it is not closed while one is out
+ *   WORK4  nobody looks at a service that is gone; and all work that was submitted has run by then (4.2 of the specification)
  *
- *   run: HOLDS   X3 X4
+ *   run: HOLDS   WORK3 WORK4
  *   mutant: HOLDS NOT_COUNTED        close does not know who is in the middle of a submit
  *   mutant: HOLDS COUNTED_LATE       a submitter counts itself when it has pushed
  *   mutant: HOLDS UNCOUNTED_EARLY    a submitter is out of the count before it looks whether to ring
@@ -27,7 +27,7 @@ bool closed, gone, driving = true;
 inline submit()
 {
 #if !defined(NOT_COUNTED) && !defined(COUNTED_LATE)
-	atomic { LOOK; pushers++ }; /* X4 */
+	atomic { LOOK; pushers++ }; /* WORK4 */
 #endif
 	atomic { LOOK; stack++ };
 #ifdef COUNTED_LATE
@@ -36,9 +36,9 @@ inline submit()
 #ifdef UNCOUNTED_EARLY
 	atomic { LOOK; pushers-- };
 #endif
-	LOOK; /* X2, and perhaps the bell */
+	LOOK; /* WORK2, and perhaps the bell */
 #if !defined(NOT_COUNTED) && !defined(UNCOUNTED_EARLY)
-	atomic { LOOK; pushers-- } /* X4 */
+	atomic { LOOK; pushers-- } /* WORK4 */
 #endif
 }
 
@@ -50,7 +50,7 @@ active [2] proctype owner()
 #ifdef HOLD_BLINDLY
 	:: !closed -> holders++; held = true
 #else
-	:: atomic { !closed -> LOOK; holders++; held = true } /* X3: CAS */
+	:: atomic { !closed -> LOOK; holders++; held = true } /* WORK3: CAS */
 #endif
 	:: atomic { closed -> refused++ }
 	fi;
@@ -65,7 +65,7 @@ active proctype driver()
 end:	do
 	:: atomic { stack > 0 -> LOOK; stack-- };
 		atomic { ran++; LOOK };
-		atomic { LOOK; holders-- } /* X3: the last look of the owner's */
+		atomic { LOOK; holders-- } /* WORK3: the last look of the owner's */
 	:: atomic { !driving && stack == 0 -> break }
 	od
 }
@@ -79,10 +79,10 @@ active proctype closer()
 	holders == 0;
 	closed = true;
 #else
-	atomic { holders == 0 -> closed = true }; /* X3: CAS; until then it answers -EBUSY */
+	atomic { holders == 0 -> closed = true }; /* WORK3: CAS; until then it answers -EBUSY */
 #endif
 #ifndef PUSHERS_FIRST
-	pushers == 0; /* X4 */
+	pushers == 0; /* WORK4 */
 #endif
 	driving = false;
 	atomic { gone = true; assert(stack == 0 && holders == 0 && ran + refused <= 2) }

@@ -1,5 +1,5 @@
 /*
- * The limiter's inbox: I1 and I2 in executor/limiter/inbox.c, beside the lock, and the runners for whom it is left.
+ * The limiter's inbox: INBOX1 and INBOX2 in executor/limiter/inbox.c, beside the lock, and the runners for whom it is left.
  *
  * Modelled: two threads that submit plain jobs, one two of them, the other one; without the lock if the inbox is open (and by chance with it,
  * as one does who has read an old word); runners that are sent, pick, run, come back lazily, and go home; and an owner, who with PAUSE pauses and resumes,
@@ -7,18 +7,18 @@
  * word is one step.
  *
  * Left out: priorities, options, callbacks (each gives the lock up and takes it again, as the sending of runners does here); what limiters
- * have no inbox for. Program order stands for the release and acquire of I1 and I2. A leave is one step: its compare-and-swap fails if
+ * have no inbox for. Program order stands for the release and acquire of INBOX1 and INBOX2. A leave is one step: its compare-and-swap fails if
  * anything came or went, and takes no harm if it came back. A pick's second look at an empty line saves a runner: all holds without it.
  *
  * Holds:
- *   I1  each job that was accepted runs or is dropped, once, and none sleeps there: else this would stand still. Places in the line are in the
+ *   INBOX1  each job that was accepted runs or is dropped, once, and none sleeps there: else this would stand still. Places in the line are in the
  *       order of submits, by whomever. Who has the lock knows all whose submit had returned: a stop drops them, idle is not told before them
- *   I2  with the lock free: open only if all permits are out, started and not paused; and no job in line for which there is a permit
+ *   INBOX2  with the lock free: open only if all permits are out, started and not paused; and no job in line for which there is a permit
  *   no permit, nor runner, is lost; as many jobs run as there are permits, at most
  *
- *   run: PAUSE    I1 I2
- *   run: STOP     I1 I2
- *   run: RESIZE   I1 I2
+ *   run: PAUSE    INBOX1 INBOX2
+ *   run: STOP     INBOX1 INBOX2
+ *   run: RESIZE   INBOX1 INBOX2
  * (With FOUR, two jobs each, all three hold as well: 3.6, 7.2 and 10.2 million states; too long for every day.)
  *   mutant: PAUSE SHUT_BLINDLY       shut without a look whether a job came: a store instead of a compare-and-swap
  *   mutant: PAUSE LEAVE_BLINDLY      a submitter looks whether it is open, and leaves its job in a second step
@@ -59,14 +59,14 @@ byte at_work = 3;
 
 inline accept(j)
 {
-	assert(!(accepted & BIT(j)) && !(before[j] & ~accepted)); /* I1: once; in order */
+	assert(!(accepted & BIT(j)) && !(before[j] & ~accepted)); /* INBOX1: once; in order */
 	accepted = accepted | BIT(j);
 	line[line_n] = j;
 	line_n++;
 	unfinished++
 }
 
-/* I1: exchange */
+/* INBOX1: exchange */
 inline take()
 {
 	d_step {
@@ -118,7 +118,7 @@ inline lock_lazily()
 
 inline give_up_lock()
 {
-	assert(attended == open && (!attended || ALL_OUT) && !MAY_START); /* I2 */
+	assert(attended == open && (!attended || ALL_OUT) && !MAY_START); /* INBOX2 */
 	locked = false;
 	known = 0
 }
@@ -156,7 +156,7 @@ inline attend()
 		:: inbox_n > 0 -> take()
 		:: inbox_n == 0 -> atomic { true -> open = false; attended = false }; break
 #else
-		:: atomic { inbox_n == 0 -> open = false; attended = false }; break /* I2: CAS */
+		:: atomic { inbox_n == 0 -> open = false; attended = false }; break /* INBOX2: CAS */
 		:: inbox_n > 0 -> take()
 #endif
 		od;
@@ -170,7 +170,7 @@ inline attend()
 	:: else
 	fi;
 	if
-	:: atomic { !attended && ALL_OUT -> attended = true; open = true } /* I2: store */
+	:: atomic { !attended && ALL_OUT -> attended = true; open = true } /* INBOX2: store */
 	:: else
 	fi
 }
@@ -195,7 +195,7 @@ inline submit(j)
 #ifdef LEAVE_BLINDLY
 	:: open -> atomic { inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) }
 #else
-	:: atomic { open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) } /* I1, I2: CAS */
+	:: atomic { open -> inbox[inbox_n] = j; inbox_n++; returned = returned | BIT(j) } /* INBOX1, INBOX2: CAS */
 #endif
 	:: true ->
 		relock();
@@ -223,7 +223,7 @@ inline settle(j)
 	settled = settled | BIT(j);
 	unfinished--;
 	if
-	:: unfinished == 0 -> assert(!(known & ~settled)) /* I1: idle */
+	:: unfinished == 0 -> assert(!(known & ~settled)) /* INBOX1: idle */
 	:: else
 	fi
 }
@@ -300,7 +300,7 @@ active proctype owner()
 		:: else -> break
 		od;
 		job = NONE;
-		assert(!(known & ~(begun | settled))) /* I1 */
+		assert(!(known & ~(begun | settled))) /* INBOX1 */
 	};
 #endif
 #ifdef RESIZE

@@ -1,5 +1,5 @@
 /*
- * A destroyed group's kept side records: wheel/group/reap.c (throw_out_if_dead), group.c, members.h; group.h, K8.
+ * A destroyed group's kept side records: wheel/group/reap.c (throw_out_if_dead), group.c, members.h; group.h, GROUP8.
  *
  * Modelled: one group, in whose list is one record, ended and kept. Its keeper arms a member in it without the lock; the store waits in a
  * buffer until the processor empties it, the keeper's next atomic operation, or somebody's barrier. Another thread destroys the group. A settling for
@@ -9,9 +9,9 @@
  * Left out: who runs, waits, or cancels alone (group.pml).
  *
  * Holds:
- *   K8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody unlinks what is kept of the next group
+ *   GROUP8  at rest no member of the dead group is armed (G3); its index is vacant, or was; nobody unlinks what is kept of the next group
  *
- *   run: DESTROY  K8
+ *   run: DESTROY  GROUP8
  *   mutant: DESTROY NO_BARRIER  no barrier between the look that sees the group dead and the walk
  *   mutant: DESTROY NO_LIFE     who throws out does not look whether it is the same group
  *   mutant: DESTROY NO_LOOK     the keeper does not look at the serial number again
@@ -64,7 +64,7 @@ active proctype keeper()
 		:: is_linked ->
 			buffered = true;
 #ifndef NO_LOOK
-			stale = (serial != TAG); /* K8 */
+			stale = (serial != TAG); /* GROUP8 */
 			if
 			:: stale ->
 				atomic { FLUSH };
@@ -99,7 +99,7 @@ active proctype destroyer()
 	UNLOCK;
 	if
 	:: !none ->
-		atomic { was = queued; queued = true }; /* K4 */
+		atomic { was = queued; queued = true }; /* GROUP4 */
 		if
 		:: !was -> entry = true
 		:: else
@@ -177,7 +177,7 @@ active proctype rest()
 {
 end:	atomic {
 		at_work == 0 && busy == 0 && !entry && !buffered ->
-		assert(word != ARMED); /* K8 */
+		assert(word != ARMED); /* GROUP8 */
 		assert(vacated)
 	}
 }

@@ -11,9 +11,9 @@
  * Holds:
  *   G6  entries come out in the order they were put in, each once
  *   G3  none is lost that was accepted and not dead
- *   P2  P3  P5  nobody reads or writes a segment that was freed, or an entry that was overwritten
+ *   LANE2  LANE3  LANE5  nobody reads or writes a segment that was freed, or an entry that was overwritten
  *
- *   run: LANE   G3 G6, by P2 P3 P5, L1 to L4
+ *   run: LANE   G3 G6, by LANE2 LANE3 LANE5, LANE6 to LANE9
  *   mutant: LANE COMPACT_UNLOCKED     compaction does not take the lock
  *   mutant: LANE TAKE_UNLOCKED        the driver does not take the lock
  *   mutant: LANE TRUST_TAIL           the driver believes a tail that it has read without the lock
@@ -57,12 +57,12 @@ inline take_spare()
 #ifdef IGNORE_HEAD
 		:: s == next[s] || next[s] == NONE -> s = NONE
 #else
-		:: s == head_segment -> s = NONE /* P2 */
+		:: s == head_segment -> s = NONE /* LANE2 */
 #endif
 		:: else -> assert(used[s]); first = next[s]
 		fi;
 #ifndef SPARE_UNLOCKED
-		spare_lock = false /* P5 */
+		spare_lock = false /* LANE5 */
 #endif
 	fi
 }
@@ -94,7 +94,7 @@ inline drop_dead()
 	from = head_segment;
 	f = head % SIZE;
 	if
-	:: f == 0 && head != 0 -> f = SIZE /* L3 */
+	:: f == 0 && head != 0 -> f = SIZE /* LANE8 */
 	:: else
 	fi;
 	atomic { to = from; t = f; kept = 0; n = written - head };
@@ -116,7 +116,7 @@ inline drop_dead()
 	:: else -> break
 	od;
 	atomic { next[to] = NONE; last = to; at = t; written = head + kept };
-	tail = written; /* P1, L2 */
+	tail = written; /* LANE1, LANE7 */
 	atomic { from = 0; f = 0; to = 0; t = 0; n = 0; kept = 0; value = 0; s = NONE }
 }
 
@@ -129,7 +129,7 @@ inline compact()
 	done = true;
 #else
 	if
-	:: atomic { !lock -> lock = true }; /* P3 */
+	:: atomic { !lock -> lock = true }; /* LANE3 */
 		drop_dead();
 		done = true;
 		lock = false
@@ -216,7 +216,7 @@ active proctype producer()
 			fi
 #else
 			put(i);
-			tail = written /* P1 */
+			tail = written /* LANE1 */
 #endif
 		:: refused
 		fi;
@@ -236,7 +236,7 @@ active proctype driver()
 #endif
 #ifndef TAKE_UNLOCKED
 		if
-		:: atomic { !lock -> lock = true } /* P3 */
+		:: atomic { !lock -> lock = true } /* LANE3 */
 		:: lock -> goto again /* looks again in the next turn */
 		fi;
 #endif
@@ -246,14 +246,14 @@ active proctype driver()
 #endif
 		atomic { seg = head_segment; i = h % SIZE };
 		if
-		:: i == 0 && h != 0 && h != t -> seg = next[seg]; assert(seg != NONE) /* L3 */
+		:: i == 0 && h != 0 && h != t -> seg = next[seg]; assert(seg != NONE) /* LANE8 */
 		:: else
 		fi;
 		atomic { n = t - h; if :: n > SIZE - i -> n = SIZE - i :: else fi; t = n };
 		do
 		:: n > 0 ->
 			atomic {
-				assert(used[seg]); /* P2, P3 */
+				assert(used[seg]); /* LANE2, LANE3 */
 				v = AT(seg, i);
 				if
 				:: v != 0 -> assert(v > last_got && v <= PUSHES); got[v] = true; last_got = v /* G6 */
@@ -264,8 +264,8 @@ active proctype driver()
 			}
 		:: else -> break
 		od;
-		head_segment = seg; /* P2 */
-		head = h + t;       /* P4 */
+		head_segment = seg; /* LANE2 */
+		head = h + t;       /* LANE4 */
 #ifndef TAKE_UNLOCKED
 		lock = false;
 #endif

@@ -1,6 +1,6 @@
 /*
- * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (E6 in pool/wake.c), and
- * the end of a pool whose work has run while its bringer still looks for somebody to wake (D1 in pool.c).
+ * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (POOL6 in pool/wake.c), and
+ * the end of a pool whose work has run while its bringer still looks for somebody to wake (POOLEND1 in pool.c).
  *
  * Modelled: two bringers, two workers. PINNED: one piece is for worker 0 alone, and slow: it returns only when the other, which anybody may
  * run, has run. SHARED: anybody may run either; the first that is run is slow. Each piece lets go of the pool when it is run; then the pool
@@ -10,13 +10,13 @@
  * is seq_cst in the code interleaves here.
  *
  * Holds:
- *   E2 E6 Q2  no work is left while a worker that may run it sleeps, and
+ *   POOL2 POOL6 QUEUED2  no work is left while a worker that may run it sleeps, and
  *   G8        a slow piece keeps no other from running while a worker is free: else this would stand still
- *   E3        `searching` never falls below zero, before the stop
- *   D1        nobody looks at a pool that has been freed
+ *   POOL3        `searching` never falls below zero, before the stop
+ *   POOLEND1        nobody looks at a pool that has been freed
  *
- *   run: PINNED   E6 D1 Q2, for G8
- *   run: SHARED   E2 D1 Q2, for G8
+ *   run: PINNED   POOL6 POOLEND1 QUEUED2, for G8
+ *   run: SHARED   POOL2 POOLEND1 QUEUED2, for G8
  *   mutant: PINNED LOOK_BEFORE_PUSH   the idle bit is looked at before the push
  *   mutant: PINNED LOOK_BEFORE_IDLE   a worker looks at its own queue before it shows itself as asleep
  *   mutant: PINNED UNCOUNTED_CALL     a worker is called without raising `searching` in its name
@@ -52,8 +52,8 @@ inline pop_shared()
 		atomic { !locked -> locked = true };
 		if
 		:: atomic { first > 0 -> first--; found = SHARED_PIECE }
-		:: atomic { first == 0 && stack > 0 -> n = stack; stack = 0 }; /* Q1 */
-			atomic { first = n - 1; n = 0; found = SHARED_PIECE } /* Q2 */
+		:: atomic { first == 0 && stack > 0 -> n = stack; stack = 0 }; /* QUEUED1 */
+			atomic { first = n - 1; n = 0; found = SHARED_PIECE } /* QUEUED2 */
 		:: first == 0 && stack == 0
 		fi;
 		locked = false
@@ -130,7 +130,7 @@ active [WORKERS] proctype worker()
 inline call_owner()
 {
 #ifndef LOOK_BEFORE_PUSH
-	atomic { assert(!freed); sees_idle = idle[0] }; /* E6 */
+	atomic { assert(!freed); sees_idle = idle[0] }; /* POOL6 */
 #endif
 	if
 	:: atomic { sees_idle -> sees_idle = false };
@@ -140,7 +140,7 @@ inline call_owner()
 		if
 		:: atomic { idle[0] -> assert(!freed); idle[0] = false };
 			sleepers--;
-			wakes[0]++ /* E3 */
+			wakes[0]++ /* POOL3 */
 		:: atomic { !idle[0] -> assert(!freed) };
 #ifndef UNCOUNTED_CALL
 			atomic { add_searching(-1) };
@@ -155,12 +155,12 @@ inline call_owner()
 
 inline begin_bringing()
 {
-	atomic { assert(!freed); bringing++ } /* D1 */
+	atomic { assert(!freed); bringing++ } /* POOLEND1 */
 }
 
 inline end_bringing()
 {
-	atomic { assert(!freed); bringing-- } /* D1 */
+	atomic { assert(!freed); bringing-- } /* POOLEND1 */
 }
 
 active [2] proctype bringer()
@@ -176,12 +176,12 @@ active [2] proctype bringer()
 #ifdef LOOK_BEFORE_PUSH
 		sees_idle = idle[0];
 #endif
-		own++; /* E6 */
+		own++; /* POOL6 */
 		call_owner()
 	:: else -> stack++; call_for_help()
 	fi;
 #else
-	stack++; /* E2, Q2 */
+	stack++; /* POOL2, QUEUED2 */
 #ifdef COUNTED_LATE
 	begin_bringing();
 #endif
@@ -198,11 +198,11 @@ active [2] proctype bringer()
 active proctype closer()
 {
 #ifdef CLOSE_TOO_EARLY
-	bringing == 0; /* D1 */
+	bringing == 0; /* POOLEND1 */
 	holders == 0;
 #else
 	holders == 0;
-	bringing == 0; /* D1 */
+	bringing == 0; /* POOLEND1 */
 #endif
 	stopping = true;
 	atomic { wakes[0]++; wakes[1]++ };

@@ -10,11 +10,11 @@
  * sequentially consistent in the code, so they interleave here; the bringer's enqueue is not, and its fence counts (NO_FENCE).
  *
  * Holds:
- *   E2  no work is left while a worker sleeps, and
+ *   POOL2  no work is left while a worker sleeps, and
  *   G8  a slow callback keeps no other from running while a worker is free or asleep: else this would stand still
- *   E3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
+ *   POOL3  `searching` never falls below zero, and is zero when all sleep; a stop wakes all
  *
- *   run: TWO   G8, by E2 E3
+ *   run: TWO   G8, by POOL2 POOL3
  * (THREE holds as well: 11.5 million states, 12 s; too long for every day.)
  *   mutant: TWO STALE_CALL         a worker that finds work after it was called goes on without waiting for the call
  *   mutant: TWO LOOK_BEFORE_IDLE   a worker looks for work before it shows itself as asleep
@@ -35,7 +35,7 @@
 #endif
 #define NONE 9
 
-byte enqueued, dequeued;      /* the ring (E1): batches are taken in order */
+byte enqueued, dequeued;      /* the ring (POOL1): batches are taken in order */
 byte left[2];                 /* of each batch: entries to claim */
 byte open_batch[3] = NONE;    /* by worker */
 byte quick_left = BATCHES * ENTRIES - 1, at_work = WORKERS;
@@ -76,7 +76,7 @@ inline find_work()
 inline work_on()
 {
 	if
-	:: own -> open_batch[me] = batch /* E2 */
+	:: own -> open_batch[me] = batch /* POOL2 */
 	:: else
 	fi;
 	do
@@ -135,7 +135,7 @@ active proctype bringer()
 	:: n < BATCHES ->
 		n++;
 #ifndef NO_FENCE
-		atomic { left[enqueued] = ENTRIES; enqueued++ }; /* E1, and ck_pr_fence_memory: E2 */
+		atomic { left[enqueued] = ENTRIES; enqueued++ }; /* POOL1, and ck_pr_fence_memory: POOL2 */
 #endif
 		call_for_help();
 #ifdef NO_FENCE
@@ -146,7 +146,7 @@ active proctype bringer()
 	/* What is left to be done must be done without help. */
 	atomic { dequeued == BATCHES && left[0] + left[1] + quick_left == 0 };
 	if
-	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) } /* E3 */
+	:: atomic { idle[0] && idle[1] && (WORKERS == 2 || idle[2]) -> assert(searching == 0) } /* POOL3 */
 	:: skip
 	fi;
 	stopping = true;

@@ -1,18 +1,18 @@
 /*
- * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting for room in pool.c (E5 in pool/worker.c).
+ * The ring of plain tasks when it goes round and is full: executor/pool/task_ring.h, and waiting for room in pool.c (POOL5 in pool/worker.c).
  *
  * Modelled: a ring of two cells, two threads that push two tasks each and sleep until there is room, one consumer or two that
  * pop until all are through; what they run is slow, and returns only when somebody has used the room that the pop has made.
  *
  * Left out: close (tasks.pml), who wakes the consumers (tasks.pml), the end of a wait by its deadline. Positions and sequences are not
- * taken modulo their size. What is seq_cst in the code interleaves here; of T2's release program order is left.
+ * taken modulo their size. What is seq_cst in the code interleaves here; of RING2's release program order is left.
  *
  * Holds:
- *   T1 T2  a task is popped once, as it was pushed; no cell is written while it is read
- *   E5     nobody sleeps for room that is there: else this would stand still
+ *   RING1 RING2  a task is popped once, as it was pushed; no cell is written while it is read
+ *   POOL5     nobody sleeps for room that is there: else this would stand still
  *
- *   run: ONE   T1 T2 E5, one consumer
- *   run: TWO   T1 T2 E5, two
+ *   run: ONE   RING1 RING2 POOL5, one consumer
+ *   run: TWO   RING1 RING2 POOL5, two
  *   mutant: TWO FREE_EARLY      the cell is given free before it has been read
  *   mutant: TWO POP_BY_TAIL     a consumer goes by the tail, not by the cell's sequence
  *   mutant: ONE ROOM_LATE      `room` is read after the ring was seen full
@@ -44,13 +44,13 @@ inline push()
 {
 	do
 	:: at = tail;
-		seen = sequence[CELL(at)]; /* T2 */
+		seen = sequence[CELL(at)]; /* RING2 */
 		if
 		:: seen == at ->
 			if
-			:: atomic { tail == at -> tail++; assert(content[CELL(at)] == 0) }; /* T2 */
+			:: atomic { tail == at -> tail++; assert(content[CELL(at)] == 0) }; /* RING2 */
 				content[CELL(at)] = at + 1;
-				sequence[CELL(at)] = at + 1; /* T1 */
+				sequence[CELL(at)] = at + 1; /* RING1 */
 				pushed = true;
 				break
 			:: atomic { tail != at }
@@ -73,7 +73,7 @@ proctype submitter()
 		:: pushed
 		:: else ->
 #ifndef COUNT_LATE
-			waiting++; /* E5 */
+			waiting++; /* POOL5 */
 #endif
 			do
 			:: true ->
@@ -93,7 +93,7 @@ proctype submitter()
 #ifdef ROOM_LATE
 					before = room;
 #endif
-					room != before; /* E5: the futex */
+					room != before; /* POOL5: the futex */
 #ifdef COUNT_LATE
 					waiting--
 #endif
@@ -134,7 +134,7 @@ proctype consumer()
 		:: else -> seen = at
 		fi;
 #else
-		seen = sequence[CELL(at)]; /* T1 */
+		seen = sequence[CELL(at)]; /* RING1 */
 #endif
 #ifdef TELL_FIRST
 		tell_of_room();
@@ -142,17 +142,17 @@ proctype consumer()
 		if
 		:: seen == at + 1 ->
 			if
-			:: atomic { head == at -> head++; through++ }; /* E5 */
+			:: atomic { head == at -> head++; through++ }; /* POOL5 */
 #ifdef FREE_EARLY
 				sequence[CELL(at)] = at + SIZE;
 #endif
 				atomic {
-					assert(content[CELL(at)] == at + 1 && !(popped & (1 << at))); /* T1 */
+					assert(content[CELL(at)] == at + 1 && !(popped & (1 << at))); /* RING1 */
 					popped = popped | (1 << at);
 					content[CELL(at)] = 0
 				};
 #ifndef FREE_EARLY
-				sequence[CELL(at)] = at + SIZE; /* T2 */
+				sequence[CELL(at)] = at + SIZE; /* RING2 */
 #endif
 #ifndef TELL_FIRST
 				tell_of_room();

@@ -6,15 +6,15 @@
  * code: by a load and a store of the whole where WAITERS is set, by a compare-and-swap where it is not.
  *
  * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the futex). Program order stands for
- * the release and acquire of P1 and P2.
+ * the release and acquire of SEM1 and SEM2.
  *
  * Holds (invariants of the file's first comment):
- *   P1     never more permits are given than there are: but for debts, held is at most the capacity; each that is out is counted
+ *   SEM1     never more permits are given than there are: but for debts, held is at most the capacity; each that is out is counted
  *   1, 2   with the lock free: WAITERS if and only if somebody is in line, and then no permit is there to be had
  *   3      a permit that comes back goes to one waiter, or makes held smaller; nobody waits for what is there: else this would stand still
  *
- *   run: THREE    P1, 1 2 3
- *   run: RESIZE   P1, 1 2 3
+ *   run: THREE    SEM1, 1 2 3
+ *   run: RESIZE   SEM1, 1 2 3
  *   mutant: THREE ANNOUNCE_BLINDLY   WAITERS is set after a look, without a compare-and-swap
  *   mutant: THREE RELEASE_BLINDLY    a release on the fast way does not look for WAITERS
  *   mutant: RESIZE TAKE_BLINDLY      a take on the fast way does not look for WAITERS
@@ -45,7 +45,7 @@ byte at_work = THREADS;
 inline give()
 {
 	out++;
-	assert(out <= capacity) /* P1 */
+	assert(out <= capacity) /* SEM1 */
 }
 
 inline lock()
@@ -85,7 +85,7 @@ inline leave(w)
 	}
 }
 
-/* grant_thread; nothing is left to be done with the waiter (P2) */
+/* grant_thread; nothing is left to be done with the waiter (SEM2) */
 inline grant(w)
 {
 	if
@@ -98,7 +98,7 @@ inline grant(w)
 inline pass_on()
 {
 	do
-	:: atomic { !waiters && held > 0 -> held--; break } /* P1: CAS */
+	:: atomic { !waiters && held > 0 -> held--; break } /* SEM1: CAS */
 	:: waiters ->
 		seen_held = held;
 		if
@@ -138,7 +138,7 @@ inline release()
 		:: atomic { held == seen_held -> assert(held > 0); held--; seen_held = 0; seen_waiters = false }; break
 		:: atomic { else -> seen_held = held }
 #else
-		:: atomic { held == seen_held && !waiters -> assert(held > 0); held--; seen_held = 0 }; break /* P1: CAS */
+		:: atomic { held == seen_held && !waiters -> assert(held > 0); held--; seen_held = 0 }; break /* SEM1: CAS */
 		:: atomic { else -> seen_held = held; seen_waiters = waiters }
 #endif
 		fi
@@ -154,7 +154,7 @@ inline take_or_announce()
 	:: atomic { !waiters && held < capacity -> held++; give(); has = true }; break
 	:: !waiters && held >= capacity -> waiters = true; break
 #else
-	:: atomic { !waiters -> /* P1: CAS */
+	:: atomic { !waiters -> /* SEM1: CAS */
 		if
 		:: held < capacity -> held++; give(); has = true
 		:: else -> waiters = true
@@ -172,7 +172,7 @@ inline acquire(may_give_up)
 #ifdef TAKE_BLINDLY
 	:: atomic { held < capacity -> held++; give(); has = true }
 #else
-	:: atomic { !waiters && held < capacity -> held++; give(); has = true } /* P1 */
+	:: atomic { !waiters && held < capacity -> held++; give(); has = true } /* SEM1 */
 #endif
 	:: atomic { else }
 	fi;
@@ -188,7 +188,7 @@ inline acquire(may_give_up)
 		unlock();
 		if
 		:: has
-		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* P2 */
+		:: atomic { !has && granted[me] -> has = true; granted[me] = false } /* SEM2 */
 		:: !has && may_give_up ->
 			lock();
 			if
@@ -218,7 +218,7 @@ active [THREADS] proctype thread()
 		turn++;
 		acquire(me == 0);
 		if
-		:: atomic { has -> assert(out <= held); has = false }; /* P1 */
+		:: atomic { has -> assert(out <= held); has = false }; /* SEM1 */
 			release()
 		:: atomic { else -> gave_up = false }
 		fi

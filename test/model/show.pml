@@ -5,18 +5,18 @@
  * it and finishes; two others join. A batch goes home with its last finisher; from then on it is memory that somebody
  * else may have, and with the second one the service is gone.
  *
- * Left out: the words of one batch (batch.pml), who is woken (pool.pml). The operations of S1 and S2 are sequentially consistent in the code,
+ * Left out: the words of one batch (batch.pml), who is woken (pool.pml). The operations of SHOW1 and SHOW2 are sequentially consistent in the code,
  * and interleave here.
  *
- * SHOW NO_SEQUENCE holds as well: since S1 and S2 a joiner cannot meet another batch, and the claim's look at the sequence number (E4) is
+ * SHOW NO_SEQUENCE holds as well: since SHOW1 and SHOW2 a joiner cannot meet another batch, and the claim's look at the sequence number (POOL4) is
  * a second belt. Where executors join without them it is needed (batch.pml).
  *
  * Holds:
- *   S1  S2  nobody looks at a batch that has gone home, nor at a service that is gone
- *   E4  a joiner that mixes two batches' words claims nothing
+ *   SHOW1  SHOW2  nobody looks at a batch that has gone home, nor at a service that is gone
+ *   POOL4  a joiner that mixes two batches' words claims nothing
  *   G3  each entry is run once
  *
- *   run: SHOW    S1 S2 E4, for G3
+ *   run: SHOW    SHOW1 SHOW2 POOL4, for G3
  *   mutant: SHOW LOOK_FIRST       a joiner looks at what is open before it counts itself
  *   mutant: SHOW NO_WAIT          the worker that hides its batch waits for no joiner
  *   mutant: SHOW SHOW_FIRST       the batch is shown before its first run is claimed
@@ -56,7 +56,7 @@ inline run_claimed(meant)
 {
 	do
 	:: won ->
-		atomic { assert(!home && sequence == meant && ran_of[meant] < ENTRIES(meant)); ran_of[meant]++ }; /* G3, E4 */
+		atomic { assert(!home && sequence == meant && ran_of[meant] < ENTRIES(meant)); ran_of[meant]++ }; /* G3, POOL4 */
 		count++;
 		claim(meant)
 	:: else -> break
@@ -88,15 +88,15 @@ active proctype taker()
 #ifndef SHOW_FIRST
 		claim(b);
 #endif
-		open_sequence = b; /* E4 */
-		open = 0;          /* S1 */
+		open_sequence = b; /* POOL4 */
+		open = 0;          /* SHOW1 */
 #ifdef SHOW_FIRST
 		claim(b);
 #endif
 		run_claimed(b);
-		open = NONE; /* S1 */
+		open = NONE; /* SHOW1 */
 #ifndef NO_WAIT
-		joiners == 0; /* S1, S2 */
+		joiners == 0; /* SHOW1, SHOW2 */
 #endif
 		finish();
 		b++
@@ -116,7 +116,7 @@ end:	do
 #ifdef LOOK_FIRST
 		shown = open != NONE;
 #endif
-		joiners++; /* S1 */
+		joiners++; /* SHOW1 */
 #ifndef LOOK_FIRST
 		shown = open != NONE;
 #endif
@@ -131,7 +131,7 @@ end:	do
 		:: else
 		fi;
 #ifndef LEAVE_EARLY
-		joiners--; /* S2 */
+		joiners--; /* SHOW2 */
 #endif
 		run_claimed(meant);
 		finish();

@@ -7,15 +7,15 @@
  * whoever was forgotten. CLOSE: one worker, closed at any time.
  *
  * Left out: a ring that goes round, or is full (ring.pml). What is seq_cst in the code interleaves here; so does the ring's tail, which is
- * one object (T3).
+ * one object (RING3).
  *
  * Holds:
  *   G8      a slow task keeps no other from running: else this would stand still
- *   E2      of several tasks that are being pushed a worker sees none beyond the first unfinished one; the pusher of that one sees the worker
- *   T3, T4  what was accepted is run before the pool has ended, and nothing is accepted afterwards
+ *   POOL2      of several tasks that are being pushed a worker sees none beyond the first unfinished one; the pusher of that one sees the worker
+ *   RING3, RING4  what was accepted is run before the pool has ended, and nothing is accepted afterwards
  *
- *   run: QUIET   G8, by E2
- *   run: CLOSE   T3 T4, by E2
+ *   run: QUIET   G8, by POOL2
+ *   run: CLOSE   RING3 RING4, by POOL2
  *   mutant: QUIET WAITS_FOR_NONE     a worker that is about to run something never sees that the ring holds more
  *   mutant: QUIET HELP_TOO_EARLY     help is called for when the position is taken, before the cell is filled
  *   mutant: QUIET NO_SECOND_LOOK     one who has found no sleeper does not look again after he has lowered `searching`
@@ -107,11 +107,11 @@ active [2] proctype submitter()
 {
 	byte at, who = NONE;
 	if
-	:: atomic { !closed -> at = tail; tail++ }; /* T3 */
+	:: atomic { !closed -> at = tail; tail++ }; /* RING3 */
 #ifdef HELP_TOO_EARLY
 		call_for_help();
 #endif
-		filled[at] = true; /* T1, T4, E2 */
+		filled[at] = true; /* RING1, RING4, POOL2 */
 		at = 0;
 #ifndef HELP_TOO_EARLY
 		call_for_help()
@@ -130,12 +130,12 @@ active proctype closer()
 	end = tail;
 	closed = true;
 #else
-	atomic { end = tail; closed = true }; /* T3 */
+	atomic { end = tail; closed = true }; /* RING3 */
 #endif
 #ifndef CLOSE_AT_ONCE
 	at = head;
 	do
-	:: at < end -> filled[at]; at++ /* T4 */
+	:: at < end -> filled[at]; at++ /* RING4 */
 	:: else -> break
 	od;
 #endif
@@ -143,5 +143,5 @@ active proctype closer()
 	atomic { wakes[0]++; wakes[1]++ }; /* tw__pool_wake_all */
 	at_work == 0;
 	ended = true;
-	assert(ran == tail) /* T3, T4 */
+	assert(ran == tail) /* RING3, RING4 */
 }

@@ -8,13 +8,13 @@
  *
  * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its filing (note.pml): an entry is handed over
  * when its time has come; close (close.pml). What one variable's modification order gives is the same in C11; what is
- * published with it (W1 to W4) is not seen here.
+ * published with it (WORD1 to WORD4) is not seen here.
  *
  * Holds:
  *   G1  no run before its time, not by a stale entry either (G5)
  *   G3  each timer ends just once, and none is lost
  *   G4  no run after TW_CANCELLED, nor before the time that a reset to later has promised
- *   1.3  after tw_cancel_wait no callback and no release is under way, and it does return (R5)
+ *   1.3  after tw_cancel_wait no callback and no release is under way, and it does return (RUN5)
  *
  *   run: PLAIN    G1 G3 G4 1.3
  *   run: OPTION   G1 G3 G4 1.3
@@ -64,7 +64,7 @@ inline cas(old, new)
 
 inline ring_finish()
 {
-	bell++ /* R5; the futex's sleepers look at it */
+	bell++ /* RUN5; the futex's sleepers look at it */
 }
 
 inline tw__set_free(g)
@@ -75,7 +75,7 @@ inline tw__set_free(g)
 	:: else
 	fi;
 #endif
-	atomic { w = word; word = WORD(g + 1, FREE) }; /* exchange: W2, R5 */
+	atomic { w = word; word = WORD(g + 1, FREE) }; /* exchange: WORD2, RUN5 */
 	slot_free = true; /* tw__slot_put */
 #ifndef RING_FIRST
 	if
@@ -186,7 +186,7 @@ active proctype waiter()
 		w = word;
 		heard = bell;
 #else
-		heard = bell; /* R5 */
+		heard = bell; /* RUN5 */
 		w = word;
 #endif
 		if

@@ -6,16 +6,16 @@
  * on the bell. The first piece may submit itself anew once, from inside its run. The stack is a list by
  * links in the works themselves.
  *
- * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of X2 are sequentially
+ * Left out: how a look at the gate meets the driver's store buffer (gate.pml): the operations of WORK2 are sequentially
  * consistent in the code, and interleave here. The executor's own hand-over is its affair. ABA on the stack cannot be: the driver
  * takes all of it by an exchange.
  *
  * Holds:
- *   X2  with all at rest, no work is on the stack, or kept, while the driver sleeps (4.2 of the specification: work is never lost; G8)
- *   X1  a piece is run once for each time it was submitted, and nobody touches it from the moment it is run to the next submit
+ *   WORK2  with all at rest, no work is on the stack, or kept, while the driver sleeps (4.2 of the specification: work is never lost; G8)
+ *   WORK1  a piece is run once for each time it was submitted, and nobody touches it from the moment it is run to the next submit
  *
- *   run: WORKS   X1 X2
- *   run: WORKS INLINE   X1 X2, where the driver itself runs it
+ *   run: WORKS   WORK1 WORK2
+ *   run: WORKS INLINE   WORK1 WORK2, where the driver itself runs it
  *   mutant: WORKS LOOK_BEFORE_PARK   the driver looks at the stack before it says that it sleeps
  *   mutant: WORKS LOOK_BEFORE_PUSH   the gate is looked at before the push
  *   mutant: WORKS FORGET_KEPT        the driver sleeps although it keeps what was refused
@@ -52,14 +52,14 @@ inline submit_later(w)
 	sees_parked = parked;
 #endif
 	do
-	:: atomic { assert(live[w]); next[w] = stack }; /* X1 */
+	:: atomic { assert(live[w]); next[w] = stack }; /* WORK1 */
 		if
 		:: atomic { stack == next[w] -> stack = w }; break
 		:: atomic { stack != next[w] }
 		fi
 	od;
 #ifndef LOOK_BEFORE_PUSH
-	sees_parked = parked; /* X2 */
+	sees_parked = parked; /* WORK2 */
 #endif
 	if
 	:: atomic { sees_parked -> sees_parked = false }; ring()
@@ -86,7 +86,7 @@ inline submit(w)
 inline run_it(w)
 {
 	atomic {
-		assert(live[w] && runs[w] < submits[w]); /* X1 */
+		assert(live[w] && runs[w] < submits[w]); /* WORK1 */
 		runs[w]++;
 		live[w] = false
 	};
@@ -158,7 +158,7 @@ turn:	parked = false;
 #ifdef POP_ONE
 	atomic { list = stack; stack = NONE; if :: list != NONE -> next[list] = NONE :: else fi };
 #else
-	atomic { list = stack; stack = NONE }; /* exchange: X1 */
+	atomic { list = stack; stack = NONE }; /* exchange: WORK1 */
 #endif
 	do
 	:: list != NONE ->
@@ -193,7 +193,7 @@ turn:	parked = false;
 #endif
 	parked = true;
 #ifndef LOOK_BEFORE_PARK
-	more = stack != NONE; /* X2 */
+	more = stack != NONE; /* WORK2 */
 #endif
 	if
 	:: more -> more = false; goto turn
@@ -210,8 +210,8 @@ turn:	parked = false;
 	:: !asleep -> goto turn
 	:: atomic {
 		QUIET ->
-		assert(stack == NONE && kept[0] == NONE);                    /* X2 */
-		assert(runs[0] == submits[0] && runs[1] == submits[1]) /* X1 */
+		assert(stack == NONE && kept[0] == NONE);                    /* WORK2 */
+		assert(runs[0] == submits[0] && runs[1] == submits[1]) /* WORK1 */
 	   }
 	fi
 }

@@ -153,7 +153,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 						  const struct tw__entry *entry)
 {
 	uint32_t slot = tw__entry_slot(entry->what);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
 	if ((word ^ entry->what) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 		return false;
 	enum tw__kind kind = tw__what_kind(entry->what);

@@ -56,7 +56,7 @@ static uint64_t next_ns(tw_service *service)
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
 
-/* No other thread has a lane: this one's pushes are all there are (gate.h, P5). */
+/* No other thread has a lane: this one's pushes are all there are (gate.h, GATE5). */
 static bool alone(tw_service *service)
 {
 	return tw__queue_owners(&service->queue) == 1;
@@ -68,12 +68,13 @@ static bool alone(tw_service *service)
  */
 static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 {
-	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (P1, P4) */
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
 	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
-	bool asked = tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, K5; work.h, X2 */
-	if (tw__driver_any_unread(service) || asked) {                                   /* P2, P4 */
+	bool asked =
+	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, GROUP5; work.h, WORK2 */
+	if (tw__driver_any_unread(service) || asked) {                          /* GATE2, GATE4 */
 		gather(service);
 		wake_ns = earlier(wake_ns, next_ns(service));
 	}
@@ -88,7 +89,7 @@ static void settle(tw_service *service)
 	uint64_t wake_ns = next_ns(service);
 	if (wake_ns > tw_load_relaxed(&service->gate.plan))
 		wake_ns = raise_plan(service, wake_ns);
-	tw_store_relaxed(&service->gate.plan, wake_ns); /* P4: not later than what was published */
+	tw_store_relaxed(&service->gate.plan, wake_ns); /* GATE4: not later than what was published */
 	tw__alarm_set(&service->loop.alarm, wake_ns);
 }
 
@@ -96,7 +97,7 @@ static void settle(tw_service *service)
 static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, P1 */
+		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, LANE1 */
 		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
 		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
 		if ((int64_t)(hurried - head) > 0 || tail - head > most)
@@ -128,7 +129,7 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 	if (!open && all_is_done(service))
 		return 0;
 	if (open)
-		service->woken |= tw__gate_arm_bell(&service->gate); /* P3: before the lanes are looked at */
+		service->woken |= tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
 	struct tw__turn turn = tw__turn(service, local, budget);
 	if (tw__forked(service))
 		return turn.done; /* in a callback: the descriptors are the parent's as well */

@@ -2,7 +2,7 @@
  * Driving by a loop of one's own: until when it may sleep, and a descriptor that wakes it.
  *
  * Without a descriptor, producers never look whether the loop sleeps, and an advance pays nothing for them. With one, the gate is PARKED
- * for good and each advance ends by planning (gate.h, P4).
+ * for good and each advance ends by planning (gate.h, GATE4).
  */
 #ifndef TW_WHEEL_LOOP_H
 #define TW_WHEEL_LOOP_H

@@ -116,7 +116,7 @@ static bool is_armed(uint64_t word, uint64_t entry)
  * any more, and a later arm brings an entry of its own.
  *
  * The name is in the timer's side record. The timer may be cancelled meanwhile and the record go to
- * another one, so the word is read twice (word.h, W5). The record is never unmapped, and `executor`
+ * another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and `executor`
  * is an atomic that nothing else overwrites (slots.h).
  */
 static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
@@ -124,14 +124,14 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
 	TW_ASSERT(slot != 0);
-	uint64_t word = tw_load_acquire(&slots->words[slot]); /* W1 */
+	uint64_t word = tw_load_acquire(&slots->words[slot]); /* WORD1 */
 	*executor = NULL;
 	if (!is_armed(word, entry))
 		return false;
 	if (!(word & TW__OPTION))
 		return true;
-	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* W5: before the second look */
-	*executor = tw_load_acquire(&slots->options[option].executor);   /* W5: likewise */
+	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* WORD5: before the second look */
+	*executor = tw_load_acquire(&slots->options[option].executor);   /* WORD5: likewise */
 	return is_armed(tw_load_relaxed(&slots->words[slot]), entry);
 }
 

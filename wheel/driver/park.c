@@ -28,7 +28,7 @@ static uint64_t next_tick_ns(const tw_service *service)
 	return tw__tick_ns(service, service->wheel.next);
 }
 
-/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, P3). */
+/* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, GATE3). */
 static bool requested(tw_service *service)
 {
 	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
@@ -45,16 +45,16 @@ static uint64_t park(tw_service *service)
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
 	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	tw__gate_arm_bell(&service->gate);
-	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, P1) */
+	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, GATE1) */
 	tw__driver_publish(service, TW__GATE_PARKED);
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
 	bool groups =
-	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* K5, also where chunks are short */
+	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* GROUP5, also where chunks are short */
 	if (tw__driver_any_unread(service) || tw__driver_take_home(service) || requested(service) || groups)
 		return 0;
 	/*
 	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that
-	 * the barrier orders (gate.h, P2). Without membarrier the count may come late; then the next that rings will do.
+	 * the barrier orders (gate.h, GATE2). Without membarrier the count may come late; then the next that rings will do.
 	 */
 	if (tw__sweep_wanted(service)) {
 		service->woken = true;

@@ -31,7 +31,7 @@ static uint64_t cpu_now(void)
 /* Moves what is for other executors to their outboxes. False: that was all, and the chunk is back in the store. */
 static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 {
-	if (tw_likely(!tw_load_relaxed(&service->routed))) /* relaxed: came with the timer (W1) */
+	if (tw_likely(!tw_load_relaxed(&service->routed))) /* relaxed: came with the timer (WORD1) */
 		return true;
 	tw__outbox_sort(service, chunk);
 	if (chunk->count > 0)
@@ -107,7 +107,7 @@ void tw__refile(tw_service *service, uint64_t entry)
 unsigned tw__driver_take_home(tw_service *service)
 {
 	unsigned given_back = 0;
-	struct tw__chunk *chunk = tw_exchange_acquire(&service->returned, NULL), *next; /* R3 */
+	struct tw__chunk *chunk = tw_exchange_acquire(&service->returned, NULL), *next; /* RUN3 */
 	for (; chunk; chunk = next) {
 		next = chunk->next;
 		uint64_t bits = tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));

@@ -44,7 +44,7 @@ unsigned tw__driver_take_home(tw_service *service);
 /* Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain. `driving` held. */
 uint64_t tw__driver_gather(tw_service *service, bool *again);
 
-/* Whether there may be something in the lanes (gate.h, P2). `driving` held. */
+/* Whether there may be something in the lanes (gate.h, GATE2). `driving` held. */
 bool tw__driver_any_unread(tw_service *service);
 
 /* What a word that the driver publishes says of it: the gate accepts what is new, but for a closed one. */

@@ -1,5 +1,5 @@
 /*
- * Completion: what a closed group calls when its last member has ended. The rule and the pairing are in group.h (K9 to K11).
+ * Completion: what a closed group calls when its last member has ended. The rule and the pairing are in group.h (GROUP9 to GROUP11).
  */
 #include <errno.h>
 
@@ -16,20 +16,20 @@ static bool count_one(struct tw__groups *groups)
 	do {
 		if (count & TW__COMPLETIONS_CLOSED)
 			return false;
-	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 1)); /* K11 */
+	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 1)); /* GROUP11 */
 	return true;
 }
 
 static void count_down(struct tw__groups *groups)
 {
-	tw_add_release(&groups->completions, (uint32_t)-1); /* K11; the last access to the service */
+	tw_add_release(&groups->completions, (uint32_t)-1); /* GROUP11; the last access to the service */
 }
 
 /* Closes the group and stores its completion, or changes nothing. */
 static int give(tw_service *service, struct tw__group *group, tw_group handle, const struct tw__completion *completion)
 {
 	int r = -EALREADY;
-	tw__group_lock(group); /* K10 */
+	tw__group_lock(group); /* GROUP10 */
 	uint64_t word = tw_load_acquire(&group->word);
 	if (!tw__group_is(group, word, handle.id)) {
 		r = -ENOENT;
@@ -40,7 +40,7 @@ static int give(tw_service *service, struct tw__group *group, tw_group handle, c
 	if (r == 0) {
 		service->groups.at_end[handle.id & TW__GROUP_INDEX_MASK] = *completion;
 		tw_store_relaxed(&group->completion, TW__COMPLETION_PENDING);
-		tw_add_seq_cst(&group->waiters, 1); /* K9 */
+		tw_add_seq_cst(&group->waiters, 1); /* GROUP9 */
 	}
 	tw__group_unlock(group);
 	return r;
@@ -76,7 +76,7 @@ bool tw__group_is_complete(const tw_service *service, const struct tw__group *gr
 /* Whoever gets true calls the completion. The group may be another's by then. */
 static bool take(tw_service *service, struct tw__group *group, uint32_t index, struct tw__completion *taken)
 {
-	tw__group_lock(group); /* K10 */
+	tw__group_lock(group); /* GROUP10 */
 	bool is_due = tw__group_is_complete(service, group);
 	if (is_due) {
 		*taken = service->groups.at_end[index];
@@ -105,7 +105,7 @@ static void call(tw_service *service, const struct tw__completion *completion)
 void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	struct tw__completion taken;
-	if (tw_unlikely(tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING) && /* K10 */
+	if (tw_unlikely(tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING) && /* GROUP10 */
 	    take(service, group, index, &taken))
 		call(service, &taken);
 }
@@ -113,22 +113,22 @@ void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t i
 bool tw__groups_complete(tw_service *service)
 {
 	struct tw__groups *groups = &service->groups;
-	if (!(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED)) /* K11 */
+	if (!(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED)) /* GROUP11 */
 		return true;
 	uint32_t end = tw_load_acquire(&groups->fresh);
 	for (uint32_t index = 1; index < end; index++) {
 		struct tw__group *group = tw__group_at(groups, index);
 		if (tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING)
 			continue;
-		tw__group_make_certain(service, group); /* K8: perhaps nothing has settled it yet */
+		tw__group_make_certain(service, group); /* GROUP8: perhaps nothing has settled it yet */
 		tw__group_complete(service, group, index);
 	}
-	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* K11 */
+	return !(tw_load_acquire(&groups->completions) & ~TW__COMPLETIONS_CLOSED); /* GROUP11 */
 }
 
 bool tw__groups_forbid_completions(tw_service *service)
 {
 	uint32_t none = 0;
-	return tw_cas_acq_rel(&service->groups.completions, &none, TW__COMPLETIONS_CLOSED) || /* K11 */
+	return tw_cas_acq_rel(&service->groups.completions, &none, TW__COMPLETIONS_CLOSED) || /* GROUP11 */
 	       none == TW__COMPLETIONS_CLOSED;
 }

@@ -71,7 +71,7 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 	do {
 		born = (word + TW__GROUP_SERIAL_ONE) & ~(uint64_t)(TW__GROUP_CLOSED | TW__GROUP_DEAD);
 		handle = (born & ~(uint64_t)TW__GROUP_INDEX_MASK) | index;
-		tw_store_relaxed(&group->handle, handle); /* K7: published by the CAS */
+		tw_store_relaxed(&group->handle, handle); /* GROUP7: published by the CAS */
 	} while (!tw_cas_acq_rel(&group->word, &word, born));
 	group->vacant = false;
 	tw_store_relaxed(&group->completion, TW__COMPLETION_NONE);
@@ -138,7 +138,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 	struct tw__group *group = tw__group_of(groups, handle);
 	if (!group)
 		return -ENOENT;
-	tw__group_lock(group); /* K2 */
+	tw__group_lock(group); /* GROUP2 */
 	uint64_t word = tw_load_acquire(&group->word);
 	bool is_it = tw__group_is(group, word, handle);
 	if (tw_unlikely(!is_it || word & TW__GROUP_CLOSED)) {
@@ -146,8 +146,8 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 		return is_it ? -ESHUTDOWN : -ENOENT;
 	}
 	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) |
-					   (handle & TW__GROUP_INDEX_MASK)); /* published by W1 */
-	tw_store_release(&member->member, entry);                            /* K8: after the tag */
+					   (handle & TW__GROUP_INDEX_MASK)); /* published by WORD1 */
+	tw_store_release(&member->member, entry);                            /* GROUP8: after the tag */
 	tw__member_link(group, slots, option);
 	return TW__ENTERED_LOCKED;
 }
@@ -179,21 +179,21 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 	/* Whoever waits for old members waits until the last of one serial number has left. */
 	bool tells = tw_unlikely(tw_load_relaxed(&group->waiters)) &&
 		     !tw__group_has_before(group, &service->slots, tag + TW__GROUP_SERIAL_ONE);
-	bool completes = tw__group_is_complete(service, group); /* K10 */
+	bool completes = tw__group_is_complete(service, group); /* GROUP10 */
 	tw__group_unlock_and_vacate(&service->groups, group, index);
 	if (tells)
-		tw__ring_finish(service); /* K6 */
+		tw__ring_finish(service); /* GROUP6 */
 	if (tw_unlikely(completes))
 		tw__group_settle_soon(service, group, index); /* at worst another group's, which does no harm */
 	return false;
 }
 
-/* Whether the group that the tag is of takes no members any more. Read after the tag was seen stale (K8). */
+/* Whether the group that the tag is of takes no members any more. Read after the tag was seen stale (GROUP8). */
 static bool has_closed(const struct tw__group *group, uint64_t tag)
 {
 	uint64_t word = tw_load_acquire(&group->word);
 	return word & TW__GROUP_CLOSED ||
-	       tw__tag_is_before(tag, tw_load_relaxed(&group->handle)); /* K7: a later life */
+	       tw__tag_is_before(tag, tw_load_relaxed(&group->handle)); /* GROUP7: a later life */
 }
 
 bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry)
@@ -206,7 +206,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation &&
 	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED)) {
-		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* K9 */
+		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* GROUP9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		return true;
@@ -247,7 +247,7 @@ static uint32_t count_kept(tw_service *service, uint32_t index)
 
 /* ---------------------------------------------------------------- cancelling */
 
-/* Whether what the keeper does has to be made certain (K8). No keeper: there may come to be one that has not seen the cancel. */
+/* Whether what the keeper does has to be made certain (GROUP8). No keeper: there may come to be one that has not seen the cancel. */
 static bool is_foreign(const tw_service *service, const struct tw__group *group)
 {
 	const struct tw__local *local = tw__local_at_hand(service);
@@ -256,14 +256,14 @@ static bool is_foreign(const tw_service *service, const struct tw__group *group)
 
 uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags)
 {
-	uint64_t word = tw_load_acquire(&group->word), shifted; /* K7 */
+	uint64_t word = tw_load_acquire(&group->word), shifted; /* GROUP7 */
 	do {
 		if (!tw__group_is(group, word, handle))
 			return 0;
 		shifted = (word + TW__GROUP_SERIAL_ONE) | flags;
-	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* K2, K3, K4, K8 */
+	} while (!tw_cas_acq_rel(&group->word, &word, shifted)); /* GROUP2, GROUP3, GROUP4, GROUP8 */
 	if (is_foreign(service, group))
-		tw_store_release(&group->foreign, true); /* K8: after the serial number */
+		tw_store_release(&group->foreign, true); /* GROUP8: after the serial number */
 	return shifted;
 }
 
@@ -330,12 +330,12 @@ static bool inside_member(const tw_service *service, tw_group group)
 	return false;
 }
 
-/* Whether no member from before the serial number of `word` is left; if not, *bell has not rung for it (K6). */
+/* Whether no member from before the serial number of `word` is left; if not, *bell has not rung for it (GROUP6). */
 static bool none_older(tw_service *service, struct tw__group *group, uint64_t word, uint32_t *bell)
 {
 	tw__group_lock(group);
-	bool none = !tw__group_has_before(group, &service->slots, word); /* K9 */
-	*bell = tw_load_acquire(&service->finish_bell);                  /* K6 */
+	bool none = !tw__group_has_before(group, &service->slots, word); /* GROUP9 */
+	*bell = tw_load_acquire(&service->finish_bell);                  /* GROUP6 */
 	tw__group_unlock(group);
 	return none;
 }
@@ -343,7 +343,7 @@ static bool none_older(tw_service *service, struct tw__group *group, uint64_t wo
 static int await_older(tw_service *service, struct tw__group *group, uint64_t word, uint64_t deadline_ns)
 {
 	uint32_t bell;
-	tw__group_make_certain(service, group); /* K8 */
+	tw__group_make_certain(service, group); /* GROUP8 */
 	while (!none_older(service, group, word, &bell)) {
 		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
 			return TW_RUNNING;
@@ -356,7 +356,7 @@ static int await_older(tw_service *service, struct tw__group *group, uint64_t wo
 	return TW_CANCELLED;
 }
 
-/* Under the lock, for whoever leaves; sequentially consistent, for the keeper (K9). */
+/* Under the lock, for whoever leaves; sequentially consistent, for the keeper (GROUP9). */
 static void count_waiter(struct tw__group *group, uint32_t by)
 {
 	tw__group_lock(group);

@@ -47,49 +47,49 @@
  * One rule decides when fn runs: **settling that finds no member left takes the completion under the lock, and calls it.** A member that
  * leaves last queues the group again, so that such a settling follows. A close of the service looks at all groups itself. Whoever takes the
  * completion first calls fn; the group may be another's from then on.
- * A pending completion counts as a waiter: so no keeper keeps a record that nobody would hear of (K9), and none becomes a keeper.
+ * A pending completion counts as a waiter: so no keeper keeps a record that nobody would hear of (GROUP9), and none becomes a keeper.
  * A timer that its keeper arms while the group closes is taken back, and its schedule answers -ESHUTDOWN: as a member it could end after fn.
  *
  * Pairing table
- *   K1  claim, cancel, reset of a member: word acquire, tag against it, then CAS of the timer's word. Fresh tag: the call comes before the
+ *   GROUP1  claim, cancel, reset of a member: word acquire, tag against it, then CAS of the timer's word. Fresh tag: the call comes before the
  *       group's cancel, whatever the clock on the wall says: the CAS decides, and an answer "gone" is given only by whoever made
  *       a later claim impossible (DOOMED). Nothing hangs on how soon the new serial number is seen.
- *   K2  arm: the tag is read, the list and the timer's word are written under the lock, against settling, which walks under the lock after
+ *   GROUP2  arm: the tag is read, the list and the timer's word are written under the lock, against settling, which walks under the lock after
  *       the serial number has moved: a member with a stale tag is on the list, armed or beyond, for every walk that follows on
  *       the cancel. (If the arm came after that walk, it acquires the lock from it, and so reads the new serial number.)
  *       A batch enters in its first pass, while the words are free: walks pass over them. Its second pass takes the lock again, looks at the
  *       tag, and stores ARMED or SETTLING: a walk before it is acquired by it, so that the tag is seen stale; one after it sees the word.
- *   K3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the serial number: if it has moved, it settles the
+ *   GROUP3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the serial number: if it has moved, it settles the
  *       timer itself. Else the cancel's CAS (acq_rel) comes later in the word's modification order, acquires from it, and the walk
  *       sees the timer armed. Without it a walk that met it running, and a re-arm that met a fresh tag, would both leave it.
- *   K4  queued: cancel's CAS of the word, then exchange 1 (acq_rel) -> exchange 0 (acq_rel), then walk. A cancel that found it raised
+ *   GROUP4  queued: cancel's CAS of the word, then exchange 1 (acq_rel) -> exchange 0 (acq_rel), then walk. A cancel that found it raised
  *       is seen by the walk that follows.
- *   K5  stack: CAS seq_cst, then gate word seq_cst, against gate word exchange seq_cst, then stack seq_cst (park): a group pushed
+ *   GROUP5  stack: CAS seq_cst, then gate word seq_cst, against gate word exchange seq_cst, then stack seq_cst (park): a group pushed
  *       while the driver falls asleep is seen by one of the two. The link is published by the CAS (release) -> exchange (acquire).
- *   K6  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that showed it what to wait for. Callback's
- *       and release's writes are visible by the lock, or by the timer's word (W2).
- *   K7  handle: stored, then the word leaves DEAD by CAS (release) -> word acquire, handle: with a word that is alive, the handle read is
+ *   GROUP6  leave (under the lock), then finish_bell -> cancel_wait: bell read under the lock that showed it what to wait for. Callback's
+ *       and release's writes are visible by the lock, or by the timer's word (WORD2).
+ *   GROUP7  handle: stored, then the word leaves DEAD by CAS (release) -> word acquire, handle: with a word that is alive, the handle read is
  *       the one of that life, or a later one; a CAS from that word can succeed in that life only.
- *   K8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
- *       word, heavy barrier, walk: the gate's P2 with the serial number in PARKED's place. A walk that does not see the timer armed
+ *   GROUP8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
+ *       word, heavy barrier, walk: the gate's GATE2 with the serial number in PARKED's place. A walk that does not see the timer armed
  *       is followed by a look that sees the serial number moved, and then the keeper settles the timer itself. The barrier is passed by cancel_wait, and
  *       by settling if `foreign` says that another than the keeper has cancelled: store-release after the CAS, before `queued` is raised;
- *       exchange acquire after it was lowered (K4): whoever takes it down has that cancel's serial number behind it as it passes the barrier.
+ *       exchange acquire after it was lowered (GROUP4): whoever takes it down has that cancel's serial number behind it as it passes the barrier.
  *       The keeper's own cancels need none. And once more by who throws out what is kept of a destroyed group, between a look that sees it dead
  *       and the walk: else a record is unlinked, its index perhaps another group's, while its keeper arms it for good. A group without a
  *       keeper may get one that has not seen the cancel only until the barrier's side has had the lock. Without it a member armed in that moment
  *       stays until its time comes.
  *       A kept record's `member` must be of a generation that is over: a batch that is taken back keeps none (schedule_bulk.c).
  *       `member` is read (acquire) before the tag, which was written before it: an old tag is never taken for a new member's.
- *   K9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
+ *   GROUP9  keep: CAS or exchange of the timer's word, then `waiters`, against `waiters` added to, then the timer's word (cancel_wait), all sequentially
  *       consistent: a keeper that does not see the waiter has ended the timer before the waiter's look. Without it cancel_wait sleeps
  *       though the last member is gone, and a completion is never called.
- *   K10  completion, fn and arg, and each member's leaving: written under the lock -> read under the lock (take). Whoever leaves after
- *       the look that found a member sees the completion, and queues the group (K4). The look without the lock (settling) comes after
- *       `queued` was lowered (K4). Without it the last to leave and the settling each leave fn to the other.
- *       That look comes before the settling's barrier (K8), which it passes if it has seen a completion, whoever closed the group.
+ *   GROUP10  completion, fn and arg, and each member's leaving: written under the lock -> read under the lock (take). Whoever leaves after
+ *       the look that found a member sees the completion, and queues the group (GROUP4). The look without the lock (settling) comes after
+ *       `queued` was lowered (GROUP4). Without it the last to leave and the settling each leave fn to the other.
+ *       That look comes before the settling's barrier (GROUP8), which it passes if it has seen a completion, whoever closed the group.
  *       Without it a settling for an earlier cancel calls fn while a member that its keeper arms is on its way.
- *   K11  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the last access to the service
+ *   GROUP11  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the last access to the service
  *       -> CAS acq_rel (close): no completion is left, and none will be accepted.
  */
 #ifndef TW_WHEEL_GROUP_H
@@ -111,19 +111,19 @@ enum { TW__GROUP_INDEX_BITS = 24, TW__GROUP_CLOSED = 1 << 23, TW__GROUP_DEAD = 1
 
 struct tw__group {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
-	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (K7) */
-	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (K4) */
+	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (GROUP7) */
+	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (GROUP4) */
 	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
 	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' side records */
 
 	_Atomic uint32_t lock;    /* of the rest; 0: free. Held for some stores */
 	uint32_t first, last;     /* members by index of their side records: tags never fall; 0: none */
 	uint32_t members;         /* in that list, kept ones too */
-	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (K9) */
+	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (GROUP9) */
 	uint32_t next_free;
-	_Atomic bool foreign;       /* cancelled by another thread than its keeper since it was last settled (K8) */
+	_Atomic bool foreign;       /* cancelled by another thread than its keeper since it was last settled (GROUP8) */
 	bool vacant;                /* dead and empty: on the free list, or about to be put there */
-	_Atomic uint8_t completion; /* enum tw__completion_state; written under the lock (K10) */
+	_Atomic uint8_t completion; /* enum tw__completion_state; written under the lock (GROUP10) */
 };
 
 enum tw__completion_state { TW__COMPLETION_NONE, TW__COMPLETION_PENDING, TW__COMPLETION_TAKEN };
@@ -154,9 +154,10 @@ static inline uint32_t tw__kept_group(uint64_t item)
 struct tw__groups {
 	_Atomic(struct tw__group *) table; /* address space, made with the first group; touched on demand */
 	_Atomic uint32_t fresh;            /* the first index never used; 0 is none */
-	_Atomic uint32_t stack;            /* groups to be settled, or 0 (K5) */
+	_Atomic uint32_t stack;            /* groups to be settled, or 0 (GROUP5) */
 	uint32_t waiting;                  /* the driver's: taken from the stack */
-	_Atomic uint32_t completions;  /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (K11) */
+	_Atomic uint32_t
+	    completions; /* pending or being called; TW__COMPLETIONS_CLOSED: no more are accepted (GROUP11) */
 	struct tw__completion *at_end; /* by index of the group; in the table's mapping, made with it */
 
 	pthread_mutex_t lock; /* of what follows, and of the birth of groups */
@@ -170,7 +171,7 @@ struct tw__groups {
 void tw__groups_init(struct tw__groups *groups, uint32_t max_timers);
 void tw__groups_fini(struct tw__groups *groups);
 
-/* ----------------------------------------------------------- staleness (K1) */
+/* ----------------------------------------------------------- staleness (GROUP1) */
 
 static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t tag)
 {
@@ -228,7 +229,7 @@ void tw__group_offer_again(tw_service *service, uint32_t index);
 /* The driver's: puts groups that wait into what is ready for the executor, as many as a chunk holds at most. */
 void tw__groups_collect(tw_service *service);
 
-/* The driver's: whether some are left, or have come since. Seq_cst (K5). */
+/* The driver's: whether some are left, or have come since. Seq_cst (GROUP5). */
 static inline bool tw__groups_waiting(const struct tw__groups *groups)
 {
 	return groups->waiting || tw_load_seq_cst(&groups->stack);

@@ -9,7 +9,7 @@
 
 #include "wheel/run/run.h"
 
-/* The group that a handle may mean: whether it does is for the caller to check (K7). NULL: none. */
+/* The group that a handle may mean: whether it does is for the caller to check (GROUP7). NULL: none. */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
 {
 	uint32_t index = handle & TW__GROUP_INDEX_MASK;
@@ -20,7 +20,7 @@ static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t
 
 static inline bool tw__group_is(const struct tw__group *group, uint64_t word, uint64_t handle)
 {
-	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* K7: after the word */
+	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* GROUP7: after the word */
 }
 
 /* group.c. The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
@@ -55,7 +55,7 @@ static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
 static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__option *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member);
-	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* K9 */
+	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* GROUP9 */
 }
 
 /*
@@ -86,7 +86,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 /* A kept side record becomes the slot's timer's. */
 static inline int tw__group_enter_kept(struct tw__option *member, uint64_t entry)
 {
-	tw_store_release(&member->member, entry); /* K8 */
+	tw_store_release(&member->member, entry); /* GROUP8 */
 	return TW__ENTERED_KEPT;
 }
 
@@ -119,7 +119,7 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
 		tw__group_unlock(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK));
 		return false;
 	}
-	tw_compiler_barrier(); /* K8 */
+	tw_compiler_barrier(); /* GROUP8 */
 	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) && tw__group_retract(service, local, tag, entry);
 }
 
@@ -162,7 +162,7 @@ static inline bool tw__keeps(const tw_service *service, const struct tw__local *
 	const struct tw__group *group = &tw_load_acquire(&service->groups.table)[tag & TW__GROUP_INDEX_MASK];
 	return local && tw_load_relaxed(&group->keeper) == local &&
 	       !((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS) &&
-	       tw_load_seq_cst(&group->waiters) == 0; /* K9 */
+	       tw_load_seq_cst(&group->waiters) == 0; /* GROUP9 */
 }
 
 /*
@@ -197,7 +197,7 @@ static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *loca
 		return 0;
 	const struct tw__option *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
 	const struct tw__group *group = tw__group_at(&service->groups, index);
-	uint64_t word = tw_load_acquire(&group->word); /* K7 */
+	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
 	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);
 	bool same = !((word ^ tw_load_relaxed(&member->tag)) >> TW__GROUP_INDEX_BITS);
 	if (tw_unlikely(!open || !same || !tw_load_relaxed(&member->linked))) {
@@ -216,7 +216,7 @@ static inline void tw__group_run_begins(struct tw__groups *groups, uint64_t tag)
 }
 
 /*
- * True: the group has been cancelled since; the caller settles the timer, if it has armed it (K3). The index may be another group's by
+ * True: the group has been cancelled since; the caller settles the timer, if it has armed it (GROUP3). The index may be another group's by
  * now, which for a moment counted one running more than it had.
  */
 static inline bool tw__group_run_is_over(struct tw__groups *groups, uint64_t tag)

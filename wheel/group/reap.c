@@ -21,13 +21,13 @@ static void push(tw_service *service, struct tw__group *group, uint32_t index)
 	uint32_t first = tw_load_relaxed(&service->groups.stack);
 	do {
 		group->next = first;
-	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* K5 */
+	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* GROUP5 */
 }
 
 /* Whether the caller has to push it: it is not under way already. */
 static bool raise_queued(struct tw__group *group)
 {
-	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* K4 */
+	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* GROUP4 */
 }
 
 void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index)
@@ -35,14 +35,14 @@ void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_
 	if (!raise_queued(group))
 		return;
 	push(service, group, index);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* K5 */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
 		tw__gate_ring(&service->gate);
 }
 
 void tw__group_offer_again(tw_service *service, uint32_t index)
 {
 	push(service, tw__group_at(&service->groups, index), index); /* `queued` is still raised, in our name */
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* K5 */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* GROUP5 */
 		tw__gate_ring(&service->gate);
 }
 
@@ -67,7 +67,7 @@ void tw__groups_collect(tw_service *service)
 	struct tw__chunk *chunk;
 	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
 	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
-		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* K5 */
+		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
 	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
 		uint32_t index = groups->waiting;
 		groups->waiting =
@@ -81,7 +81,7 @@ void tw__groups_collect(tw_service *service)
 /* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
 static bool take(tw_service *service, const struct tw__option *member)
 {
-	uint64_t entry = tw_load_acquire(&member->member); /* K8: its tag is no older */
+	uint64_t entry = tw_load_acquire(&member->member); /* GROUP8: its tag is no older */
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
@@ -99,7 +99,7 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 {
 	const struct tw__option *options = service->slots.options;
 	unsigned n = 0;
-	tw__group_lock(group); /* K2, K8 */
+	tw__group_lock(group); /* GROUP2, GROUP8 */
 	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {
 		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
 			break;
@@ -135,12 +135,12 @@ void tw__group_make_certain(tw_service *service, struct tw__group *group)
 	struct tw__local *keeper = tw_load_relaxed(&group->keeper);
 	tw__group_unlock(group);
 	if (keeper && keeper != tw__local_at_hand(service))
-		tw__gate_barrier(&service->gate); /* K8 */
+		tw__gate_barrier(&service->gate); /* GROUP8 */
 }
 
 /*
  * A group that has been settled, if it is destroyed: its keeper keeps nothing of it any more. One who is arming a record in this moment is seen
- * doing so, or sees that the group is dead (K8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
+ * doing so, or sees that the group is dead (GROUP8), and ends its timer itself, by the record alone. Meanwhile the index may have gone to
  * another group, whose list is not ours.
  */
 static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint32_t index)
@@ -166,16 +166,16 @@ static void throw_out_if_dead(tw_service *service, struct tw__group *group, uint
 void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	struct tw__group *group = tw__group_at(&service->groups, index);
-	tw_exchange_acq_rel(&group->queued, 0);                                         /* K4 */
-	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* K10 */
+	tw_exchange_acq_rel(&group->queued, 0);                                         /* GROUP4 */
+	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* GROUP10 */
 	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
-		tw__group_make_certain(service, group); /* K8 */
+		tw__group_make_certain(service, group); /* GROUP8 */
 	bool more = tw__group_settle(service, local, group);
 	if (tw__forked(service))
 		return;
 	if (!more) {
 		throw_out_if_dead(service, group, index);
-		if (tw_unlikely(completes)) /* one that came later has queued the group again (K4) */
+		if (tw_unlikely(completes)) /* one that came later has queued the group again (GROUP4) */
 			tw__group_complete(service, group, index);
 		return;
 	}

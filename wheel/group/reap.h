@@ -10,7 +10,7 @@ void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_
 /* group.c. Moves the serial number on, and sets flags: the new word. 0: there is no such group. */
 uint64_t tw__group_shift(const tw_service *service, struct tw__group *group, uint64_t handle, uint64_t flags);
 
-/* From here on what the group's keeper armed before it saw the last cancel is seen by a walk (K8). A system call if there is a keeper. */
+/* From here on what the group's keeper armed before it saw the last cancel is seen by a walk (GROUP8). A system call if there is a keeper. */
 void tw__group_make_certain(tw_service *service, struct tw__group *group);
 
 /* Settles a piece, here and now. False: what is left of cancelled members is being ended by others. */

@@ -29,14 +29,14 @@ tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forc
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
 	tw_add_relaxed(&service->batches_out, 1);
 	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
-			 service->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* R1 */
+			 service->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* RUN1 */
 	return batch;
 }
 
 /* After the subtraction the service may be destroyed: only the word's address is used. */
 static void one_batch_less(_Atomic uint32_t *out)
 {
-	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSER_WAITS | 1))) /* R4 */
+	if (tw_unlikely(tw_add_release(out, (uint32_t)-1) == (TW__CLOSER_WAITS | 1))) /* RUN4 */
 		tw__futex_wake(out, INT_MAX);
 }
 
@@ -49,7 +49,7 @@ void tw__batch_unlend(tw_service *service, tw_batch *batch)
 int tw__batch_claim(tw_batch *batch, uint64_t sequence)
 {
 	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
-	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
 	do {
 		if (cursor >> SEQUENCE_SHIFT != sequence || cursor_next(cursor) == cursor_entries(cursor))
 			return -1;
@@ -60,7 +60,7 @@ int tw__batch_claim(tw_batch *batch, uint64_t sequence)
 int tw__batch_claim_alone(tw_batch *batch)
 {
 	_Atomic uint64_t *at = tw__batch_word(batch, HOLDER_CURSOR);
-	uint64_t cursor = tw_load_acquire(at); /* R1 */
+	uint64_t cursor = tw_load_acquire(at); /* RUN1 */
 	if (cursor_next(cursor) == cursor_entries(cursor))
 		return -1;
 	tw_store_relaxed(at, cursor + (1 << ENTRIES_BITS));
@@ -77,7 +77,7 @@ void tw__batch_end_all(tw_batch *batch)
 {
 	_Atomic uint64_t *cursor = tw__batch_word(batch, HOLDER_CURSOR);
 	tw__batch_chunk(batch)->holder_count |= TW__BATCH_ENDED; /* taken off by the next lend, or unlend */
-	tw_store_release(cursor, tw_load_relaxed(cursor));       /* R1: nobody has it yet; claims see the mark */
+	tw_store_release(cursor, tw_load_relaxed(cursor));       /* RUN1: nobody has it yet; claims see the mark */
 }
 
 static void send_home(tw_service *service, struct tw__chunk *chunk)
@@ -85,14 +85,14 @@ static void send_home(tw_service *service, struct tw__chunk *chunk)
 	struct tw__chunk *first = tw_load_relaxed(&service->returned);
 	do {
 		chunk->next = first;
-	} while (!tw_cas_weak_release(&service->returned, &first, chunk)); /* R3 */
+	} while (!tw_cas_weak_release(&service->returned, &first, chunk)); /* RUN3 */
 }
 
 void tw__batch_finish(tw_batch *batch, unsigned n)
 {
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	uint64_t count = chunk->count; /* now: after the addition another finisher may send the chunk home */
-	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* R2 */
+	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* RUN2 */
 	if (finished != count)
 		return;
 	tw_service *service = tw__batch_service(batch);
@@ -100,6 +100,6 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 	send_home(service, chunk);
 	if (tw_unlikely(given_back))
 		tw__gate_ring(
-		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, P3) */
+		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, GATE3) */
 	one_batch_less(&service->batches_out);
 }

@@ -20,7 +20,7 @@ static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 	uint32_t traits = tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits);
 	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__SETTLING, 0)
 						    : tw__word_next_free(*word);
-	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended); /* W2, W3; group.h, K9 */
+	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended); /* WORD2, WORD3; group.h, GROUP9 */
 }
 
 bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word)
@@ -85,7 +85,7 @@ int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool s
 	if (tw__word_state(*word) == TW__DOOMED)
 		return TW_GONE;
 	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__DOOMED, 0);
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1; /* group.h, K1 */
+	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1; /* group.h, GROUP1 */
 }
 
 bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word)

@@ -11,7 +11,7 @@
 
 void tw__ring_finish(tw_service *service)
 {
-	tw_add_seq_cst(&service->finish_bell, 1); /* R5 */
+	tw_add_seq_cst(&service->finish_bell, 1); /* RUN5 */
 	tw__futex_wake(&service->finish_bell, INT_MAX);
 }
 
@@ -19,7 +19,7 @@ void tw__ring_finish(tw_service *service)
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
 	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
-	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* W2, R5 */
+	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* WORD2, RUN5 */
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	if (tw_unlikely(word & TW__WAITED))
 		tw__ring_finish(service);

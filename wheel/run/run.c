@@ -57,7 +57,7 @@ static void end_option(tw_service *service, struct tw__local *local, struct tw__
 		tw__group_run_is_over(&service->groups, run->tag);
 }
 
-/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (K3). */
+/* A member that has armed itself again is no longer running. If its group was cancelled meanwhile, nobody else may know (GROUP3). */
 static void leave_armed(tw_service *service, struct tw__local *local, const struct tw__run *run)
 {
 	if (!tw__group_run_is_over(&service->groups, run->tag))
@@ -133,7 +133,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 {
 	_Atomic uint64_t *at = &service->slots.words[tw__entry_slot(entry)];
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
-	uint64_t word = tw_load_acquire(at); /* W1, W4 */
+	uint64_t word = tw_load_acquire(at); /* WORD1, WORD4 */
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
 			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
@@ -224,7 +224,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 		}
 	}
 	struct tw__record *record = &service->slots.records[run.slot];
-	tw_fn *fn = tw_load_relaxed(&record->fn); /* W1 */
+	tw_fn *fn = tw_load_relaxed(&record->fn); /* WORD1 */
 	void *arg = tw_load_relaxed(&record->arg);
 	TW_ASSERT(fn != TW__POISON);
 

@@ -8,12 +8,12 @@
  *     cursor: sequence (48 bits) | next entry (8) | entries (8)
  *
  * Pairing table
- *   R1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries. A claim of an executor of one thread
- *       stores relaxed: what comes after it in the cursor, the next lending, follows on R2 and R3. The timer's own claim stays a CAS (word.h).
- *   R2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
- *   R3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
- *   R4  service.batches_out: sub release, the last access to the service -> load acquire (close).
- *   R5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
+ *   RUN1  cursor: store-release (lend) -> load-acquire, CAS seq_cst (claim): the batch's fields and entries. A claim of an executor of one thread
+ *       stores relaxed: what comes after it in the cursor, the next lending, follows on RUN2 and RUN3. The timer's own claim stays a CAS (word.h).
+ *   RUN2  finished: add acq_rel -> the last adder: all runs of the batch are over before it goes home. (one site: the additions pair with each other)
+ *   RUN3  service.returned: CAS release (send home) -> exchange acquire (driver): the chunk is nobody else's.
+ *   RUN4  service.batches_out: sub release, the last access to the service -> load acquire (close).
+ *   RUN5  service.finish_bell: after the word moved on (seq_cst) add seq_cst -> waiter: load of the bell before its look at the
  *       word (both acquire), then futex on the value: either the waiter sees the word moved, or the bell differs.
  */
 #ifndef TW_WHEEL_RUN_H

@@ -44,7 +44,7 @@ static void get_ready(void)
 
 static struct tw__run_record *take_free(void)
 {
-	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* U2 */
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* USER2 */
 	for (; record; record = tw_load_acquire(&record->next)) {
 		uint32_t free_now = 0;
 		if (!tw_load_relaxed(&record->in_use) && tw_cas_acq_rel(&record->in_use, &free_now, 1))
@@ -65,7 +65,7 @@ static struct tw__run_record *make(void)
 	struct tw__run_record *first = tw_load_relaxed(&tw__run_records);
 	do
 		tw_store_relaxed(&record->next, first);
-	while (!tw_cas_acq_rel(&tw__run_records, &first, record)); /* U2 */
+	while (!tw_cas_acq_rel(&tw__run_records, &first, record)); /* USER2 */
 	return record;
 }
 
@@ -101,9 +101,9 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 	if (!level)
 		return NULL;
 	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
-	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, begun_ns)); /* U1, U3 */
+	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, begun_ns)); /* USER1, USER3 */
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
-	if (tw_load_seq_cst(asleep)) { /* U3 */
+	if (tw_load_seq_cst(asleep)) { /* USER3 */
 		tw_store_relaxed(asleep, 0);
 		tw__gate_ring(&service->gate);
 	}
@@ -115,13 +115,13 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 /* When the run was first looked at: now, if it was not yet. Two who look at once may both answer now. */
 static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64_t now_ns)
 {
-	uint64_t version = tw_load_acquire(&level->seen_version); /* U4 */
+	uint64_t version = tw_load_acquire(&level->seen_version); /* USER4 */
 	uint64_t seen_word = tw_load_acquire(&level->seen_word), seen_ns = tw_load_acquire(&level->seen_ns);
 	if (version & 1 || tw_load_relaxed(&level->seen_version) != version)
 		return now_ns;
 	if (seen_word == word)
 		return seen_ns;
-	if (tw_cas_acq_rel(&level->seen_version, &version, version + 1)) { /* U4 */
+	if (tw_cas_acq_rel(&level->seen_version, &version, version + 1)) { /* USER4 */
 		tw_store_release(&level->seen_ns, now_ns);
 		tw_store_release(&level->seen_word, word);
 		tw_store_release(&level->seen_version, version + 2);
@@ -131,7 +131,7 @@ static uint64_t first_seen_ns(struct tw__run_level *level, uint64_t word, uint64
 
 bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_ns, struct tw__user_run *run)
 {
-	uint64_t word = tw_load_seq_cst(&level->word); /* U1, U3 */
+	uint64_t word = tw_load_seq_cst(&level->word); /* USER1, USER3 */
 	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
 		return false;
 	tw_fn *fn = tw_load_acquire(&level->fn);

@@ -12,14 +12,14 @@
  * Records are never freed; the record of a thread that has ended serves the next thread.
  *
  * Pairing table
- *   U1  owner, fn, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
+ *   USER1  owner, fn, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
  *       again (look): if the word is the same, the fields are that run's. Each store is a release, so none of the next run's fields
  *       is visible before this run's end.
- *   U2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete before it is found.
- *   U3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck), against watch_asleep: store seq_cst, then load of
+ *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete before it is found.
+ *   USER3  word: store seq_cst, then load of the service's watch_asleep (begin, with on_stuck), against watch_asleep: store seq_cst, then load of
  *       the words (look, before the tick thread sleeps): one of the two sees the other. Without it a run that begins as the
  *       tick thread goes to sleep is never found to be stuck.
- *   U4  seen_version: CAS acq_rel to odd, the dates: store-release, then store-release to even (date) -> load acquire, the dates: load
+ *   USER4  seen_version: CAS acq_rel to odd, the dates: store-release, then store-release to even (date) -> load acquire, the dates: load
  *       acquire, then the version again: the date belongs to the word.
  */
 #ifndef TW_WHEEL_USER_CODE_H
@@ -83,7 +83,7 @@ static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_ki
 				     uint64_t since_ns)
 {
 	uint64_t number = (tw_load_relaxed(&level->word) >> TW__USER_NUMBER_SHIFT) + 1;
-	tw_store_release(&level->owner, owner); /* U1 */
+	tw_store_release(&level->owner, owner); /* USER1 */
 	tw_store_release(&level->fn, fn);
 	if (since_ns)
 		tw_store_release(&level->since_ns, since_ns);
@@ -106,7 +106,7 @@ static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_
 		return tw__user_begin_watched(service, kind, fn, since_ns);
 	struct tw__run_level *level = tw__user_enter();
 	if (tw_likely(level != NULL))
-		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, since_ns)); /* U1 */
+		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, since_ns)); /* USER1 */
 	return level;
 }
 
@@ -114,7 +114,7 @@ static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_
 static inline void tw__user_end(struct tw__run_level *level)
 {
 	if (tw_likely(level != NULL))
-		tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~(uint64_t)TW__USER_RUNS); /* U1 */
+		tw_store_release(&level->word, tw_load_relaxed(&level->word) & ~(uint64_t)TW__USER_RUNS); /* USER1 */
 }
 
 /* ------------------------------------------------------------------ looking */

@@ -51,7 +51,7 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
  */
 static bool look_at_timer(const tw_service *service, struct tw__local *local, struct found *found)
 {
-	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->running)}; /* V1 */
+	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->running)}; /* WATCHDOG1 */
 	found->since_ns = tw_load_relaxed(&local->running_since_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(found->entry)]);
 	return found->entry && (word ^ found->entry) >> TW__GENERATION_SHIFT == 0 &&
@@ -82,7 +82,7 @@ static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *c
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next)
 		if (look_at_timer(service, (struct tw__local *)lane, &found))
 			fn(service, &found, context);
-	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, U2 */
+	struct tw__run_record *record = tw_load_acquire(&tw__run_records); /* user_code.h, USER2 */
 	for (; record; record = tw_load_acquire(&record->next))
 		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
 			if (look_at_level(service, &record->levels[i], now_ns, &found))
@@ -150,7 +150,7 @@ static void look_at_timers(tw_service *service, struct tw_liveness *out)
 static void look_at_pool(tw_service *service, struct tw_liveness *out)
 {
 	uint64_t progress;
-	tw_add_seq_cst(&service->pool_lookers, 1); /* V2 */
+	tw_add_seq_cst(&service->pool_lookers, 1); /* WATCHDOG2 */
 	void *pool = tw_load_seq_cst(&service->pool);
 	tw__pool_busy_fn *busy = tw_load_acquire(&service->pool_busy);
 	if (pool && busy)
@@ -280,7 +280,7 @@ uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns)
 		return deadline_ns;
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
 	uint64_t now_ns = service->last_now_ns, by_ns = UINT64_MAX;
-	tw_store_seq_cst(asleep, 1); /* user_code.h, U3 */
+	tw_store_seq_cst(asleep, 1); /* user_code.h, USER3 */
 	each_run(service, now_ns, look_by, &by_ns);
 	bool batches = tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS;
 	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))

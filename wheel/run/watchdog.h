@@ -4,10 +4,10 @@
  * All other user code is shown by user_code.h.
  *
  * Pairing table
- *   V1  running_since_ns: store-relaxed, then running: store-release (begin) -> running: load-acquire, then the other (look):
+ *   WATCHDOG1  running_since_ns: store-relaxed, then running: store-release (begin) -> running: load-acquire, then the other (look):
  *       whoever sees a run sees an instant no earlier than its begin. It may be that of the next run: a run looks younger for a moment,
  *       never older. Without it a run that has just begun could be told as stuck since the one before.
- *   V2  pool_lookers: add seq_cst, then pool: load seq_cst (look) <-> pool: exchange seq_cst, then pool_lookers: load seq_cst (close):
+ *   WATCHDOG2  pool_lookers: add seq_cst, then pool: load seq_cst (look) <-> pool: exchange seq_cst, then pool_lookers: load seq_cst (close):
  *       either the look finds no pool, or close waits until the look is over. Without it a look would read a pool that has been freed.
  *   fn and whether it still runs are then read from the timer's own word and record, as tw_foreach does.
  */
@@ -29,7 +29,7 @@ static inline struct tw__running tw__running_begin(struct tw__local *local, uint
 	if (tw_unlikely(!tw_load_relaxed(&local->thread_id)))
 		tw_store_relaxed(&local->thread_id, (uint32_t)gettid());
 	tw_store_relaxed(&local->running_since_ns, begun_ns);
-	tw_store_release(&local->running, entry); /* V1 */
+	tw_store_release(&local->running, entry); /* WATCHDOG1 */
 	return before;
 }
 

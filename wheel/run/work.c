@@ -15,7 +15,7 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
 static void push(tw_service *service, struct tw__work *work)
 {
 	work->next = tw_load_relaxed(&service->works);
-	while (!tw_cas_seq_cst(&service->works, &work->next, work)) { /* X1, X2 */
+	while (!tw_cas_seq_cst(&service->works, &work->next, work)) { /* WORK1, WORK2 */
 	}
 }
 
@@ -35,11 +35,11 @@ static void keep(struct offering *list, struct tw__work *work)
 
 static void push_and_ring(tw_service *service, struct tw__work *work)
 {
-	tw_add_relaxed(&service->works_pushers, 1); /* X4: comes before, by X1 and X3 */
+	tw_add_relaxed(&service->works_pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
 	push(service, work);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
-	tw_add_release(&service->works_pushers, (uint32_t)-1); /* X4; the last look at the service */
+	tw_add_release(&service->works_pushers, (uint32_t)-1); /* WORK4; the last look at the service */
 }
 
 /* What the driver runs here, and comes again and again, would keep it from sleeping if it were on the stack. */
@@ -141,7 +141,7 @@ void tw__work_drop(struct tw__work *work)
 /* In the order they were pushed. */
 static struct tw__work *take_all(tw_service *service)
 {
-	struct tw__work *work = tw_exchange_acquire(&service->works, NULL); /* X1 */
+	struct tw__work *work = tw_exchange_acquire(&service->works, NULL); /* WORK1 */
 	struct tw__work *first = NULL;
 	while (work) {
 		struct tw__work *next = work->next;
@@ -183,7 +183,7 @@ bool tw__work_recall(struct tw__work *work)
 		pushed = true;
 	}
 	tw__tiny_unlock(&service->works_recall);
-	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* X2 */
+	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
 	return found || recall_kept(service, work);
 }
@@ -240,29 +240,29 @@ int tw__service_hold(tw_service *service)
 	do {
 		if (holders & TW__HOLDERS_CLOSED)
 			return -ESHUTDOWN;
-	} while (!tw_cas_acq_rel(&service->holders, &holders, holders + 1)); /* X3 */
+	} while (!tw_cas_acq_rel(&service->holders, &holders, holders + 1)); /* WORK3 */
 	return 0;
 }
 
 void tw__service_let_go(tw_service *service)
 {
-	tw_sub_seq_cst(&service->holders, 1); /* X3; the last look at the service */
+	tw_sub_seq_cst(&service->holders, 1); /* WORK3; the last look at the service */
 }
 
 void tw__service_leave(tw_service *service)
 {
-	tw_add_seq_cst(&service->holders, TW__HOLDERS_LEAVING - 1); /* X3 */
+	tw_add_seq_cst(&service->holders, TW__HOLDERS_LEAVING - 1); /* WORK3 */
 }
 
 void tw__service_let_go_left(tw_service *service)
 {
-	tw_sub_seq_cst(&service->holders, TW__HOLDERS_LEAVING); /* X3; the last look at the service */
+	tw_sub_seq_cst(&service->holders, TW__HOLDERS_LEAVING); /* WORK3; the last look at the service */
 }
 
 int tw__service_forbid_holds(tw_service *service)
 {
 	uint64_t holders = 0;
-	if (tw_cas_acq_rel(&service->holders, &holders, TW__HOLDERS_CLOSED) || holders & TW__HOLDERS_CLOSED) /* X3 */
+	if (tw_cas_acq_rel(&service->holders, &holders, TW__HOLDERS_CLOSED) || holders & TW__HOLDERS_CLOSED) /* WORK3 */
 		return 0;
 	return (uint32_t)holders ? -EBUSY : -EAGAIN;
 }

@@ -21,12 +21,12 @@
  * him close waits, with the driver still at work, instead of refusing.
  *
  * Pairing table
- *   X1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the stack, CAS release (push) -> exchange
+ *   WORK1  the owner's writes before tw__work_submit -> run: the executor's own hand-over; on the stack, CAS release (push) -> exchange
  *       acquire (the driver).
- *   X2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
- *       (all seq_cst): one of the two sees the other, as for groups (group.h, K5).
- *   X3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close): all that holders did came before.
- *   X4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
+ *   WORK2  push onto the stack (seq_cst), then load of the gate's word, against the driver's publishing of PARKED, then its load of the stack
+ *       (all seq_cst): one of the two sees the other, as for groups (group.h, GROUP5).
+ *   WORK3  service.holders: CAS acq_rel (hold), sub seq_cst (let go, leave) -> CAS acq_rel (close): all that holders did came before.
+ *   WORK4  service.works_pushers: add relaxed before the push, sub release when the bell was rung -> load acquire (close). Once pushed, work
  *       may be run and the last hold be given up; without it the service is freed while the pusher looks whether to ring.
  */
 #ifndef TW_WHEEL_WORK_H
@@ -117,7 +117,7 @@ size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
 {
-	return tw_load_seq_cst(&service->works) != NULL; /* X2 */
+	return tw_load_seq_cst(&service->works) != NULL; /* WORK2 */
 }
 
 /* --------------------------------------------------------------------- holds */
@@ -142,7 +142,7 @@ static inline bool tw__service_is_held(tw_service *service)
 /* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
 static inline bool tw__works_are_pushed(tw_service *service)
 {
-	return tw_load_acquire(&service->works_pushers) == 0; /* X4 */
+	return tw_load_acquire(&service->works_pushers) == 0; /* WORK4 */
 }
 
 /* Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has changed then. */

@@ -15,13 +15,13 @@
  * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
  *
  * Without membarrier. If the kernel refuses it only now, 1. concludes nothing: a producer may have looked at the gate before, and its
- * word and push still be on their way. So each producer must have passed: seen the gate closed, which it acknowledges (M1), or
+ * word and push still be on their way. So each producer must have passed: seen the gate closed, which it acknowledges (CLOSE1), or
  * ended, under the registry's lock. Threads of the service's own push from callbacks only, and their batches say when these
- * are over (R4). Meanwhile lanes are drained as ever, and afterwards all is looked at once more. tw_service_destroy need not wait: whoever
+ * are over (RUN4). Meanwhile lanes are drained as ever, and afterwards all is looked at once more. tw_service_destroy need not wait: whoever
  * calls it has seen to it that all calls of others happened before.
  *
  * Pairing table
- *   M1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
+ *   CLOSE1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
  */
 #include <time.h>
 
@@ -99,7 +99,7 @@ static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t wo
 					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
 	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
 		return false;
-	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* W5 */
+	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* WORD5 */
 }
 
 /*
@@ -124,7 +124,7 @@ static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 	const struct tw__closer *c = context;
 	struct tw__slots *slots = &c->service->slots;
 	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
-	struct tw__record *record = &slots->records[slot]; /* W1: ours since the word was ended */
+	struct tw__record *record = &slots->records[slot]; /* WORD1: ours since the word was ended */
 	c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn), tw_load_relaxed(&record->arg),
 			    tw__remaining_of(c->service, slot, word));
 }
@@ -234,7 +234,7 @@ static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64
 	uint64_t now_ns = now();
 	if (now_ns >= deadline_ns)
 		return -ETIMEDOUT;
-	uint32_t bell = tw_load_acquire(&service->finish_bell); /* R5, M2 */
+	uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5, CLOSE2 */
 	if (tw__closer_is_called(c))
 		return STEP_ASIDE;
 	tw__futex_wait(&service->finish_bell, bell, earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
@@ -267,7 +267,7 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 static int await_batches(const struct tw__closer *c)
 {
 	_Atomic uint32_t *at = &c->service->batches_out;
-	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* R4 */
+	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* RUN4 */
 	while (out != TW__CLOSER_WAITS) {
 		tw__groups_complete(c->service); /* a callback may wait for one */
 		uint64_t now_ns = now();
@@ -276,7 +276,7 @@ static int await_batches(const struct tw__closer *c)
 		if (tw__closer_is_called(c))
 			return STEP_ASIDE;
 		tw__futex_wait(at, out, earlier(now_ns + SLICE_NS, c->deadline_ns));
-		out = tw_load_acquire(at); /* R4 */
+		out = tw_load_acquire(at); /* RUN4 */
 	}
 	return 0;
 }
@@ -295,7 +295,7 @@ static int await_releases(const struct tw__closer *c)
 static bool has_passed(struct tw__lane *lane)
 {
 	struct tw__local *local = (struct tw__local *)lane;
-	return tw_load_relaxed(&local->of_service) || tw_load_acquire(&local->has_seen_close); /* M1 */
+	return tw_load_relaxed(&local->of_service) || tw_load_acquire(&local->has_seen_close); /* CLOSE1 */
 }
 
 /* Whether each schedule that did not see the gate closed is visible by now; then all must be looked at once more. */
@@ -387,7 +387,7 @@ static bool is_at_rest(const struct tw__closer *c)
 	       tw__groups_forbid_completions(c->service);
 }
 
-/* Batch calls that saw the gate open have published all (gate.h, P6), and the driver has taken it. */
+/* Batch calls that saw the gate open have published all (gate.h, GATE6), and the driver has taken it. */
 static int await_turn_of_all(const struct tw__closer *c)
 {
 	return tw__await_batch_calls(c->service, c->deadline_ns) ? turn(c) : -ETIMEDOUT;
@@ -400,7 +400,7 @@ static int settle(const struct tw__closer *c)
 	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
 		r = -ETIMEDOUT;
 	if (!r)
-		tw__acknowledge_close(tw__local_of(c->service)); /* M1: the gate is closed by now */
+		tw__acknowledge_close(tw__local_of(c->service)); /* CLOSE1: the gate is closed by now */
 	while (!r && !done) {
 		r = empty(c);
 		if (!r && waits)
@@ -415,7 +415,7 @@ static int settle(const struct tw__closer *c)
 	return r || waits ? r : leave(c);
 }
 
-/* Work has run whose pusher is still looking whether to ring (work.h, X4): a moment. */
+/* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
 static bool await_pushers(const struct tw__closer *c)
 {
 	while (!tw__works_are_pushed(c->service)) {

@@ -36,7 +36,8 @@ void tw__closer_leave(const struct tw__closer *c)
 static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;
-	tw_add_seq_cst(&service->newcomers, 1); /* M2; before the demand, so that no other carries it out in passing */
+	tw_add_seq_cst(&service->newcomers,
+		       1); /* CLOSE2; before the demand, so that no other carries it out in passing */
 	tw__close_demand(service, mode);
 	tw__ring_finish(service);
 	bool locked = lock(service, until_ns);
@@ -58,7 +59,7 @@ static bool lock_again(const struct tw__closer *c, uint64_t until_ns)
 
 bool tw__closer_is_called(const struct tw__closer *c)
 {
-	return tw_load_seq_cst(&c->service->newcomers) != 0; /* M2 */
+	return tw_load_seq_cst(&c->service->newcomers) != 0; /* CLOSE2 */
 }
 
 int tw__closer_enter(const struct tw__closer *c, bool first)

@@ -6,7 +6,7 @@
  * other, and a drain ends when a drop is asked for.
  *
  * Pairing table
- *   M2  newcomers: add seq_cst, then finish_bell moves -> bell, then newcomers, then sleep on the bell's value: no newcomer is slept
+ *   CLOSE2  newcomers: add seq_cst, then finish_bell moves -> bell, then newcomers, then sleep on the bell's value: no newcomer is slept
  *       through. (Waits on batches_out are cut in slices instead: that word is the executors'.)
  */
 #ifndef TW_WHEEL_CLOSERS_H

@@ -332,7 +332,7 @@ static inline void tw__publish_calm(tw_service *service, struct tw__local *local
 
 static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
-	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, P1) */
+	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, LANE1) */
 	tw__publish_calm(service, local);
 }
 
@@ -340,7 +340,7 @@ static inline void tw__publish(tw_service *service, struct tw__local *local)
 static inline void tw__acknowledge_close(struct tw__local *local)
 {
 	if (local)
-		tw_store_release(&local->has_seen_close, 1); /* M1: pairs with close.c, has_passed */
+		tw_store_release(&local->has_seen_close, 1); /* CLOSE1: pairs with close.c, has_passed */
 }
 
 /* After a push whose deadline is known: wakes the driver if it sleeps longer than that. */
@@ -354,7 +354,7 @@ enum { TW__CANCELS_PER_WAKE = 2048 };
 
 /* end.c */
 
-/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, K1). */
+/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, GROUP1). */
 static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
 	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag));

@@ -12,7 +12,7 @@
 /* fn and arg of a pending timer, as they belong together: the word is the same before and after. */
 static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_fn **fn, void **arg)
 {
-	*word = tw_load_acquire(&service->slots.words[slot]); /* W1 */
+	*word = tw_load_acquire(&service->slots.words[slot]); /* WORD1 */
 	if (tw__word_state(*word) == TW__FREE)
 		return false;
 	*fn = tw_load_acquire(&service->slots.records[slot].fn);
@@ -147,7 +147,7 @@ static bool lanes_empty(tw_service *service)
 static bool comes_to_rest(tw_service *service)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
-	while (tw_load_acquire(&service->batches_out) & ~TW__CLOSER_WAITS) { /* R4 */
+	while (tw_load_acquire(&service->batches_out) & ~TW__CLOSER_WAITS) { /* RUN4 */
 		const struct timespec moment = {.tv_nsec = MOMENT_NS};
 		if (tw__inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
 			return false;

@@ -53,7 +53,7 @@ static void publish(struct tw__counter *counter, uint64_t count, uint64_t ns)
 	if (last_ns)
 		rate = (uint64_t)(((unsigned __int128)(ns - last_ns) << 32) / (count - last_count));
 	uint64_t max_age = rate ? (uint64_t)(((unsigned __int128)MAX_AGE_NS << 32) / rate) : 0;
-	tw_store_release(&counter->count, count); /* C1 */
+	tw_store_release(&counter->count, count); /* TSC1 */
 	tw_store_release(&counter->ns, ns);
 	tw_store_release(&counter->rate, rate);
 	tw_store_release(&counter->max_age, max_age);
@@ -65,7 +65,7 @@ uint64_t tw__counter_slow_now(struct tw__counter *counter)
 	if (!counter->usable || tw__counter_register() - count > READ_GAP_COUNTS)
 		return ns;
 	uint64_t sequence = tw_load_relaxed(&counter->sequence);
-	if (sequence & 1 || !tw_cas_acq_rel(&counter->sequence, &sequence, sequence + 1)) /* C1 */
+	if (sequence & 1 || !tw_cas_acq_rel(&counter->sequence, &sequence, sequence + 1)) /* TSC1 */
 		return ns;
 	publish(counter, count, ns);
 	tw_store_release(&counter->sequence, sequence + 2);

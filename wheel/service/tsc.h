@@ -11,7 +11,7 @@
  * that very counter. (A privileged program that steers the clock by percents, with adjtimex ticks, is beyond this.)
  *
  * Pairing table
- *   C1  sequence: CAS acq_rel to odd, fields store-release, store-release to even -> sequence load-acquire, fields load-acquire,
+ *   TSC1  sequence: CAS acq_rel to odd, fields store-release, store-release to even -> sequence load-acquire, fields load-acquire,
  *       sequence load again: fields of one publication, or the reader goes to the clock. (H.-J. Boehm, "Can seqlocks get
  *       along with programming language memory models?", MSPC 2012.)
  */
@@ -49,7 +49,7 @@ enum { TW__SPECULATION_NS = 200 };
 static inline uint64_t tw__counter_now(struct tw__counter *counter)
 {
 	uint64_t sequence = tw_load_acquire(&counter->sequence);
-	uint64_t count = tw_load_acquire(&counter->count), ns = tw_load_acquire(&counter->ns); /* C1 */
+	uint64_t count = tw_load_acquire(&counter->count), ns = tw_load_acquire(&counter->ns); /* TSC1 */
 	uint64_t rate = tw_load_acquire(&counter->rate), max_age = tw_load_acquire(&counter->max_age);
 	uint64_t age = tw__counter_register() - count;
 	if (tw_unlikely(sequence & 1 || age >= max_age || tw_load_relaxed(&counter->sequence) != sequence))

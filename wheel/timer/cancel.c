@@ -72,7 +72,7 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 		if ((word & (TW__ARMED | TW__OPTION)) == TW__ARMED) {
 			uint64_t armed = word;
 			if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-						  tw__word_next_free(word))) /* W2, W3 */
+						  tw__word_next_free(word))) /* WORD2, WORD3 */
 				continue;
 			cancelled_slowly(service, tw__local_of(service), slot, armed);
 			return told(service, slot, generation, TW_CANCELLED);
@@ -101,7 +101,7 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
 		return false;
 	if (tw_unlikely(!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
-					      tw__word_next_free(word)))) /* W2, W3; group.h, K9 */
+					      tw__word_next_free(word)))) /* WORD2, WORD3; group.h, GROUP9 */
 		return false;
 	if (tw_likely(local)) {
 		cancelled(service, local, slot, word);
@@ -140,8 +140,8 @@ static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *serv
 	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
 	if (tw_likely(local && plain) &&
 	    /* planted: same_generation */
-	    tw_likely(
-		tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_next_free(word)))) { /* W2, W3 */
+	    tw_likely(tw__word_cas_acq_rel(&service->slots.words[slot], &word,
+					   tw__word_next_free(word)))) { /* WORD2, WORD3 */
 		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
 		return cancelled(service, local, slot, word);
 	}
@@ -179,8 +179,8 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
 	for (;;) {
-		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* R5 */
-		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* W2, R5 */
+		uint32_t bell = tw_load_acquire(&service->finish_bell);       /* RUN5 */
+		uint64_t word = tw_load_acquire(&service->slots.words[slot]); /* WORD2, RUN5 */
 		if (tw__word_generation(word) != generation)
 			return TW_FINISHED;
 		if (!tw__futex_wait(&service->finish_bell, bell, deadline_ns))
@@ -213,7 +213,7 @@ bool tw_is_pending(tw_service *service, tw_timer timer)
 uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
 	uint64_t tick = word & (TW__UNFILED | TW__FAR)
-			    ? tw__far_tick(&service->slots, slot) /* W6 */
+			    ? tw__far_tick(&service->slots, slot) /* WORD6 */
 			    : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
 	return due_ns > now_ns ? due_ns - now_ns : 0;

@@ -29,7 +29,7 @@ void tw__context_turn_on(void)
 {
 	const struct tw_context_hooks *none = NULL;
 	if (!tw__context_is_on())
-		(void)tw_cas_acq_rel(&tw__context_hooks, &none, &pointer_hooks); /* O1; or another was faster */
+		(void)tw_cas_acq_rel(&tw__context_hooks, &none, &pointer_hooks); /* CONTEXT1; or another was faster */
 }
 
 void *tw_context_get(void)
@@ -62,14 +62,15 @@ int tw_context_hooks_set(const struct tw_context_hooks *hooks)
 	if (tw__context_is_on() || tw_exchange_acq_rel(&taken, 1))
 		return -EBUSY;
 	kept = read;
-	return tw_cas_acq_rel(&tw__context_hooks, &none, &kept) ? 0 : -EBUSY; /* O1; else contexts are on for good */
+	return tw_cas_acq_rel(&tw__context_hooks, &none, &kept) ? 0
+								: -EBUSY; /* CONTEXT1; else contexts are on for good */
 }
 
 /* ------------------------------------------------------------------------ using */
 
 static const struct tw_context_hooks *in_force(void)
 {
-	return tw_load_acquire(&tw__context_hooks); /* O1 */
+	return tw_load_acquire(&tw__context_hooks); /* CONTEXT1 */
 }
 
 void *tw__context_capture_slowly(void)

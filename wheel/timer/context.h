@@ -17,7 +17,7 @@
  * or the timer's run is under the context twice (harmless), and captured twice (a cost).
  *
  * Pairing table
- *   O1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (whoever calls one). The look whether there are
+ *   CONTEXT1  tw__context_hooks: the hooks' fields, then CAS release (set) -> load acquire (whoever calls one). The look whether there are
  *       any is relaxed: a thread sees its own set; whoever runs something with a context acquired it from a thread that saw them.
  */
 #ifndef TW_WHEEL_CONTEXT_H
@@ -53,7 +53,7 @@ bool tw__context_has_release(const void *context);
 
 static inline bool tw__context_is_on(void)
 {
-	return tw_unlikely(tw_load_relaxed(&tw__context_hooks) != NULL); /* O1 */
+	return tw_unlikely(tw_load_relaxed(&tw__context_hooks) != NULL); /* CONTEXT1 */
 }
 
 static inline void *tw__context_capture(void)

@@ -47,7 +47,7 @@ static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick)
 {
 	uint64_t moved = tw__word_move(*word, 0, 0, tick);
-	return tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
+	return tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
 }
 
 /*
@@ -67,7 +67,7 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
 				       far ? tw__far_bits(tick) : tick);
 	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
-			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* W4 */
+			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
 	if (!done)
 		return 0;
 	uint64_t entry = tw__entry_make(slot, tw__word_generation(moved));
@@ -145,7 +145,7 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
 	return r;
 }
 
-/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, K1). */
+/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, GROUP1). */
 static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
 						       uint64_t deadline_ns)
 {

@@ -4,7 +4,7 @@
  * Linearisation: the store of the control word. From then on a cancel through *out works, though the entry that makes it fire
  * is published a moment later, by the same thread.
  *
- * Against close: the push is published, then the gate is looked at (gate.h, P2). If that says closed, the call cancels its
+ * Against close: the push is published, then the gate is looked at (gate.h, GATE2). If that says closed, the call cancels its
  * own timer: if it wins, nothing has happened (-ESHUTDOWN); if it loses, close has dealt with the timer, and it was accepted.
  */
 #include "wheel/timer/schedule.h"
@@ -89,7 +89,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
 		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word,
-					  tw__word_next_free(word))) /* group.h, K9 */
+					  tw__word_next_free(word))) /* group.h, GROUP9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
 		tw_bump(&local->scheduled, (uint64_t)-1);
@@ -112,7 +112,7 @@ uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_
 /* Whether a driver that sleeps must hear of a push. */
 static inline bool wanted_now(tw_service *service, uint64_t deadline_ns, bool grew)
 {
-	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* P1 */
+	return grew || deadline_ns < tw_load_relaxed(&service->gate.plan); /* GATE1 */
 }
 
 void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew)
@@ -175,10 +175,10 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	if (out)
 		*out = tw__handle_make(&service->slots, slot, generation);
 	struct tw__record *record = &service->slots.records[slot];
-	tw_store_relaxed(&record->fn, fn); /* published by W1 */
+	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
 	if (option)
-		tw_store_release(&record->option, option); /* W5 */
+		tw_store_release(&record->option, option); /* WORD5 */
 
 	uint64_t deadline_ns = value;
 	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
@@ -190,7 +190,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
 	if (tw_unlikely(state & TW__UNFILED))
-		tw__far_set(&service->slots, slot, tick); /* W6 */
+		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
 		entered = tw__group_enter_kept(&service->slots.options[option], entry);
@@ -203,7 +203,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	}
 	tw_bump(&local->scheduled, 1);
 	tw__word_arm_release(&service->slots.words[slot],
-			     tw__word_make(generation, state, 0)); /* W1: pairs with claim */
+			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
 	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
 		tw_bump(&local->scheduled, (uint64_t)-1);
 		return refused(local, out, -ESHUTDOWN);

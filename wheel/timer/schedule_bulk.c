@@ -5,7 +5,7 @@
  * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
  * So no timer of a batch can run before all of `out` is written.
  *
- * Against close the call pins its lane before it looks (gate.h, P6): either it sees that it is closed, or close waits until all of the batch is
+ * Against close the call pins its lane before it looks (gate.h, GATE6): either it sees that it is closed, or close waits until all of the batch is
  * published, and settles it whole. A single schedule takes its timer back instead (schedule.c); of a batch, some of the timers could be
  * taken back and some not.
  *
@@ -62,9 +62,9 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 		return -EAGAIN;
 	uint32_t slot = tw__entry_slot(entry);
 	struct tw__record *record = &slots->records[slot];
-	tw_store_relaxed(&record->fn, task->fn); /* published by W1 */
+	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, task->arg);
-	tw_store_release(&record->option, option); /* W5; 0 tells the second pass that it is plain */
+	tw_store_release(&record->option, option); /* WORD5; 0 tells the second pass that it is plain */
 	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
 	return 0;
 }
@@ -131,7 +131,7 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 			break;
 		uint32_t slot = tw__magazine_peek(magazine, (uint32_t)done);
 		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
-		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by W1 */
+		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
 		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
 		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
@@ -216,7 +216,7 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 	uint64_t tag = tw_load_relaxed(&option->tag);
 	struct tw__group *group = tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
 	if (group)
-		tw__group_lock(group); /* K2 */
+		tw__group_lock(group); /* GROUP2 */
 	if (group && tw__tag_is_stale(&service->groups, tag)) {
 		state = TW__SETTLING;
 		if (call->last_orphan)
@@ -226,7 +226,7 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 		call->last_orphan = index;
 	}
 	tw__word_arm_release(&service->slots.words[tw__entry_slot(entry)],
-			     (entry & ~(uint64_t)UINT32_MAX) | state); /* W1 */
+			     (entry & ~(uint64_t)UINT32_MAX) | state); /* WORD1 */
 	if (group)
 		tw__group_unlock(group);
 }
@@ -267,13 +267,13 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
 			if (tw_unlikely(state & TW__UNFILED))
-				tw__far_set(&call->service->slots, slot, /* W6 */
+				tw__far_set(&call->service->slots, slot, /* WORD6 */
 					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
 				*out++ = tw__handle_make(slots, slot, (uint32_t)(generation >> 32));
 			if (tw_likely(!option))
 				tw__word_arm_release(&slots->words[slot],
-						     generation | state); /* W1: pairs with claim */
+						     generation | state); /* WORD1: pairs with claim */
 			else
 				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
@@ -353,7 +353,7 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 	if (!call.local)
 		return refused(NULL, out, n, -ENOMEM);
 	int r = schedule_pinned(&call, out);
-	tw__gate_unpin(&call.local->lane.pinned); /* P6 */
+	tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
 	if (tw_unlikely(call.orphan) && !r)
 		return end_orphans(&call); /* close waits for them as for any release */
 	if (r == -EINVAL)

@@ -58,12 +58,12 @@ static inline __attribute__((always_inline)) int go(tw_service *service, const s
 	if (out)
 		*out = tw__handle_make(&service->slots, slot, generation);
 	struct tw__record *record = &service->slots.records[slot];
-	tw_store_relaxed(&record->fn, fn); /* published by W1 */
+	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
 	tw_bump(&local->scheduled, 1);
-	tw__word_arm_release(&service->slots.words[slot], tw__word_make(generation, TW__ARMED, way->tick)); /* W1 */
+	tw__word_arm_release(&service->slots.words[slot], tw__word_make(generation, TW__ARMED, way->tick)); /* WORD1 */
 	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
-	tw_compiler_barrier(); /* gate.h, P2, where there is membarrier */
+	tw_compiler_barrier(); /* gate.h, GATE2, where there is membarrier */
 	if (tw_likely(tw__gate_look(&service->gate) == way->gate_word))
 		return 0;
 	return tw__after_short_push(service, local, entry, out);

@@ -106,9 +106,9 @@ static uint32_t traits_of(const tw_service *service, const struct tw_task *task,
 
 static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
 {
-	tw_store_release(&option->executor, executor);    /* W5: pairs with outbox.c */
+	tw_store_release(&option->executor, executor);    /* WORD5: pairs with outbox.c */
 	if (!tw_load_relaxed(&service->routed))           /* else its line stays unwritten */
-		tw_store_relaxed(&service->routed, true); /* published with the word: W1 */
+		tw_store_relaxed(&service->routed, true); /* published with the word: WORD1 */
 }
 
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
@@ -116,7 +116,7 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 {
 	if (tw_likely(!tw_load_relaxed(&option->linked)))
 		tw_store_relaxed(&option->tag, task->group.id);               /* until it has entered */
-	tw_store_release(&option->traits, traits_of(service, task, context)); /* W5 */
+	tw_store_release(&option->traits, traits_of(service, task, context)); /* WORD5 */
 	option->release = task->release;
 	option->context = context;
 	option->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;
@@ -125,7 +125,7 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->slack_ns = task->slack_ns;
 	option->bare = tw__task_is_short(task) && !context;
 	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) && !tw_load_relaxed(&service->has_background))
-		tw_store_relaxed(&service->has_background, true); /* published with the word: W1 */
+		tw_store_relaxed(&service->has_background, true); /* published with the word: WORD1 */
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, option, task->executor);
 	if (period) {

@@ -104,16 +104,16 @@ static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	tw_store_relaxed(&slots->far_ticks[slot], tick); /* W6 */
+	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
 	tw__tiny_unlock(lock);
 }
 
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
 {
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* W4 */
+	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 	if (done)
-		tw_store_relaxed(&slots->far_ticks[slot], tick); /* W6 */
+		tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
 	tw__tiny_unlock(lock);
 	return done;
 }
@@ -121,7 +121,7 @@ bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64
 uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot)
 {
 	_Atomic uint32_t *lock = lock_far(slots, slot);
-	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* W6 */
+	uint64_t tick = tw_load_relaxed(&slots->far_ticks[slot]); /* WORD6 */
 	tw__tiny_unlock(lock);
 	return tick;
 }
@@ -133,7 +133,7 @@ static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
-	tw_store_release(&record->option, slots->chains); /* W5 */
+	tw_store_release(&record->option, slots->chains); /* WORD5 */
 	tw_store_relaxed(&record->arg, (void *)(uintptr_t)count);
 	slots->chains = head;
 	pthread_mutex_unlock(&slots->lock);
@@ -318,7 +318,7 @@ static void unload_options(struct tw__slots *slots, struct tw__option_cache *cac
 void tw__option_wipe(struct tw__option *option)
 {
 	size_t rest = offsetof(struct tw__option, release); /* before it: others may still look */
-	tw_store_release(&option->executor, NULL);          /* W5 */
+	tw_store_release(&option->executor, NULL);          /* WORD5 */
 	memset((char *)option + rest, 0, sizeof *option - rest);
 }
 

@@ -19,7 +19,7 @@
 
 enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
 
-/* Written by the slot's owner before the word is published (W1), read by whoever won a transition. */
+/* Written by the slot's owner before the word is published (WORD1), read by whoever won a transition. */
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
@@ -67,7 +67,7 @@ struct tw__option {
 	uint32_t next_member, previous_member; /* side records; written on entering */
 	_Atomic uint32_t linked;               /* it is in that list */
 	uint32_t bare;                         /* the owner's: what is zeroed is zero */
-	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, K8) */
+	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, GROUP8) */
 
 	tw_release_fn *release;   /* from here on zeroed for each timer */
 	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
@@ -208,7 +208,7 @@ void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *ca
 
 /*
  * Far deadlines, whole, for whoever asks how long a timer still has. A word that is FAR or UNFILED has its deadline here. Written
- * together with the word, under a lock that only far timers know (word.h, W6).
+ * together with the word, under a lock that only far timers know (word.h, WORD6).
  *   set   before the word of a new timer is stored
  *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
  *   tick  of a word that was FAR or UNFILED a moment ago
@@ -222,10 +222,10 @@ static inline struct tw__option *tw__option_of(const struct tw__slots *slots, ui
 	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
 }
 
-/* The traits, by whoever looks at the word again after this: if it is still armed, they are the timer's own (W5). */
+/* The traits, by whoever looks at the word again after this: if it is still armed, they are the timer's own (WORD5). */
 static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
 {
-	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* W5 */
+	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* WORD5 */
 }
 
 /*

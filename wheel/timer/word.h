@@ -19,7 +19,7 @@
  *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
  *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
  *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
- *   ARMED, DOOMED     FREE G+1          schedule, group closed    CAS: likewise (group.h, K8)
+ *   ARMED, DOOMED     FREE G+1          schedule, group closed    CAS: likewise (group.h, GROUP8)
  *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
  *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
  *   ARMED FAR         ARMED             driver, when near         CAS
@@ -43,15 +43,15 @@
  * magazine or depot has one owner, so schedule may store.
  *
  * Pairing table (word w of one slot)
- *   W1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg, option.
- *   W2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
- *   W3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
- *   W4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
- *   W5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
+ *   WORD1  schedule: record fields, then w release -> claim, cancel, drain: w acquire. Publishes fn, arg, option.
+ *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
+ *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
+ *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
+ *   WORD5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
  *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
  *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
  *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   W6  far_ticks of the slot: with w's compare-and-swap to FAR, or before the store of w UNFILED, under the slot's far lock -> w FAR or
+ *   WORD6  far_ticks of the slot: with w's compare-and-swap to FAR, or before the store of w UNFILED, under the slot's far lock -> w FAR or
  *       UNFILED, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
  *       the word of one with the deadline of the other.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
