@@ -62,7 +62,7 @@
  *   G6  Order: what one thread schedules in turn with equal delays, or for one tick, is handed over in that order. A timer
  *       that was reset, is a series, or has slack takes its place when it is filed.
  *   G7  Callbacks may call anything; only calls that would wait for their own caller are refused.
- *   G8  A slow callback delays nobody as long as a worker is free or asleep (inline execution excepted).
+ *   G8  A slow callback delays no other timer until its pool has max_workers blocked (inline execution excepted).
  *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
  *       at most 8 per coarse bucket to move far timers nearer; and after a storm, once, some ten seconds of sleep later, a
  *       few ticks in which memory goes back (G11).
