@@ -50,7 +50,7 @@ opt_arm64    := -O2 -DNDEBUG -Werror $(hard)
 warn   := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wpointer-arith -Wundef
 common := -std=c11 -D_GNU_SOURCE $(warn) -g -fPIC -fvisibility=hidden -Iinclude -I. -pthread -MMD -MP $(opt_$(MODE))
 hash := \#
-# Static probes for tracers, if their header is installed (wheel/service/probes.h).
+# Static probes for tracers, if their header is installed (wheel/base/probes.h).
 has_probes = $(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES)
 common += $(if $(filter 1,$(PROBES)),$(has_probes))
 # The two files on every timer's path find their thread's block by a TLS descriptor (x86-64's GNU2 dialect;

@@ -9,7 +9,7 @@
 #include "bench/measure.h"
 #include "bench/subject.h"
 #include "tickwheel.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 struct caller {
 	_Alignas(64) uint64_t loop_ns;

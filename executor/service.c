@@ -8,7 +8,7 @@
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/fork.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 #include "wheel/run/run.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */

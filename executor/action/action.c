@@ -7,7 +7,7 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/run/run.h"
-#include "wheel/service/misuse.h"
+#include "wheel/base/misuse.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
 

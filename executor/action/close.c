@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "executor/action/internal.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 
 #include "executor/action/internal.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 #include "wheel/run/watchdog.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)

@@ -37,7 +37,7 @@
 #include "executor/base/heap.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/action.h"
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 
 enum tw__action_place { TW__ACTION_NOWHERE, TW__ACTION_TIMED, TW__ACTION_DUE, TW__ACTION_BATCHED, TW__ACTION_VIRTUAL };
 

@@ -40,9 +40,9 @@
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/limiter.h"
-#include "wheel/timer/context.h"
-#include "wheel/service/histogram.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/context.h"
+#include "wheel/base/histogram.h"
+#include "wheel/core/user_code.h"
 
 enum {
 	TW__JOB_INSIDE = 1,
@@ -275,7 +275,7 @@ struct tw__limiter_call {
 	struct tw__run_level *shown; /* NULL: nothing yet */
 };
 
-/* What the call runs now: for those who look at what is under way (wheel/run/user_code.h). since_ns as there. */
+/* What the call runs now: for those who look at what is under way (wheel/core/user_code.h). since_ns as there. */
 void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
 
 void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job);

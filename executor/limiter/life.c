@@ -8,7 +8,7 @@
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
-#include "wheel/service/misuse.h"
+#include "wheel/base/misuse.h"
 #include "wheel/timer/timing.h"
 
 enum { MAX_RATE = 1 << 20 };

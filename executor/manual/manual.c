@@ -18,8 +18,8 @@
 
 #include "mpsc/base/fork.h"
 #include "tickwheel/manual.h"
-#include "wheel/service/core.h"
-#include "wheel/service/misuse.h"
+#include "wheel/core/service.h"
+#include "wheel/base/misuse.h"
 
 enum { QUEUE_MAX = 1 << 24, QUEUE_DEFAULT = 4096 };
 

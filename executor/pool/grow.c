@@ -37,7 +37,7 @@
 
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
-#include "wheel/service/thread.h"
+#include "wheel/base/thread.h"
 
 enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
 

@@ -20,9 +20,9 @@
 #include "mpsc/base/atomics.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/pool.h"
-#include "wheel/service/histogram.h"
+#include "wheel/base/histogram.h"
 #include "wheel/run/run.h"
-#include "wheel/service/thread.h"
+#include "wheel/base/thread.h"
 
 enum { TW__SOURCE_BATCHES = 4096 };
 

@@ -20,9 +20,9 @@
 
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
-#include "wheel/timer/context.h"
-#include "wheel/service/misuse.h"
-#include "wheel/service/thread.h"
+#include "wheel/core/context.h"
+#include "wheel/base/misuse.h"
+#include "wheel/base/thread.h"
 #include "wheel/run/work.h"
 
 enum { TIMED_ONE_IN = 16 };

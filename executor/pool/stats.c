@@ -7,7 +7,7 @@
 #include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/fork.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
 {

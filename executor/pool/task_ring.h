@@ -33,7 +33,7 @@ struct tw__pool_task {
 	tw_fn *fn;
 	void *arg;
 	uint64_t queued_ns; /* 0: not timed */
-	void *context;      /* wheel/timer/context.h; the task's until its end */
+	void *context;      /* wheel/core/context.h; the task's until its end */
 };
 
 struct tw__task_cell {

@@ -32,10 +32,10 @@
 #include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/work.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
 
@@ -218,7 +218,7 @@ static void run_in_context(const struct tw__worker *self, const struct tw__pool_
 		tw__context_release(task->context);
 }
 
-/* For services that look at what runs (wheel/run/user_code.h). */
+/* For services that look at what runs (wheel/core/user_code.h). */
 static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_ns)
 {
 	struct tw__run_level *level = tw__user_enter();

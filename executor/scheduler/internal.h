@@ -27,7 +27,7 @@
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/scheduler.h"
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 
 struct tw__task {
 	struct tw__node node;
@@ -35,7 +35,7 @@ struct tw__task {
 	tw_turn_fn *fn;            /* NULL: running, or cleared */
 	void *arg;
 	tw_scheduler_done_fn *done;
-	void *context; /* of the poster (wheel/timer/context.h) */
+	void *context; /* of the poster (wheel/core/context.h) */
 	const char *name;
 	int64_t expiration_ns;
 	uint8_t priority;

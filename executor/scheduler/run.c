@@ -3,7 +3,7 @@
 
 #include "executor/scheduler/internal.h"
 #include "mpsc/base/fork.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 static _Thread_local struct tw__turn_frame *innermost;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "executor/pool/internal.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 /* ------------------------------------------------------------- the host timer */
 

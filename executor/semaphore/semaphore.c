@@ -39,8 +39,8 @@
 
 #include "executor/semaphore/internal.h"
 #include "mpsc/base/futex.h"
-#include "wheel/timer/context.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/context.h"
+#include "wheel/core/user_code.h"
 
 /* -------------------------------------------------------------------- line */
 

@@ -9,7 +9,7 @@
 #include "mpsc/base/atomics.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/sim.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 /* Queues: plain tasks and works share the first; each service has one of the others, the last serves all that come late. */
 enum { TW__SIM_QUEUES = 8, TW__SIM_WORKERS_MAX = 1024 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/sim/internal.h"
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
 

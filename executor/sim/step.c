@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "executor/sim/internal.h"
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"

@@ -57,7 +57,7 @@
 #include "mpsc/base/futex.h"
 #include "mpsc/base/spinlock.h"
 #include "tickwheel/strand.h"
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 
 enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
 enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
@@ -94,7 +94,7 @@ struct tw__task_node {
 	_Atomic(tw_strand *) strand; /* NULL: it has ended. Read under the lock of a strand that may be another one */
 	tw_fn *fn;
 	void *arg;
-	void *context; /* of its submit (wheel/timer/context.h) */
+	void *context; /* of its submit (wheel/core/context.h) */
 	tw_release_fn *release;
 	struct tw__strand_terms *terms; /* NULL: it runs once, however late */
 	uint64_t due_ns;                /* nominal */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
-#include "wheel/service/misuse.h"
+#include "wheel/base/misuse.h"
 #include "wheel/timer/schedule.h"
 
 static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;

@@ -7,7 +7,7 @@
 #include "mpsc/base/fork.h"
 #include "test/support/child.h"
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 static int visit_nothing(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {

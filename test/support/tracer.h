@@ -1,5 +1,5 @@
 /*
- * A tracer of this very program: puts a trap in place of each static probe's nop (wheel/service/probes.h), and writes down what comes by. One thread
+ * A tracer of this very program: puts a trap in place of each static probe's nop (wheel/base/probes.h), and writes down what comes by. One thread
  * at a time; x86-64 alone, where the probes were built in.
  */
 #ifndef TEST_SUPPORT_TRACER_H

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 static bool is_armed(uint64_t word, uint64_t entry)
 {

@@ -20,8 +20,8 @@
  * A load may be carried out ahead of the caller's own reading of the clock by as much as the processor
  * speculates; TW__SPECULATION_NS covers that. Bases never fall within a lane (G6). Base and delay are added in nanoseconds and rounded up once.
  */
-#include "wheel/service/core.h"
-#include "wheel/service/probes.h"
+#include "wheel/core/service.h"
+#include "wheel/base/probes.h"
 
 enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 

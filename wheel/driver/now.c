@@ -1,5 +1,5 @@
 /* The driver's reading of the clock: never earlier than the last one. */
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 uint64_t tw__driver_now(tw_service *service)
 {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "wheel/driver/poll.h"
-#include "wheel/service/probes.h"
+#include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 
 /* ----------------------------------------------------------------- the table */

@@ -14,7 +14,7 @@
 #include "wheel/driver/poll.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
-#include "wheel/service/thread.h"
+#include "wheel/base/thread.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
 

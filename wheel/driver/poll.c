@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "wheel/run/watchdog.h"
-#include "wheel/service/probes.h"
+#include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 struct tw__turn {
 	uint64_t drained; /* lane entries */

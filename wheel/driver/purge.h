@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_TRIM_H
 #define TW_WHEEL_TRIM_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 /* A driver's, at the end of a turn. look: now and then, to see whether there is much to give. busy: traffic has come back. */
 void tw__trim(tw_service *service, bool look, bool busy);

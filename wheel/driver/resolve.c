@@ -27,8 +27,8 @@
  *
  * Rejected: looking for the old entry to remove it (a search in a bucket for each reset).
  */
-#include "wheel/service/core.h"
-#include "wheel/service/probes.h"
+#include "wheel/core/service.h"
+#include "wheel/base/probes.h"
 
 static uint64_t at_least(uint64_t tick, uint64_t low)
 {

@@ -12,7 +12,7 @@
  *              holds a census saves nothing: then the words are asked one by one.
  * A sweep by what was drained is followed by one of the other kind if it has left too much.
  */
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 enum {
 	SWEEP_STEP = 4096,      /* entries swept in a turn, at least */

@@ -3,11 +3,11 @@
  */
 #include <errno.h>
 
-#include "wheel/timer/context.h"
-#include "wheel/group/members.h"
-#include "wheel/service/misuse.h"
+#include "wheel/core/context.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/misuse.h"
 #include "wheel/group/reap.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 /* One more completion. False: a close has answered, or is about to. */
 static bool count_one(struct tw__groups *groups)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "wheel/group/members.h"
+#include "wheel/timer/member.h"
 #include "wheel/group/reap.h"
 
 enum { LEAST_GROUPS = 65536 };

@@ -100,7 +100,7 @@
 
 #include "mpsc/base/spinlock.h"
 #include "tickwheel/group.h"
-#include "wheel/timer/slots.h"
+#include "wheel/slot/slots.h"
 
 struct tw__local;
 

@@ -6,7 +6,7 @@
  */
 #include "wheel/group/reap.h"
 
-#include "wheel/group/members.h"
+#include "wheel/timer/member.h"
 
 enum {
 	PIECE = 256,         /* members settled in one run */

@@ -4,13 +4,13 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 #include "wheel/run/watchdog.h"
-#include "wheel/group/members.h"
-#include "wheel/service/probes.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
 enum { PREFETCH_AHEAD = 6 };

@@ -19,7 +19,7 @@
 #ifndef TW_WHEEL_RUN_H
 #define TW_WHEEL_RUN_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 #include "wheel/run/run_clock.h"
 
 /* A callback under way on this thread; nested if it drives another service. */

@@ -8,7 +8,7 @@
 #ifndef TW_WHEEL_RUN_CLOCK_H
 #define TW_WHEEL_RUN_CLOCK_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 enum { TW__RUN_CLOCK_READINGS = 3, TW__RUN_CLOCK_SPAN_COUNTS = 1 << 18, TW__RUN_CLOCK_GAP_COUNTS = 3000 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "wheel/run/run.h"
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 void tw__running_none(struct tw__local *local)
 {

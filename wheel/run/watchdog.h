@@ -16,7 +16,7 @@
 
 #include <unistd.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 struct tw__running {
 	uint64_t entry, since_ns;

@@ -32,7 +32,7 @@
 #ifndef TW_WHEEL_WORK_H
 #define TW_WHEEL_WORK_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 #include "wheel/run/run.h"
 
 typedef void tw__work_fn(struct tw__work *work);

@@ -1,5 +1,5 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>

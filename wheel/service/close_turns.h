@@ -12,7 +12,7 @@
 #ifndef TW_WHEEL_CLOSERS_H
 #define TW_WHEEL_CLOSERS_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 /* One call of close. */
 struct tw__closer {

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "wheel/service/core.h"
-#include "wheel/service/misuse.h"
-#include "wheel/service/thread.h"
+#include "wheel/core/service.h"
+#include "wheel/base/misuse.h"
+#include "wheel/base/thread.h"
 #include "wheel/timer/timing.h"
 
 int tw__struct_read(void *out, size_t known, size_t least, const void *in)

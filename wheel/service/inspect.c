@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 #include "wheel/run/run.h"
 
 /* ---------------------------------------------------------- foreach and dump */

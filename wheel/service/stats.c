@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 /*
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <time.h>
 
-#include "wheel/group/members.h"
-#include "wheel/service/probes.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
 
 /* What follows on the end of an armed timer whose word was this, however rare. local may be NULL. */

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "wheel/service/probes.h"
+#include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"

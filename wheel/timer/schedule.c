@@ -11,8 +11,8 @@
 
 #include <errno.h>
 
-#include "wheel/group/members.h"
-#include "wheel/service/probes.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/probes.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };

@@ -2,8 +2,8 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
-#include "wheel/timer/context.h"
-#include "wheel/service/core.h"
+#include "wheel/core/context.h"
+#include "wheel/core/service.h"
 
 /* What a new timer's word says of its deadline: the tick, or if that is far, UNFILED: then far_ticks has it (tw__far_set). */
 static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)

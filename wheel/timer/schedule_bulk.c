@@ -16,8 +16,8 @@
  */
 #include <errno.h>
 
-#include "wheel/group/members.h"
-#include "wheel/service/probes.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
 
 enum { POLL_NS = 1000000 };

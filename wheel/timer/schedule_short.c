@@ -10,7 +10,7 @@
  *   a delay      the gate is open, and the lane's base is that of its present word (put_base of schedule.c)
  *   a deadline   the gate accepts, and says nothing of a sleeping driver: it is open, or the driver is one that is called
  */
-#include "wheel/service/probes.h"
+#include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
 
 struct short_way {

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "wheel/group/members.h"
-#include "wheel/service/misuse.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/misuse.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
 

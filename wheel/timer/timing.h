@@ -2,7 +2,7 @@
 #ifndef TW_WHEEL_TIMING_H
 #define TW_WHEEL_TIMING_H
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 /*
  * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap meet in one tick (as Linux rounds its

@@ -2,7 +2,7 @@
 #include "test/support/actions.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(action, .timeout = 30);
 

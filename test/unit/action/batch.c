@@ -1,7 +1,7 @@
 /* asap and frame: one batch source. What was armed before a flush is run by it, and nothing else. */
 #include "test/support/actions.h"
 #include "test/support/queue_executor.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(action_batch, .timeout = 30);
 

@@ -1,7 +1,7 @@
 /* From nanoseconds to ticks: a multiplication and a shift, against a plain division. */
 #include "test/support/random.h"
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(clock_ticks, .timeout = 60);
 

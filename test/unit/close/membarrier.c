@@ -4,7 +4,7 @@
 
 #include "test/support/faults.h"
 #include "test/support/shot.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(close_membarrier, .timeout = 60);
 

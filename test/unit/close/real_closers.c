@@ -5,7 +5,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/shot.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(close_real_closers, .timeout = 60);
 

@@ -5,7 +5,7 @@
 
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(context, .timeout = 30);
 

@@ -8,7 +8,7 @@
 #include "test/support/faults.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(context_hooks, .timeout = 30);
 

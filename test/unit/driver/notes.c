@@ -7,7 +7,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(driver_notes, .timeout = 30);
 

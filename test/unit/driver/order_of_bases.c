@@ -1,6 +1,6 @@
 /* G6 where the tick thread falls asleep between two schedules of one thread; its publishing is played by hand (schedule.c, drain.c). */
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(driver_order_of_bases, .timeout = 30);
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(driver_storm, .timeout = 90);
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(driver_sweep, .timeout = 60);
 

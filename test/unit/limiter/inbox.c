@@ -7,7 +7,7 @@
 #include "executor/limiter/internal.h"
 #include "test/support/faults.h"
 #include "test/support/limited.h"
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 
 TestSuite(limiter_inbox, .timeout = 60);
 

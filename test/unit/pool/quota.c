@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "test/support/expect.h"
-#include "wheel/service/quota.h"
-#include "wheel/service/thread.h"
+#include "wheel/base/quota.h"
+#include "wheel/base/thread.h"
 
 static char root[64];
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 
 #include "test/support/work_rig.h"
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 
 TestSuite(scheduler_zero, .timeout = 30);
 

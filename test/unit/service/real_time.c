@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "test/support/shot.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 TestSuite(service_real_time, .timeout = 60);
 

@@ -5,7 +5,7 @@
 #include "test/support/faults.h"
 #include "test/support/members.h"
 #include "test/support/queue_executor.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 #include "wheel/driver/poll.h"
 #include "wheel/group/group.h"
 

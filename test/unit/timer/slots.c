@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tickwheel.h"
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 Test(timer_slots, every_slot_is_handed_out_once)
 {

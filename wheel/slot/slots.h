@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "tickwheel/service.h"
-#include "wheel/timer/word.h"
+#include "wheel/slot/word.h"
 
 enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
 

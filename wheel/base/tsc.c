@@ -1,4 +1,4 @@
-#include "wheel/service/tsc.h"
+#include "wheel/base/tsc.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "wheel/run/user_code.h"
+#include "wheel/core/user_code.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* Waking the driver, by any thread. Below the calls that schedule and reset timers, which use it. */
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 void tw__wake(tw_service *service)
 {

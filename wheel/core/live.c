@@ -1,5 +1,5 @@
 /* How many timers live. */
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 uint64_t tw__live_timers(tw_service *service, uint64_t *producers)
 {

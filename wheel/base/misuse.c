@@ -1,4 +1,4 @@
-#include "wheel/service/misuse.h"
+#include "wheel/base/misuse.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,8 +1,8 @@
-#include "wheel/timer/context.h"
+#include "wheel/core/context.h"
 
 #include <errno.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 static _Thread_local void *current;
 

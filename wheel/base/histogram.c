@@ -1,4 +1,4 @@
-#include "wheel/service/histogram.h"
+#include "wheel/base/histogram.h"
 
 static unsigned cell_of(uint64_t ns)
 {

@@ -24,13 +24,13 @@
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
-#include "wheel/service/clock.h"
-#include "wheel/service/tsc.h"
+#include "wheel/base/clock.h"
+#include "wheel/base/tsc.h"
 #include "wheel/group/group.h"
-#include "wheel/service/histogram.h"
+#include "wheel/base/histogram.h"
 #include "wheel/driver/loop_fd.h"
 #include "wheel/driver/outbox.h"
-#include "wheel/timer/slots.h"
+#include "wheel/slot/slots.h"
 #include "wheel/wheel.h"
 
 /* A block: what is drained at once of a lane. Long, so that most words are superseded within it and not looked at (drain.c). */

@@ -5,7 +5,7 @@
  *   2. /proc/self/cgroup says which group the process is in.
  *   3. That group's directory and all above it, up to the mount, may each have a quota. The smallest one counts.
  */
-#include "wheel/service/quota.h"
+#include "wheel/base/quota.h"
 
 #include <limits.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "wheel/service/clock.h"
+#include "wheel/base/clock.h"
 
 #include <errno.h>
 #include <pthread.h>

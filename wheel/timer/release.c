@@ -4,10 +4,10 @@
  */
 #include <limits.h>
 
-#include "wheel/group/members.h"
+#include "wheel/timer/member.h"
 #include "wheel/run/run.h"
-#include "wheel/run/user_code.h"
-#include "wheel/timer/context.h"
+#include "wheel/core/user_code.h"
+#include "wheel/core/context.h"
 
 void tw__ring_finish(tw_service *service)
 {

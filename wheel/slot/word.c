@@ -1,4 +1,4 @@
-#include "wheel/timer/word.h"
+#include "wheel/slot/word.h"
 
 /* Each function below is one group of lines of the transition table in word.h: `from` and `to` have one generation. */
 

@@ -5,7 +5,7 @@
  * A timer with a release passes through SETTLING: the generation moves only after the release has returned, so that nobody is told
  * "gone" while it runs. Without one the word is free at once, like that of a timer without side record.
  */
-#include "wheel/group/members.h"
+#include "wheel/timer/member.h"
 
 static void count_drop(tw_service *service, struct tw__local *local)
 {

@@ -1,4 +1,4 @@
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,10 +10,10 @@
 
 #include "mpsc/base/fork.h"
 #include "wheel/driver/poll.h"
-#include "wheel/group/members.h"
-#include "wheel/service/misuse.h"
+#include "wheel/timer/member.h"
+#include "wheel/base/misuse.h"
 #include "wheel/run/run.h"
-#include "wheel/service/thread.h"
+#include "wheel/base/thread.h"
 #include "wheel/timer/timing.h"
 
 /* ----------------------------------------------------------------- the lanes */

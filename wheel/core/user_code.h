@@ -27,7 +27,7 @@
 
 #include <stdalign.h>
 
-#include "wheel/service/core.h"
+#include "wheel/core/service.h"
 
 enum { TW__RUN_LEVELS = 4 };
 

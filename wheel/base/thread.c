@@ -1,4 +1,4 @@
-#include "wheel/service/thread.h"
+#include "wheel/base/thread.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "wheel/service/quota.h"
+#include "wheel/base/quota.h"
 
 static void faults_only(sigset_t *mask)
 {

@@ -1,4 +1,4 @@
-#include "wheel/timer/slots.h"
+#include "wheel/slot/slots.h"
 
 #include <errno.h>
 #include <string.h>
