@@ -9,6 +9,12 @@
 #include "executor/strand/internal.h"
 #include "mpsc/base/fork.h"
 #include "wheel/core/service.h"
+#include "executor/pool/parts.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/core/frame.h"
+#include "wheel/service/close.h"
+#include "wheel/service/config.h"
+#include "wheel/service/create.h"
 #include "wheel/run/run.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */
@@ -57,10 +63,10 @@ static int make(tw_service **out, struct tw_service_config *config)
 		tw__pool_leave(source);
 		return r;
 	}
-	tw_store_relaxed(&service->pool, source);
+	tw_store_relaxed(&service->layers.pool, source);
 	if (source) {
 		tw__pool_watch(source, service);
-		tw_store_release(&service->pool_busy, tw__source_is_busy); /* the driver is running already */
+		tw_store_release(&service->watch.pool_busy, tw__source_is_busy); /* the driver is running already */
 	}
 	*out = service;
 	return 0;
@@ -85,9 +91,9 @@ static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);
 	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be looking at it */
-	struct tw__source *source = tw_exchange_seq_cst(&service->pool, NULL); /* watchdog.h, WATCHDOG2 */
+	struct tw__source *source = tw_exchange_seq_cst(&service->layers.pool, NULL); /* watchdog.h, WATCHDOG2 */
 	pthread_mutex_unlock(&tw__registry);
-	while (tw_load_seq_cst(&service->pool_lookers)) /* each for some microseconds */
+	while (tw_load_seq_cst(&service->watch.pool_lookers)) /* each for some microseconds */
 		sched_yield();
 	tw__pool_leave(source);
 }
@@ -122,8 +128,8 @@ static int destroy_forked(tw_service *service)
 {
 	if (tw__inside(service))
 		return -EDEADLK; /* the callback may yet return */
-	struct tw__strands *strands = tw_load_relaxed(&service->strands);
-	tw__pool_leave_forked(tw_load_relaxed(&service->pool));
+	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
+	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
 	tw__core_free_forked(service);
 	tw__strands_free(strands);
 	return 0;
@@ -139,7 +145,7 @@ int tw_service_destroy(tw_service *service)
 	int r = tw__core_close(service, &drop, end_pool, true);
 	if (r)
 		return r;
-	struct tw__strands *strands = tw_load_acquire(&service->strands);
+	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);
 	tw__core_free(service);
 	tw__strands_free(strands);
 	return 0;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# includes.sh BUILD_DIR: arrows between folders point one way, executor -> wheel -> mpsc -> include; the public headers
-# lean on nothing but each other and the C standard library; the bare wheel names no thread, clock or atomic.
+# includes.sh BUILD_DIR: includes and calls point down the list of folders below, so that no cycle exists between files of
+# different folders. The public headers lean on nothing but each other and the C standard library. The bare wheel names no
+# thread, clock or atomic.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -20,17 +21,26 @@ fail() {
 
 # ---- by the text
 
-# $1: folder; $2: extended regular expression of the quoted includes that it may have.
-quoted_only() {
-	find "$1" -name '*.[ch]' | while read -r file; do
-		sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file" |
-			grep -vE "^($2)" | sed "s|^|$file: |"
-	done >"$work/found"
-	[ ! -s "$work/found" ] || fail "$1/ may only include $2"
+# Lowest first. A file may include and call what is in its own folder and in the folders that this list names before it.
+folders='mpsc/base mpsc wheel wheel/base wheel/slot wheel/core wheel/timer wheel/group wheel/run wheel/driver wheel/service
+	executor/base executor/pool executor/strand executor/limiter executor/scheduler executor/action executor/semaphore
+	executor/manual executor executor/sim'
+
+find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"
+
+# Reads "file file name" lines: the first file uses the name, which the second provides. Prints those that point up.
+upward() {
+	awk -v folders="$folders" '
+		BEGIN { n = split(folders, in_order); for (i = 1; i <= n; i++) rank[in_order[i]] = i }
+		function folder(file) { sub("/[^/]*$", "", file); return file }
+		!rank[folder($1)] || !rank[folder($2)] { print $1 " -> " $2 ": a folder is missing in the list of includes.sh"; next }
+		rank[folder($1)] < rank[folder($2)] { print $1 " -> " $2 ": " $3 }'
 }
-quoted_only mpsc 'mpsc/|tickwheel(\.h|/)'
-quoted_only wheel 'wheel/|mpsc/|tickwheel(\.h|/)'
-quoted_only executor 'executor/|wheel/|mpsc/|tickwheel(\.h|/)'
+
+# shellcheck disable=SC2046 # a list of files
+awk '/^[[:space:]]*#[[:space:]]*include[[:space:]]*"/ { split($0, part, "\""); print FILENAME, part[2], "#include" }' \
+	$(cat "$work/files") | grep -vE '^[^ ]+ tickwheel(\.h|/)' | upward | sort -u >"$work/found"
+[ ! -s "$work/found" ] || fail "a file includes what is above it"
 
 standard='assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign stdarg
 	stdbool stddef stdint stdio stdlib stdnoreturn string time uchar wchar wctype'
@@ -48,27 +58,16 @@ grep -nE '<(pthread|time|stdatomic|threads)\.h>|include.*atomic|pthread_|clock_g
 
 # ---- by the symbols
 
-# The names in tw_ that objects of the given folders define, or with -u need.
-defined() {
-	for room in "$@"; do
-		find "$build/$room" -name '*.o' -exec nm --defined-only {} +
-	done | awk 'NF == 3 && $3 ~ /^tw_/ { print $3 }' | sort -u
-}
-needed() {
-	find "$build/$1" -name '*.o' -exec nm -u {} + | awk '$1 == "U" && $2 ~ /^tw_/ { print $2 }' | sort -u
-}
-
-# $1: folder; the rest: folders below it that may serve it.
-served_by() {
-	room=$1
-	[ -n "$(find "$build/$room" -name '*.o' 2>/dev/null)" ] || fail "$build/$room holds no objects"
-	needed "$room" >"$work/needed"
-	defined "$@" >"$work/defined"
-	comm -23 "$work/needed" "$work/defined" >"$work/found"
-	[ ! -s "$work/found" ] || fail "$room/ calls upwards"
-}
-served_by mpsc
-served_by wheel mpsc
-served_by executor wheel mpsc
+# Each name that a file needs and another file defines: "user provider name".
+sed -n 's/\.c$//p' "$work/files" | while read -r file; do
+	[ -e "$build/$file.o" ] || fail "$build/$file.o is missing"
+	nm "$build/$file.o" | awk -v file="$file.c" '
+		NF == 3 && $2 ~ /^[TDBRVWC]$/ { print "defines", $3, file }
+		NF == 2 && $1 == "U" && $2 ~ /^tw_/ { print "needs", $2, file }'
+done >"$work/names"
+awk '$1 == "defines" { provider[$2] = $3 } $1 == "needs" { user[NR] = $3; name[NR] = $2 }
+	END { for (i in user) print user[i], (name[i] in provider ? provider[name[i]] : "nowhere/" name[i]), name[i] }' \
+	"$work/names" | upward | sort >"$work/found"
+[ ! -s "$work/found" ] || fail "a file calls what is above it: that call closes a cycle, or may become part of one"
 
 echo "includes: ok"

@@ -7,6 +7,8 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/run/run.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/core/frame.h"
 #include "wheel/base/misuse.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)

@@ -33,11 +33,11 @@
 
 #include <pthread.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "executor/base/heap.h"
+#include "wheel/core/context.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/action.h"
-#include "wheel/core/context.h"
 
 enum tw__action_place { TW__ACTION_NOWHERE, TW__ACTION_TIMED, TW__ACTION_DUE, TW__ACTION_BATCHED, TW__ACTION_VIRTUAL };
 

@@ -15,6 +15,7 @@
 #include <stdalign.h>
 
 #include "mpsc/base/spinlock.h"
+
 #include "wheel/run/work.h"
 
 struct tw__work_queue {

@@ -36,7 +36,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/limiter.h"

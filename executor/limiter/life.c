@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
-#include "wheel/base/misuse.h"
 #include "wheel/timer/timing.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/run/run.h"
+#include "wheel/base/misuse.h"
 
 enum { MAX_RATE = 1 << 20 };
 #define HOMECOMING_NS UINT64_C(1000000000)

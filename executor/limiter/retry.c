@@ -6,9 +6,9 @@
  */
 #include <errno.h>
 
-#include "wheel/run/run.h"
 #include "executor/limiter/internal.h"
 #include "wheel/timer/timing.h"
+#include "wheel/run/run.h"
 
 /* ------------------------------------------------------------------- timers */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "wheel/base/struct_read.h"
 #include "mpsc/base/futex.h"
 
 /* -------------------------------------------------------------------- input */

@@ -18,6 +18,7 @@
 
 #include "mpsc/base/fork.h"
 #include "tickwheel/manual.h"
+#include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
 #include "wheel/base/misuse.h"
 

@@ -21,8 +21,8 @@
 #include "mpsc/base/fork.h"
 #include "tickwheel/pool.h"
 #include "wheel/base/histogram.h"
-#include "wheel/run/run.h"
 #include "wheel/base/thread.h"
+#include "wheel/run/run.h"
 
 enum { TW__SOURCE_BATCHES = 4096 };
 

@@ -21,9 +21,10 @@
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
-#include "wheel/base/misuse.h"
 #include "wheel/base/thread.h"
 #include "wheel/run/work.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/base/misuse.h"
 
 enum { TIMED_ONE_IN = 16 };
 

@@ -126,22 +126,22 @@ void tw__pool_watch(struct tw__source *source, tw_service *service)
 	unsigned index = 0;
 	for (struct tw__source *s = source->next; s; s = s->next)
 		index++;
-	tw_store_relaxed(&service->watch_bit, UINT32_C(1) << (index < 31 ? index : 31));
-	tw_store_release(&service->watched_pool, pool);
+	tw_store_relaxed(&service->watch.watch_bit, UINT32_C(1) << (index < 31 ? index : 31));
+	tw_store_release(&service->watch.watched_pool, pool);
 	if (!service->config.on_stuck)
 		return;
 	pthread_mutex_lock(&pool->lock);
 	source->watching = service;
 	tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) + 1);
 	pthread_mutex_unlock(&pool->lock);
-	tw_store_release(&service->watch_asleep, &source->watch_asleep);
+	tw_store_release(&service->watch.watch_asleep, &source->watch_asleep);
 	tw__gate_ring(&service->gate); /* the tick thread may sleep already, by the former flag */
 }
 
 void tw__pool_unwatch(tw_service *service)
 {
-	tw_store_relaxed(&service->watch_asleep, &service->own_watch_asleep);
-	tw_store_relaxed(&service->watched_pool, NULL);
+	tw_store_relaxed(&service->watch.watch_asleep, &service->watch.own_watch_asleep);
+	tw_store_relaxed(&service->watch.watched_pool, NULL);
 }
 
 void tw__pool_leave_forked(struct tw__source *source)

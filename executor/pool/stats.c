@@ -63,7 +63,7 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 	if (tw__forked(service))
 		return -EPERM;
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */
-	struct tw__source *source = tw_load_relaxed(&service->pool);
+	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
 	int r = source ? tw_pool_stats_get(source->pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;

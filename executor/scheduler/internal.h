@@ -23,10 +23,11 @@
 
 #include <pthread.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
 #include "tickwheel/scheduler.h"
+#include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
 struct tw__task {

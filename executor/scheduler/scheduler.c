@@ -1,5 +1,4 @@
 /* Birth and end of schedulers, and their host timer. */
-#include "wheel/run/run.h"
 #include "executor/scheduler/internal.h"
 
 #include <errno.h>
@@ -7,6 +6,9 @@
 
 #include "executor/pool/internal.h"
 #include "wheel/core/user_code.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/core/frame.h"
+#include "wheel/run/run.h"
 
 /* ------------------------------------------------------------- the host timer */
 
@@ -102,7 +104,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 	}
 	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
 	if (at_ns > FARTHEST_NS) {
-		int64_t farthest_ns = (int64_t)scheduler->base.service->start_ns;
+		int64_t farthest_ns = (int64_t)scheduler->base.service->time.start_ns;
 		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
 		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
 	}

@@ -2,6 +2,7 @@
 #include <errno.h>
 
 #include "executor/scheduler/internal.h"
+#include "wheel/base/struct_read.h"
 
 #define TIMEOUT_MAX_NS (INT64_C(1) << 62)
 

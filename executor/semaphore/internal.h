@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "executor/base/handles.h"
 #include "tickwheel/semaphore.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "executor/semaphore/internal.h"
+#include "wheel/base/struct_read.h"
 
 /* --------------------------------------------------------------- life, stats */
 

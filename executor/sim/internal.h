@@ -9,6 +9,7 @@
 #include "mpsc/base/atomics.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/sim.h"
+
 #include "wheel/core/service.h"
 
 /* Queues: plain tasks and works share the first; each service has one of the others, the last serves all that come late. */

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "executor/sim/internal.h"
-#include "wheel/run/run.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
+#include "wheel/run/run.h"
 
 /* By the order in which services first hand something over: no address has a part in it. */
 static struct tw__sim_queue *queue_of(tw_sim *sim, tw_service *service)

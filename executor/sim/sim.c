@@ -6,6 +6,8 @@
 #include "wheel/base/clock.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/service/clock_manual.h"
 
 /* ---------------------------------------------------------------------- trace */
 

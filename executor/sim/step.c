@@ -12,6 +12,7 @@
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"
+#include "wheel/service/clock_manual.h"
 
 /* -------------------------------------------------------------------- workers */
 

@@ -51,13 +51,13 @@
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H
 
-#include "executor/base/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"
+#include "executor/pool/layer.h"
+#include "wheel/core/context.h"
 #include "mpsc/base/futex.h"
 #include "mpsc/base/spinlock.h"
 #include "tickwheel/strand.h"
-#include "wheel/core/context.h"
 
 enum { TW__STRAND_ACTIVE = 1, TW__STRAND_DUE = 2, TW__STRAND_DISPOSED = 4, TW__STRAND_BITS = 7 };
 enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
@@ -172,7 +172,7 @@ static inline tw_service *tw__strand_service(tw_strand *strand)
 
 static inline struct tw__strands *tw__strands_of(tw_service *service)
 {
-	return tw_load_acquire(&service->strands); /* pairs with create */
+	return tw_load_acquire(&service->layers.strands); /* pairs with create */
 }
 
 static inline bool tw__strand_disposed(tw_strand *strand)

@@ -6,6 +6,7 @@
 #include "executor/strand/internal.h"
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 
 /* A strand goes to the back of its executor's queue after this many runs, or this long, whichever comes first. */
 enum { BUDGET = 64, SLICE_NS = 5000000 };

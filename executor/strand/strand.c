@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "executor/pool/internal.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/core/frame.h"
 #include "wheel/timer/schedule.h"
 
 /* ---------------------------------------------------------------------- birth */
@@ -21,7 +23,7 @@ static int need_strands(tw_service *service)
 	if (!made)
 		return -ENOMEM;
 	tw__nodes_init(&made->tasks, sizeof(struct tw__task_node), TW__NODES_MAX);
-	if (!tw_cas_acq_rel(&service->strands, &none, made))
+	if (!tw_cas_acq_rel(&service->layers.strands, &none, made))
 		tw__strands_free(made);
 	return 0;
 }
@@ -111,7 +113,7 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 			tw__batch_end_one(batch);
 		return 0;
 	}
-	bool never_inline = tw__batch_service(batch)->on_refused != TW_REFUSED_INLINE;
+	bool never_inline = tw__batch_service(batch)->config.on_refused != TW_REFUSED_INLINE;
 	tw__batch_end_all(batch);
 	int r = executor->ops->submit(executor, batch, n);
 	if (r >= 0 || never_inline)

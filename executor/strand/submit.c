@@ -3,8 +3,9 @@
 #include <stdlib.h>
 
 #include "executor/strand/internal.h"
-#include "wheel/base/misuse.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/base/misuse.h"
 
 static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "wheel/run/run.h"
 #include "executor/strand/internal.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/run/run.h"
 
 static struct tw__task_node *task_of(struct tw__heap_item *item)
 {

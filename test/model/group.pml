@@ -1,5 +1,5 @@
 /*
- * A group's cancel against arm, claim, re-arm, settling and wait: wheel/group/group.h, group.c, members.h, reap.c.
+ * A group's cancel against arm, claim, re-arm, settling and wait: wheel/group/group.h, group.c, reap.c; wheel/timer/member.h.
  *
  * Modelled: one group of two members; both are armed by somebody, the second step by step. The group is cancelled (CANCEL) or cancelled
  * and waited for (WAIT), while somebody cancels the first member alone. A worker claims what is armed; the callback of the first may

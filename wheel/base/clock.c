@@ -81,6 +81,11 @@ tw_clock *tw_clock_boottime(void)
 	return &boottime;
 }
 
+bool tw__clock_inherited(const tw_clock *clock)
+{
+	return clock && clock->ops->inherited && clock->ops->inherited(clock);
+}
+
 /* ------------------------------------------------------------------ default */
 
 /* Under the registry's lock, which a forked child can take, whatever was going on (fork.h). */

@@ -33,17 +33,16 @@ struct tw__clock_ops {
 	void (*sleep)(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
 	void (*listen)(tw_clock *clock, struct tw__clock_listener *listener);
 	void (*unlisten)(tw_clock *clock, struct tw__clock_listener *listener);
+	bool (*inherited)(
+	    const tw_clock *clock); /* a parent of this forked process has made it; NULL: serves children too */
 };
 
 struct tw_clock {
 	const struct tw__clock_ops *ops;
 };
 
-/* Moved by hand, by the parent of this forked process: its locks may be held for ever. */
-bool tw__clock_inherited(tw_clock *clock);
-
-/* Who listens to a manual clock, for a simulation, which sets the clock and tells them itself. NULL: nobody. */
-struct tw__clock_listener *tw__clock_manual_first(tw_clock *clock);
+/* Moved by hand, by the parent of this forked process: its locks may be held forever. */
+bool tw__clock_inherited(const tw_clock *clock);
 
 /* A sleep for clocks whose services are woken by the futex of the gate. */
 void tw__clock_sleep_on_futex(struct tw__gate *gate, struct tw__alarm *alarm, uint64_t deadline_ns);
@@ -53,8 +52,5 @@ tw_clock *tw__clock_default(void);
 
 /* A service is being made: the default stays what it is. With false: it came to nothing. */
 void tw__clock_default_hold(bool hold);
-
-/* Whether the calling thread is in a callback of a service on this clock (run/frame.c). */
-bool tw__clock_in_callback(const tw_clock *clock);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <errno.h>
 
-#include "wheel/core/service.h"
+#include "wheel/base/struct_read.h"
 
 static _Thread_local void *current;
 

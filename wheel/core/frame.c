@@ -1,5 +1,5 @@
 /* What the calling thread runs: a stack of frames, the innermost first. */
-#include "wheel/run/run.h"
+#include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
 

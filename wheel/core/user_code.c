@@ -1,4 +1,5 @@
 #include "wheel/core/user_code.h"
+#include "wheel/core/ticks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,7 @@ struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_ki
 		return NULL;
 	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
 	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, begun_ns)); /* USER1, USER3 */
-	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
+	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
 	if (tw_load_seq_cst(asleep)) { /* USER3 */
 		tw_store_relaxed(asleep, 0);
 		tw__gate_ring(&service->gate);

@@ -1,5 +1,6 @@
 /* Waking the driver, by any thread. Below the calls that schedule and reset timers, which use it. */
 #include "wheel/core/service.h"
+#include "wheel/core/wake.h"
 
 void tw__wake(tw_service *service)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 static bool is_armed(uint64_t word, uint64_t entry)
 {
@@ -43,7 +44,7 @@ static bool merge(tw_service *service, struct tw__chunk_list *list, struct tw__c
 		list->first = chunk->next;
 	if (list->last == chunk)
 		list->last = before;
-	tw__chunk_put(&service->wheel, chunk);
+	tw__chunk_put(&service->driver->wheel, chunk);
 	return true;
 }
 

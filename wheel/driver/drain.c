@@ -22,6 +22,12 @@
  */
 #include "wheel/core/service.h"
 #include "wheel/base/probes.h"
+#include "wheel/core/live.h"
+#include "wheel/core/local.h"
+#include "wheel/core/ticks.h"
+#include "wheel/driver/driver.h"
+#include "wheel/driver/now.h"
+#include "wheel/driver/resolve.h"
 
 enum { PREFETCH_AHEAD = 12, SAMPLE = 16, BLOCKS_PER_TURN = 8 };
 
@@ -37,7 +43,7 @@ static uint64_t replaced_at(const tw_service *service, uint64_t sequence, uint64
 	if (sequence >= current)
 		return now_ns;
 	uint64_t known = remembered(service, sequence) ? sequence : current - TW__STAMPS + 1;
-	uint64_t replaced_ns = service->replaced_ns[known % TW__STAMPS];
+	uint64_t replaced_ns = service->driver->bases.replaced_ns[known % TW__STAMPS];
 	return replaced_ns < now_ns ? replaced_ns : now_ns;
 }
 
@@ -54,7 +60,7 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 		return;
 	raise_base(local, replaced_at(service, local->base_sequence, now_ns) + TW__SPECULATION_NS);
 	if (remembered(service, local->base_sequence))
-		raise_base(local, service->bases_ns[local->base_sequence % TW__STAMPS]);
+		raise_base(local, service->driver->bases.bases_ns[local->base_sequence % TW__STAMPS]);
 }
 
 /* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
@@ -62,7 +68,7 @@ static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t ti
 {
 	if (word & TW__UNFILED || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
 		return tick;
-	return tw__word_deadline(word, service->wheel.next);
+	return tw__word_deadline(word, service->driver->wheel.next);
 }
 
 /*
@@ -72,7 +78,7 @@ static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t ti
 static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool at_least, bool back)
 {
 	uint32_t generation = tw__word_generation(word);
-	uint64_t next = service->wheel.next;
+	uint64_t next = service->driver->wheel.next;
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
 		if (word & TW__FAR) {
 			tw__file(service, slot, word, 0, back);
@@ -111,7 +117,7 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
 	if (!(word & TW__FAR))
-		file(service, slot, word, tw__word_deadline(word, service->wheel.next), false, true);
+		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next), false, true);
 	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
 		file_far(service, slot, word, tick, true);
 	else
@@ -121,7 +127,7 @@ static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uin
 /* What a stamp's producer counted from; 0: unknown. */
 static uint64_t counted_from(const tw_service *service, const struct tw__entry *stamp)
 {
-	uint64_t base_ns = service->bases_ns[stamp->value % TW__STAMPS];
+	uint64_t base_ns = service->driver->bases.bases_ns[stamp->value % TW__STAMPS];
 	bool is_its_own = (uint32_t)base_ns == (uint32_t)(stamp->what >> TW__GENERATION_SHIFT);
 	return is_its_own && remembered(service, stamp->value) ? base_ns : 0;
 }
@@ -178,7 +184,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 static bool drain_blindly(tw_service *service, struct tw__local *local, const struct tw__entry *entry)
 {
 	enum tw__kind kind = tw__what_kind(entry->what);
-	uint64_t tick, next = service->wheel.next;
+	uint64_t tick, next = service->driver->wheel.next;
 	if (kind == TW__KIND_DELAY) {
 		tick = tw__tick_of(service, local->base_ns + entry->value);
 		if (local->guess_ns < local->base_ns && tw__tick_of(service, local->guess_ns + entry->value) < tick)
@@ -190,7 +196,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 	}
 	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
 		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
-	tw__wheel_add(&service->wheel, tick, tw__what_entry(entry->what));
+	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
 	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
 	return true;
 }
@@ -259,7 +265,7 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 		drain_looking(service, local, entries, n, now_ns);
 		return;
 	}
-	if (service->writes_down)
+	if (service->driver->sweep.writes_down)
 		note_reached(service, entries, n);
 	for (int i = 0; i < n; i++)
 		if (tw_unlikely(is_base(&entries[i])))
@@ -270,9 +276,9 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 
 static bool has_chunks_for_a_block(const tw_service *service)
 {
-	const struct tw__wheel *wheel = &service->wheel;
+	const struct tw__wheel *wheel = &service->driver->wheel;
 	return tw__wheel_chunks_left(wheel) >
-	       wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->outboxes);
+	       wheel->slack + TW__SPARE_CHUNKS + TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
 }
 
 /*
@@ -283,7 +289,7 @@ static bool wheel_has_room(tw_service *service)
 {
 	if (tw_likely(has_chunks_for_a_block(service)))
 		return true;
-	if (service->wheel.entries <= tw__live_timers(service, NULL))
+	if (service->driver->wheel.entries <= tw__live_timers(service, NULL))
 		return false;
 	tw__sweep_all(service);
 	return has_chunks_for_a_block(service);
@@ -294,7 +300,7 @@ static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
 {
 	int n = 0, taken;
 	do {
-		taken = tw__lane_take(lane, service->block + n);
+		taken = tw__lane_take(lane, service->driver->block + n);
 		n += taken > 0 ? taken : 0;
 	} while (taken > 0 && n + TW__SEGMENT_ENTRIES <= TW__BLOCK_ENTRIES);
 	*again = taken != 0;
@@ -314,8 +320,8 @@ uint64_t tw__drain(tw_service *service, bool *again)
 			int n = take_block(service, lane, &more);
 			if (n == 0)
 				break;
-			uint64_t now_ns = service->published ? tw__driver_now(service) : 0; /* for stamps alone */
-			drain_block(service, (struct tw__local *)lane, service->block, n, now_ns);
+			uint64_t now_ns = service->time.published ? tw__driver_now(service) : 0; /* for stamps alone */
+			drain_block(service, (struct tw__local *)lane, service->driver->block, n, now_ns);
 			drained += (uint64_t)n;
 		}
 		*again |= more;

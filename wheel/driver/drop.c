@@ -14,6 +14,7 @@
 
 #include "wheel/driver/poll.h"
 #include "wheel/run/run.h"
+#include "wheel/timer/end.h"
 
 /*
  * Marks an armed timer that has a release. False: it has none, is armed no more, or differs from
@@ -32,7 +33,7 @@ static bool condemn(tw_service *service, uint32_t slot, uint64_t *word)
 		tw__option_of(&service->slots, slot)->condemned = true; /* it has TW__TRAIT_MOVES too (schedule.c) */
 	pthread_mutex_unlock(lock);
 	if (condemned)
-		tw_store_relaxed(&service->condemns, true); /* a hint to close, which looks again and again */
+		tw_store_relaxed(&service->ever.condemns, true); /* a hint to close, which looks again and again */
 	return condemned;
 }
 
@@ -47,7 +48,7 @@ static bool drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 {
 	uint32_t slot = tw__entry_slot(entry);
 	if (!slot) { /* a group's members are settled, not dropped */
-		tw_store_relaxed(&service->condemns, true);
+		tw_store_relaxed(&service->ever.condemns, true);
 		return true;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -82,5 +83,5 @@ void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__ou
 	if (chunk->count)
 		tw__chunk_append(&box->owed.chunks, chunk);
 	else
-		tw__chunk_put(&service->wheel, chunk);
+		tw__chunk_put(&service->driver->wheel, chunk);
 }

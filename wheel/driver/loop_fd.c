@@ -2,6 +2,7 @@
 
 #include "wheel/driver/poll.h"
 #include "wheel/run/work.h"
+#include "wheel/driver/now.h"
 
 enum {
 	PLAN_BUDGET = 8192, /* entries looked at for a plan before it is put off until the next tick */
@@ -25,12 +26,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
  */
 static void note(tw_service *service, const struct tw__turn *turn, size_t budget)
 {
-	struct tw__loop *loop = &service->loop;
+	struct tw__loop *loop = &service->driver->loop;
 	bool inline_runs = service->executor == &tw__inline_executor;
 	bool stopped = tw__any_ready(service) && (turn->done >= budget || (inline_runs && turn->done > 0));
-	bool catching_up = tw_exchange_acquire(&loop->catching_up, 0);
+	bool catching_up = tw_exchange_acquire(&service->catching_up, 0);
 	loop->at_once = stopped || catching_up || turn->behind || (turn->again && turn->drained);
-	loop->soon = turn->again || tw__any_ready(service) || service->trimming || service->works_kept ||
+	loop->soon = turn->again || tw__any_ready(service) || service->driver->purge.trimming || service->works->kept ||
 		     tw__groups_waiting(&service->groups);
 }
 
@@ -39,20 +40,21 @@ static void gather(tw_service *service)
 {
 	bool again = false;
 	uint64_t drained = tw__driver_gather(service, &again);
-	service->loop.at_once |= again && drained;
-	service->loop.soon |= again;
+	service->driver->loop.at_once |= again && drained;
+	service->driver->loop.soon |= again;
 }
 
 /* When there is something to do; 0: now. Of what has been drained. */
 static uint64_t next_ns(tw_service *service)
 {
-	const struct tw__loop *loop = &service->loop;
-	bool late = service->wheel.late.count && !service->outboxes.refiled; /* else for the next tick */
+	const struct tw__loop *loop = &service->driver->loop;
+	bool late =
+	    service->driver->wheel.late.count && !service->driver->outboxes.refiled; /* else for the next tick */
 	if (loop->at_once || late || tw__works_waiting(service))
 		return 0;
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	if (!plan.certain || loop->soon || tw__groups_waiting(&service->groups) || tw__sweep_under_way(service))
-		plan.tick = service->wheel.next;
+		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
 
@@ -71,7 +73,7 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
-	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->wheel.next));
+	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
 	bool asked =
 	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, GROUP5; work.h, WORK2 */
 	if (tw__driver_any_unread(service) || asked) {                          /* GATE2, GATE4 */
@@ -90,7 +92,7 @@ static void settle(tw_service *service)
 	if (wake_ns > tw_load_relaxed(&service->gate.plan))
 		wake_ns = raise_plan(service, wake_ns);
 	tw_store_relaxed(&service->gate.plan, wake_ns); /* GATE4: not later than what was published */
-	tw__alarm_set(&service->loop.alarm, wake_ns);
+	tw__alarm_set(&service->driver->loop.alarm, wake_ns);
 }
 
 /* A lane holds what may be due at once, or much. */
@@ -113,23 +115,25 @@ static bool lanes_want_draining(tw_service *service)
  */
 static bool all_is_done(tw_service *service)
 {
-	const struct tw__loop *loop = &service->loop;
-	if (!service->clock->ops->runs || service->steps || service->config.on_stuck || loop->at_once || loop->soon)
+	const struct tw__loop *loop = &service->driver->loop;
+	if (!service->clock->ops->runs || service->time.steps || service->config.on_stuck || loop->at_once ||
+	    loop->soon)
 		return false;
 	uint64_t now_ns = tw__driver_now(service);
-	return tw__ticks_down(service, now_ns - service->start_ns) < service->wheel.next &&
-	       service->wheel.late.count == 0 && !tw_load_relaxed(&service->returned) &&
-	       !tw_load_relaxed(&loop->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
+	return tw__ticks_down(service, now_ns - service->time.start_ns) < service->driver->wheel.next &&
+	       service->driver->wheel.late.count == 0 && !tw_load_relaxed(&service->loans->returned) &&
+	       !tw_load_relaxed(&service->catching_up) && !tw__any_ready(service) && !tw__works_waiting(service) &&
 	       !tw__groups_waiting(&service->groups) && !lanes_want_draining(service);
 }
 
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
 {
-	bool open = tw_load_relaxed(&service->loop.open); /* written under `driving` */
+	bool open = tw_load_relaxed(&service->driver->loop.open); /* written under `driving` */
 	if (!open && all_is_done(service))
 		return 0;
 	if (open)
-		service->woken |= tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
+		service->driver->park.woken |=
+		    tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
 	struct tw__turn turn = tw__turn(service, local, budget);
 	if (tw__forked(service))
 		return turn.done; /* in a callback: the descriptors are the parent's as well */
@@ -144,17 +148,17 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 	struct tw__wheel_plan plan;
 	gather(service);
 	do {
-		plan = tw__wheel_plan(&service->wheel, UINT32_MAX);
+		plan = tw__wheel_plan(&service->driver->wheel, UINT32_MAX);
 	} while (!plan.certain);
-	if (service->loop.soon || tw__groups_waiting(&service->groups) || tw__works_waiting(service) ||
-	    plan.tick < service->wheel.next)
-		plan.tick = service->wheel.next;
+	if (service->driver->loop.soon || tw__groups_waiting(&service->groups) || tw__works_waiting(service) ||
+	    plan.tick < service->driver->wheel.next)
+		plan.tick = service->driver->wheel.next;
 	return plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 }
 
 void tw__loop_closed(tw_service *service)
 {
-	if (tw_load_relaxed(&service->loop.open))
+	if (tw_load_relaxed(&service->driver->loop.open))
 		tw__gate_ring(&service->gate); /* nobody arms the bell again */
 }
 
@@ -170,11 +174,11 @@ int tw_next_expiry(tw_service *service, uint64_t *out_ns)
 		return -EINVAL;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	int r = tw_load_acquire(&service->closed) ? -ESHUTDOWN : 0;
+	int r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
 	if (!r) {
 		gather(service);
 		uint64_t at_ns = next_ns(service);
-		*out_ns = at_ns ? at_ns : service->last_now_ns;
+		*out_ns = at_ns ? at_ns : service->driver->last_now_ns;
 	}
 	pthread_mutex_unlock(&service->driving);
 	return r;
@@ -183,17 +187,17 @@ int tw_next_expiry(tw_service *service, uint64_t *out_ns)
 /* The first call, `driving` held. */
 static int open_fd(tw_service *service)
 {
-	if (tw_load_acquire(&service->closed))
+	if (tw_load_acquire(&service->phase.closed))
 		return -ESHUTDOWN;
 	if (!tw__local_of(service)) /* an owner, as alone() takes for granted */
 		return -ENOMEM;
-	int r = tw__alarm_open(&service->loop.alarm, service->clock->ops->id, &service->gate);
+	int r = tw__alarm_open(&service->driver->loop.alarm, service->clock->ops->id, &service->gate);
 	if (r)
 		return r;
 	tw__gate_arm_bell(&service->gate);
 	gather(service);
 	settle(service);
-	tw_store_release(&service->loop.open, true);
+	tw_store_release(&service->driver->loop.open, true);
 	return 0;
 }
 
@@ -205,11 +209,11 @@ int tw_fd(tw_service *service)
 		return -EPERM;
 	if (service->threaded || service->clock->ops->id < 0)
 		return -EINVAL;
-	if (tw_load_acquire(&service->loop.open))
-		return service->loop.alarm.epoll_fd;
+	if (tw_load_acquire(&service->driver->loop.open))
+		return service->driver->loop.alarm.epoll_fd;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	int r = tw_load_relaxed(&service->loop.open) ? 0 : open_fd(service);
+	int r = tw_load_relaxed(&service->driver->loop.open) ? 0 : open_fd(service);
 	pthread_mutex_unlock(&service->driving);
-	return r ? r : service->loop.alarm.epoll_fd;
+	return r ? r : service->driver->loop.alarm.epoll_fd;
 }

@@ -5,6 +5,8 @@
 #include "wheel/driver/poll.h"
 #include "wheel/base/probes.h"
 #include "wheel/run/run.h"
+#include "wheel/driver/now.h"
+#include "wheel/run/inline.h"
 
 /* ----------------------------------------------------------------- the table */
 
@@ -142,7 +144,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
  */
 static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, uint64_t tick)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__chunk *chunk = box->runs.chunks.last;
 	if (chunk && chunk->count < TW__CHUNK_ENTRIES)
 		return chunk;
@@ -150,7 +152,7 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 		boxes->short_of_chunks = true;
 		return NULL;
 	}
-	chunk = tw__chunk_get(&service->wheel);
+	chunk = tw__chunk_get(&service->driver->wheel);
 	chunk->holder_count = 0;
 	chunk->tick = tick;
 	if (!has_runs(box))
@@ -163,7 +165,7 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 /* False: there is no room for it, nor for later runs of this executor in this turn. */
 static bool append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__outbox *box = find(boxes, executor);
 	if (!box && !(box = make(boxes, executor)))
 		return false;
@@ -187,7 +189,7 @@ void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk)
 			chunk->entries[kept++] = entry;
 		} else if (!append(service, executor, entry, chunk->tick)) {
 			tw__refile(service, entry);
-			service->outboxes.refiled = true;
+			service->driver->outboxes.refiled = true;
 		}
 	}
 	chunk->count = kept;
@@ -211,11 +213,11 @@ static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chun
 
 void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk)
 {
-	struct tw__outbox *own = &service->outboxes.own;
+	struct tw__outbox *own = &service->driver->outboxes.own;
 	if (own->runs.chunks.last)
 		fill_up(service, own->runs.chunks.last, chunk);
 	if (chunk->count == 0) {
-		tw__chunk_put(&service->wheel, chunk);
+		tw__chunk_put(&service->driver->wheel, chunk);
 		return;
 	}
 	chunk->holder_count = 0;
@@ -226,7 +228,7 @@ void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk)
 /* Outboxes take turns: the next one begins when one is through. */
 static void compact_named(tw_service *service)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	unsigned n = TW__COMPACT_STEP + 2 * boxes->came;
 	for (uint32_t left = boxes->queued; left > 0 && n > 0; left--) {
 		struct tw__outbox *box = boxes->first;
@@ -260,7 +262,7 @@ static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 	struct tw__chunk *chunk = list->chunks.first, *rest;
 	if (n >= chunk->count)
 		return;
-	rest = tw__chunk_get(&service->wheel);
+	rest = tw__chunk_get(&service->driver->wheel);
 	rest->count = chunk->count - (uint32_t)n;
 	rest->holder_count = 0;
 	rest->tick = chunk->tick;
@@ -286,7 +288,7 @@ static void count_lent(struct tw__outboxes *boxes, struct tw__outbox *box, int c
 
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
 	count_lent(boxes, box, -1);
 	free_if_idle(boxes, box);
@@ -295,11 +297,11 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 /* Submits the first chunk of the list. False: refused, and the chunk is first again. */
 static bool offer(tw_service *service, struct tw__outbox *box, struct tw__outbox_list *list)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	tw_executor *executor = box->executor;
 	struct tw__chunk *chunk = pop(list);
 	tw_batch *batch =
-	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->last_now_ns);
+	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
 	count_lent(boxes, box, 1);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
@@ -308,7 +310,7 @@ static bool offer(tw_service *service, struct tw__outbox *box, struct tw__outbox
 	tw__batch_unlend(service, batch);
 	chunk->holder_count = 0;
 	put_back(list, chunk);
-	tw_bump(&service->refused, 1);
+	tw_bump(&service->loans->refused, 1);
 	return false;
 }
 
@@ -317,10 +319,11 @@ static bool run_here(tw_service *service, struct tw__local *local, struct tw__ou
 {
 	struct tw__chunk *chunk = box->runs.chunks.first;
 	if (chunk->holder_count < chunk->count)
-		*done += tw__run_inline(service, local, chunk, tw__forced(service), budget - *done);
+		*done +=
+		    tw__run_inline(service, local, chunk, tw__forced(service), budget - *done, tw__driver_now(service));
 	if (chunk->holder_count < chunk->count)
 		return false;
-	tw__chunk_put(&service->wheel, pop(&box->runs));
+	tw__chunk_put(&service->driver->wheel, pop(&box->runs));
 	return true;
 }
 
@@ -328,7 +331,7 @@ static bool run_here(tw_service *service, struct tw__local *local, struct tw__ou
 static size_t deliver_owed(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
 {
 	size_t done = 0;
-	while (box->owed.chunks.first && done < budget && may_lend(&service->outboxes, box)) {
+	while (box->owed.chunks.first && done < budget && may_lend(&service->driver->outboxes, box)) {
 		split(service, &box->owed, budget - done);
 		size_t count = box->owed.chunks.first->count;
 		if (!offer(service, box, &box->owed)) {
@@ -350,15 +353,15 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 				break;
 			continue;
 		}
-		if (!may_lend(&service->outboxes, box))
+		if (!may_lend(&service->driver->outboxes, box))
 			break;
 		split(service, &box->runs, budget - done);
 		size_t count = box->runs.chunks.first->count; /* now: once taken over the chunk may be gone */
 		if (offer(service, box, &box->runs))
 			done += count;
-		else if (service->on_refused == TW_REFUSED_RETRY)
+		else if (service->config.on_refused == TW_REFUSED_RETRY)
 			break;
-		else if (service->on_refused == TW_REFUSED_DROP)
+		else if (service->config.on_refused == TW_REFUSED_DROP)
 			tw__outbox_drop(service, local, box, pop(&box->runs));
 		else if (!run_here(service, local, box, budget, &done))
 			break;
@@ -368,7 +371,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 
 static size_t deliver_own(tw_service *service, struct tw__local *local, size_t budget)
 {
-	struct tw__outbox *own = &service->outboxes.own;
+	struct tw__outbox *own = &service->driver->outboxes.own;
 	size_t done = deliver(service, local, own, budget);
 	if (tw_unlikely(has_runs(own)) && !tw__forked(service))
 		tw__outbox_compact(service, own, TW__COMPACT_STEP + 2 * own->came);
@@ -379,7 +382,7 @@ static size_t deliver_own(tw_service *service, struct tw__local *local, size_t b
 /* Where the budget ends, the next turn goes on with the next outbox. */
 static size_t deliver_named(tw_service *service, struct tw__local *local, size_t budget)
 {
-	struct tw__outboxes *boxes = &service->outboxes;
+	struct tw__outboxes *boxes = &service->driver->outboxes;
 	size_t done = 0;
 	for (uint32_t left = boxes->queued; left > 0 && done < budget; left--) {
 		struct tw__outbox *box = queue_pop(boxes);
@@ -395,9 +398,9 @@ static size_t deliver_named(tw_service *service, struct tw__local *local, size_t
 /* The two sides take turns at being first, so that a small budget serves both. */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget)
 {
-	if (tw_likely(!service->outboxes.first))
+	if (tw_likely(!service->driver->outboxes.first))
 		return deliver_own(service, local, budget);
-	if (service->turns % 2) {
+	if (service->driver->turns % 2) {
 		size_t done = deliver_own(service, local, budget);
 		return done + deliver_named(service, local, budget - done);
 	}
@@ -408,7 +411,7 @@ size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t b
 void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
 		      void *context)
 {
-	const struct tw__outboxes *boxes = &service->outboxes;
+	const struct tw__outboxes *boxes = &service->driver->outboxes;
 	visit(context, boxes->own.runs.chunks.first);
 	visit(context, boxes->own.owed.chunks.first);
 	for (const struct tw__outbox *box = boxes->first; box; box = box->next) {

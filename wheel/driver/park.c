@@ -25,15 +25,16 @@ enum {
 
 static uint64_t next_tick_ns(const tw_service *service)
 {
-	return tw__tick_ns(service, service->wheel.next);
+	return tw__tick_ns(service, service->driver->wheel.next);
 }
 
 /* Somebody has asked the tick thread for something since it last looked. Comes after arming the bell (gate.h, GATE3). */
 static bool requested(tw_service *service)
 {
-	return tw_load_seq_cst(&service->closing) != tw_load_relaxed(&service->closed) ||
-	       tw_load_seq_cst(&service->stopping) ||
-	       tw_load_seq_cst(&service->turn_wanted) != tw_load_relaxed(&service->turn_done) ||
+	return tw_load_seq_cst(&service->phase.closing) != tw_load_relaxed(&service->phase.closed) ||
+	       tw_load_seq_cst(&service->driver->tick_thread.stopping) ||
+	       tw_load_seq_cst(&service->driver->tick_thread.turn_wanted) !=
+		   tw_load_relaxed(&service->driver->tick_thread.turn_done) ||
 	       tw__groups_ready(service) || tw__works_waiting(service);
 }
 
@@ -42,7 +43,7 @@ static bool requested(tw_service *service)
  */
 static uint64_t park(tw_service *service)
 {
-	struct tw__wheel_plan plan = tw__wheel_plan(&service->wheel, PLAN_BUDGET);
+	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	tw__gate_arm_bell(&service->gate);
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (gate.h, GATE1) */
@@ -57,10 +58,10 @@ static uint64_t park(tw_service *service)
 	 * the barrier orders (gate.h, GATE2). Without membarrier the count may come late; then the next that rings will do.
 	 */
 	if (tw__sweep_wanted(service)) {
-		service->woken = true;
+		service->driver->park.woken = true;
 		return 0;
 	}
-	service->unfinished = !sure;
+	service->driver->park.unfinished = !sure;
 	if (!sure && next_tick_ns(service) < plan_ns)
 		return next_tick_ns(service);
 	return plan_ns;
@@ -70,17 +71,17 @@ static uint64_t park(tw_service *service)
 static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
 	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
-	service->quiet_turns = turn->drained >= busy ? 0 : service->quiet_turns + 1;
+	service->driver->park.quiet_turns = turn->drained >= busy ? 0 : service->driver->park.quiet_turns + 1;
 	if (turn->elapsed)
-		service->fires_each_tick = turn->done && service->slept_a_tick;
+		service->driver->park.fires_each_tick = turn->done && service->driver->park.slept_a_tick;
 	if (turn->behind || (turn->again && turn->drained))
 		return 0;
 	bool due = tw__any_ready(service) || tw__groups_waiting(&service->groups);
-	bool unfinished = turn->again || (due && !tw__dropping(service)) || service->trimming || service->works_kept ||
-			  tw__sweep_under_way(service);
-	service->unfinished = unfinished;
-	bool quiet = service->quiet_turns > QUIET_TURNS && !service->fires_each_tick;
-	if (!unfinished && (quiet || !service->published))
+	bool unfinished = turn->again || (due && !tw__dropping(service)) || service->driver->purge.trimming ||
+			  service->works->kept || tw__sweep_under_way(service);
+	service->driver->park.unfinished = unfinished;
+	bool quiet = service->driver->park.quiet_turns > QUIET_TURNS && !service->driver->park.fires_each_tick;
+	if (!unfinished && (quiet || !service->time.published))
 		return park(service);
 	tw__gate_arm_bell(&service->gate);
 	return requested(service) ? 0 : next_tick_ns(service);
@@ -89,21 +90,30 @@ static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 /* A turn that was asked for is over: tells those who wait (clock listener, close). */
 static void tell_turned(tw_service *service, uint32_t wanted)
 {
-	if (tw_load_relaxed(&service->turn_done) == wanted)
+	if (tw_load_relaxed(&service->driver->tick_thread.turn_done) == wanted)
 		return;
-	tw_store_seq_cst(&service->turn_done, wanted);
-	tw__futex_wake(&service->turn_done, INT32_MAX);
+	tw_store_seq_cst(&service->driver->tick_thread.turn_done, wanted);
+	tw__futex_wake(&service->driver->tick_thread.turn_done, INT32_MAX);
 }
 
 static void sleep_until(tw_service *service, uint64_t deadline_ns)
 {
 	if (!service->clock->ops->runs && deadline_ns != UINT64_MAX) {
 		/* A clock that stands still: wait for it to be moved, or try again in a tick of real time. */
-		deadline_ns = !service->unfinished ? UINT64_MAX : tw_clock_now(tw_clock_monotonic()) + service->tick_ns;
+		deadline_ns = !service->driver->park.unfinished
+				  ? UINT64_MAX
+				  : tw_clock_now(tw_clock_monotonic()) + service->time.tick_ns;
 	}
-	service->clock->ops->sleep(&service->gate, &service->loop.alarm, deadline_ns);
-	tw_bump(&service->wakeups, 1);
-	service->woken = true;
+	service->clock->ops->sleep(&service->gate, &service->driver->loop.alarm, deadline_ns);
+	tw_bump(&service->driver->counters.wakeups, 1);
+	service->driver->park.woken = true;
+}
+
+/* Earlier than the deadline where memory or a run that lasts too long wants a look. */
+static uint64_t wake_by(tw_service *service, uint64_t deadline_ns)
+{
+	uint64_t look_ns = tw__look_for_stuck_by(service, service->driver->last_now_ns, deadline_ns);
+	return tw__trim_by(service, look_ns);
 }
 
 static void *tick_thread(void *arg)
@@ -115,71 +125,72 @@ static void *tick_thread(void *arg)
 		local = NULL;
 	if (local)
 		tw_store_relaxed(&local->of_service, 1); /* it publishes the close itself */
-	tw_store_seq_cst(&service->started, local ? 1 : 2);
-	tw__futex_wake(&service->started, 1);
+	tw_store_seq_cst(&service->driver->tick_thread.started, local ? 1 : 2);
+	tw__futex_wake(&service->driver->tick_thread.started, 1);
 	while (local) {
 		pthread_mutex_lock(&service->driving);
-		if (tw_load_acquire(&service->stopping))
+		if (tw_load_acquire(&service->driver->tick_thread.stopping))
 			break;
-		uint32_t wanted = tw_load_seq_cst(&service->turn_wanted);
-		uint32_t closing = tw_load_acquire(&service->closing);
-		if (closing != tw_load_relaxed(&service->closed))
+		uint32_t wanted = tw_load_seq_cst(&service->driver->tick_thread.turn_wanted);
+		uint32_t closing = tw_load_acquire(&service->phase.closing);
+		if (closing != tw_load_relaxed(&service->phase.closed))
 			tw__driver_publish_closed(service, closing);
-		tw__driver_publish(service, service->published ? TW__GATE_OPEN : 0);
+		tw__driver_publish(service, service->time.published ? TW__GATE_OPEN : 0);
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
 		if (tw__forked(service))
 			return NULL;
 		if (!(turn.again && turn.drained))
 			tell_turned(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &turn);
-		service->slept_a_tick = deadline_ns == next_tick_ns(service);
+		service->driver->park.slept_a_tick = deadline_ns == next_tick_ns(service);
 		pthread_mutex_unlock(&service->driving);
 		if (deadline_ns)
-			sleep_until(service, tw__trim_by(service, tw__look_for_stuck_by(service, deadline_ns)));
+			sleep_until(service, wake_by(service, deadline_ns));
 	}
 	if (local)
 		pthread_mutex_unlock(&service->driving);
-	tw_store_seq_cst(&service->stopped, 1);
-	tw_add_seq_cst(&service->turn_done, 1); /* whoever waits for a turn looks at `stopped` then */
-	tw__futex_wake(&service->turn_done, INT32_MAX);
-	tw__futex_wake(&service->stopped, INT32_MAX);
+	tw_store_seq_cst(&service->phase.stopped, 1);
+	tw_add_seq_cst(&service->driver->tick_thread.turn_done,
+		       1); /* whoever waits for a turn looks at `stopped` then */
+	tw__futex_wake(&service->driver->tick_thread.turn_done, INT32_MAX);
+	tw__futex_wake(&service->phase.stopped, INT32_MAX);
 	return NULL;
 }
 
 int tw__driver_start(tw_service *service)
 {
-	service->quiet_turns = QUIET_TURNS;
-	int r = tw__spawn(&service->thread, &service->config, "-tick", true, tick_thread, service);
+	service->driver->park.quiet_turns = QUIET_TURNS;
+	int r = tw__spawn(&service->driver->tick_thread.thread, &service->config, "-tick", true, tick_thread, service);
 	if (r)
 		return r;
-	while (tw_load_acquire(&service->started) == 0)
-		tw__futex_wait(&service->started, 0, UINT64_MAX);
-	if (tw_load_acquire(&service->started) == 1)
+	while (tw_load_acquire(&service->driver->tick_thread.started) == 0)
+		tw__futex_wait(&service->driver->tick_thread.started, 0, UINT64_MAX);
+	if (tw_load_acquire(&service->driver->tick_thread.started) == 1)
 		return 0;
-	pthread_join(service->thread, NULL);
+	pthread_join(service->driver->tick_thread.thread, NULL);
 	return -ENOMEM;
 }
 
 bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns)
 {
-	uint32_t ticket = tw_add_seq_cst(&service->turn_wanted, 1) + 1;
+	uint32_t ticket = tw_add_seq_cst(&service->driver->tick_thread.turn_wanted, 1) + 1;
 	tw__gate_ring(&service->gate);
 	for (;;) {
-		uint32_t done = tw_load_acquire(&service->turn_done);
-		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->stopped))
+		uint32_t done = tw_load_acquire(&service->driver->tick_thread.turn_done);
+		if ((int32_t)(done - ticket) >= 0 || tw_load_acquire(&service->phase.stopped))
 			return true;
-		if (!tw__futex_wait(&service->turn_done, done, deadline_ns))
+		if (!tw__futex_wait(&service->driver->tick_thread.turn_done, done, deadline_ns))
 			return false;
 	}
 }
 
 bool tw__driver_stop(tw_service *service, uint64_t deadline_ns)
 {
-	tw_store_seq_cst(&service->stopping, 1);
+	tw_store_seq_cst(&service->driver->tick_thread.stopping, 1);
 	tw__gate_ring(&service->gate);
-	while (!tw_load_acquire(&service->stopped))
-		if (!tw__futex_wait(&service->stopped, 0, deadline_ns))
+	while (!tw_load_acquire(&service->phase.stopped))
+		if (!tw__futex_wait(&service->phase.stopped, 0, deadline_ns))
 			return false;
-	pthread_join(service->thread, NULL);
+	pthread_join(service->driver->tick_thread.thread, NULL);
 	return true;
 }

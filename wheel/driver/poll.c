@@ -12,10 +12,14 @@
 #include <time.h>
 
 #include "wheel/run/watchdog.h"
-#include "wheel/base/probes.h"
 #include "wheel/run/run.h"
 #include "wheel/driver/purge.h"
 #include "wheel/run/work.h"
+#include "wheel/driver/now.h"
+#include "wheel/driver/reap_collect.h"
+#include "wheel/driver/resolve.h"
+#include "wheel/timer/reap_queue.h"
+#include "wheel/base/probes.h"
 
 enum { TURNS_PER_COUNT = 16 }; /* turns between two looks at whether to sweep */
 
@@ -31,12 +35,12 @@ static uint64_t cpu_now(void)
 /* Moves what is for other executors to their outboxes. False: that was all, and the chunk is back in the store. */
 static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 {
-	if (tw_likely(!tw_load_relaxed(&service->routed))) /* relaxed: came with the timer (WORD1) */
+	if (tw_likely(!tw_load_relaxed(&service->ever.routed))) /* relaxed: came with the timer (WORD1) */
 		return true;
 	tw__outbox_sort(service, chunk);
 	if (chunk->count > 0)
 		return true;
-	tw__chunk_put(&service->wheel, chunk);
+	tw__chunk_put(&service->driver->wheel, chunk);
 	return false;
 }
 
@@ -46,7 +50,8 @@ static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t no
 	struct tw__chunk *chunk;
 	while ((chunk = tw__chunk_pop(due))) {
 		uint64_t due_ns = tw__tick_ns(service, chunk->tick);
-		tw__histogram_add(&service->lateness, now_ns > due_ns ? now_ns - due_ns : 0, chunk->count);
+		tw__histogram_add(&service->driver->counters.lateness, now_ns > due_ns ? now_ns - due_ns : 0,
+				  chunk->count);
 		if (leaves_own(service, chunk))
 			tw__outbox_add_own(service, chunk);
 	}
@@ -57,13 +62,13 @@ static void turn_wheel(tw_service *service)
 	uint64_t now_ns = tw__driver_now(service);
 	struct tw__chunk_list due = {0};
 	bool more;
-	tw_store_relaxed(&service->turned_ns, now_ns);
+	tw_store_relaxed(&service->watch.turned_ns, now_ns);
 	/* planted: late_turns */
-	service->turning_to = tw__ticks_down(service, now_ns - service->start_ns);
+	service->driver->turning_to = tw__ticks_down(service, now_ns - service->time.start_ns);
 	do {
-		more = tw__wheel_turn(&service->wheel, service->turning_to, &due);
+		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
-				 service->wheel.next - 1); /* before batches are lent: claims rely on it */
+				 service->driver->wheel.next - 1); /* before batches are lent: claims rely on it */
 		collect(service, &due, now_ns);
 	} while (tw_unlikely(more));
 }
@@ -73,14 +78,14 @@ static void empty_wheel(tw_service *service)
 {
 	struct tw__chunk_list all = {0};
 	struct tw__chunk *chunk;
-	tw__wheel_empty(&service->wheel, &all);
+	tw__wheel_empty(&service->driver->wheel, &all);
 	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->holder_count = 0;
-		chunk->tick = service->wheel.next - 1;
+		chunk->tick = service->driver->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
 			tw__note_handed(service, chunk->entries[i]);
 		if (leaves_own(service, chunk))
-			tw__chunk_append(&service->outboxes.own.runs.chunks, chunk);
+			tw__chunk_append(&service->driver->outboxes.own.runs.chunks, chunk);
 	}
 }
 
@@ -92,7 +97,7 @@ void tw__refile(tw_service *service, uint64_t entry)
 		return;
 	}
 	_Atomic uint64_t *at = &service->slots.words[slot];
-	uint64_t word = tw_load_acquire(at), next = service->wheel.next, tick;
+	uint64_t word = tw_load_acquire(at), next = service->driver->wheel.next, tick;
 	do {
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return;
@@ -107,31 +112,31 @@ void tw__refile(tw_service *service, uint64_t entry)
 unsigned tw__driver_take_home(tw_service *service)
 {
 	unsigned given_back = 0;
-	struct tw__chunk *chunk = tw_exchange_acquire(&service->returned, NULL), *next; /* RUN3 */
+	struct tw__chunk *chunk = tw_exchange_acquire(&service->loans->returned, NULL), *next; /* RUN3 */
 	for (; chunk; chunk = next) {
 		next = chunk->next;
 		uint64_t bits = tw_load_relaxed(tw__batch_word((tw_batch *)(void *)chunk, HOLDER_GIVEN_BACK));
 		for (; bits; bits &= bits - 1, given_back++)
 			tw__refile(service, chunk->entries[__builtin_ctzll(bits)]);
 		tw__outbox_returned(service, chunk);
-		tw__chunk_put(&service->wheel, chunk);
+		tw__chunk_put(&service->driver->wheel, chunk);
 	}
 	return given_back;
 }
 
 bool tw__forced(const tw_service *service)
 {
-	return tw_load_relaxed(&service->closed) == TW__CLOSING_RUN;
+	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_RUN;
 }
 
 /* ---------------------------------------------------------------------- turn */
 
 static void account(tw_service *service, uint64_t cpu_ns)
 {
-	tw_bump(&service->ticks, 1);
-	tw_bump(&service->tick_cpu_ns, cpu_ns);
-	if (cpu_ns > tw_load_relaxed(&service->tick_cpu_max_ns))
-		tw_store_relaxed(&service->tick_cpu_max_ns, cpu_ns);
+	tw_bump(&service->driver->counters.ticks, 1);
+	tw_bump(&service->driver->counters.tick_cpu_ns, cpu_ns);
+	if (cpu_ns > tw_load_relaxed(&service->driver->counters.tick_cpu_max_ns))
+		tw_store_relaxed(&service->driver->counters.tick_cpu_max_ns, cpu_ns);
 }
 
 uint64_t tw__driver_gather(tw_service *service, bool *again)
@@ -145,7 +150,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	tw__driver_take_home(service);
-	service->outboxes.refiled = service->outboxes.short_of_chunks = false;
+	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
@@ -155,17 +160,17 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 		tw__groups_collect(service);
 		turn.done += tw__outbox_deliver(service, local, turn.done < budget ? budget - turn.done : 0);
 	}
-	turn.elapsed = service->wheel.next - service->moved_tick;
-	turn.behind = tw__wheel_move_nearer(&service->wheel, turn.elapsed) || tw__groups_ready(service);
-	service->moved_tick = service->wheel.next;
-	bool look = ++service->turns % TURNS_PER_COUNT == 0 || service->woken;
+	turn.elapsed = service->driver->wheel.next - service->driver->moved_tick;
+	turn.behind = tw__wheel_move_nearer(&service->driver->wheel, turn.elapsed) || tw__groups_ready(service);
+	service->driver->moved_tick = service->driver->wheel.next;
+	bool look = ++service->driver->turns % TURNS_PER_COUNT == 0 || service->driver->park.woken;
 	tw__sweep(service, turn.drained, look);
 	tw__trim(service, look, turn.drained + turn.done > 8 * TW__BUSY_ENTRIES);
-	service->woken = false;
-	tw_store_relaxed(&service->entries, service->wheel.entries);
-	tw_store_relaxed(&service->chunks_used, tw__wheel_chunks_held(&service->wheel));
+	service->driver->park.woken = false;
+	tw_store_relaxed(&service->driver->counters.entries, service->driver->wheel.entries);
+	tw_store_relaxed(&service->driver->counters.chunks_used, tw__wheel_chunks_held(&service->driver->wheel));
 	if (tw_unlikely(service->config.on_stuck != NULL))
-		tw__tell_stuck(service);
+		tw__tell_stuck(service, service->driver->last_now_ns);
 	if (turn.drained || turn.done)
 		account(service, service->threaded ? cpu_now() - cpu_ns : 0);
 	return turn;
@@ -179,21 +184,22 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 	if (tw__forked(service)) /* in a callback that this thread ran */
 		return;
 	flags |= tw__driver_accepting(service);
-	uint64_t base_ns = tw__driver_now(service) + service->tick_ns;
-	service->bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
+	uint64_t base_ns = tw__driver_now(service) + service->time.tick_ns;
+	service->driver->bases.bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;
 	tw_store_relaxed(&service->gate.base_ns, base_ns); /* an estimate to its readers */
 	tw__gate_publish(&service->gate, flags);
-	service->replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service); /* drain.c, (b) */
+	service->driver->bases.replaced_ns[replaced % TW__STAMPS] = tw__driver_now(service); /* drain.c, (b) */
 }
 
 void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 {
-	bool first = tw_load_relaxed(&service->closed) == 0;
-	tw_store_release(&service->closed, mode);
+	bool first = tw_load_relaxed(&service->phase.closed) == 0;
+	tw_store_release(&service->phase.closed, mode);
 	if (first) {
 		tw__driver_publish(service, 0);
 		if (!tw__gate_barrier(&service->gate))
-			tw_store_relaxed(&service->unsure, 1); /* published with turn_done, or under `driving` */
+			tw_store_relaxed(&service->driver->unsure,
+					 1); /* published with turn_done, or under `driving` */
 		tw__loop_closed(service);
 	}
 }

@@ -1,10 +1,11 @@
 /* What the driver offers to the rest of the core. */
-#ifndef TW_WHEEL_DRIVER_H
-#define TW_WHEEL_DRIVER_H
+#ifndef TW_WHEEL_POLL_H
+#define TW_WHEEL_POLL_H
 
 #include <errno.h>
 
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 struct tw__turn {
 	uint64_t drained; /* lane entries */
@@ -29,7 +30,7 @@ bool tw__forced(const tw_service *service);
 /* TW_CLOSE_DROP: the closer ends all that is pending; what was ready stays where it is. */
 static inline bool tw__dropping(const tw_service *service)
 {
-	return tw_load_relaxed(&service->closed) == TW__CLOSING_DROP;
+	return tw_load_relaxed(&service->phase.closed) == TW__CLOSING_DROP;
 }
 
 /* Groups wait to be settled, and there are chunks to hand them over in; else they wait for a tick. */
@@ -50,7 +51,7 @@ bool tw__driver_any_unread(tw_service *service);
 /* What a word that the driver publishes says of it: the gate accepts what is new, but for a closed one. */
 static inline uint64_t tw__driver_accepting(const tw_service *service)
 {
-	return tw_load_relaxed(&service->closed) ? 0 : TW__GATE_ACCEPTING; /* the driver's own */
+	return tw_load_relaxed(&service->phase.closed) ? 0 : TW__GATE_ACCEPTING; /* the driver's own */
 }
 
 /* A new word for the gate: flags (but ACCEPTING, which is added), and the next sequence number, which stands for now. `driving` held. */
@@ -58,10 +59,5 @@ void tw__driver_publish(tw_service *service, uint64_t flags);
 
 /* Refuses new timers from here on: each push that no later drain sees, sees the gate closed. `driving` held. */
 void tw__driver_publish_closed(tw_service *service, uint32_t mode);
-
-/* park.c. The tick thread: starts; is asked for a whole turn that begins after the call; ends. False: not by the deadline. */
-int tw__driver_start(tw_service *service);
-bool tw__driver_await_turn(tw_service *service, uint64_t deadline_ns);
-bool tw__driver_stop(tw_service *service, uint64_t deadline_ns);
 
 #endif

@@ -10,6 +10,8 @@
  * fault, for the system's own locks. The depot's lock is only tried.
  */
 #include "wheel/driver/purge.h"
+#include "wheel/core/live.h"
+#include "wheel/driver/driver.h"
 
 #include <sys/mman.h>
 
@@ -54,7 +56,7 @@ static struct balance of_options(tw_service *service)
 
 static struct balance of_chunks(tw_service *service)
 {
-	const struct tw__wheel *wheel = &service->wheel;
+	const struct tw__wheel *wheel = &service->driver->wheel;
 	uint64_t used = wheel->arena_used - wheel->free_chunks;
 	return (struct balance){tw__wheel_chunks_held(wheel), used + used / 2 + CHUNKS_KEPT};
 }
@@ -73,7 +75,7 @@ static bool much_is_held(tw_service *service)
 /* Free slots and chunks leave their lists. False: none is left there. */
 static bool cool(tw_service *service)
 {
-	bool any = tw__wheel_cool(&service->wheel, CHUNKS_A_STEP) > 0;
+	bool any = tw__wheel_cool(&service->driver->wheel, CHUNKS_A_STEP) > 0;
 	for (int i = 0; i < CHAINS_A_STEP && tw__slots_cool(&service->slots); i++)
 		any = true;
 	return any;
@@ -83,7 +85,7 @@ static bool give_chunks(tw_service *service)
 {
 	struct tw__chunk *chunks = NULL;
 	for (int i = 0; i < BLOCKS_A_STEP && has_surplus(of_chunks(service), 1); i++)
-		if ((chunks = tw__wheel_give(&service->wheel)))
+		if ((chunks = tw__wheel_give(&service->driver->wheel)))
 			madvise(chunks, TW__COLD_CHUNKS * sizeof *chunks, MADV_DONTNEED);
 	return chunks != NULL;
 }
@@ -92,7 +94,7 @@ static bool give_chunks(tw_service *service)
 static bool give_slots(tw_service *service)
 {
 	int given = 0;
-	uint32_t *top = &service->trim_slots;
+	uint32_t *top = &service->driver->purge.trim_slots;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_slots(service), 1))
 			return false;
@@ -104,7 +106,7 @@ static bool give_slots(tw_service *service)
 static bool give_options(tw_service *service)
 {
 	int given = 0;
-	uint32_t *top = &service->trim_options;
+	uint32_t *top = &service->driver->purge.trim_options;
 	for (int looks = LOOKS_A_STEP; looks > 0 && *top != 0 && given < BLOCKS_A_STEP; looks--) {
 		if (!has_surplus(of_options(service), 1))
 			return false;
@@ -123,11 +125,11 @@ static bool free_segments(tw_service *service)
 
 static void start(tw_service *service)
 {
-	service->trimming = true;
-	service->trim_at_ns = 0;
-	tw__wheel_give_start(&service->wheel);
-	service->trim_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
-	service->trim_options = tw_load_relaxed(&service->slots.option_end);
+	service->driver->purge.trimming = true;
+	service->driver->purge.trim_at_ns = 0;
+	tw__wheel_give_start(&service->driver->wheel);
+	service->driver->purge.trim_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
+	service->driver->purge.trim_options = tw_load_relaxed(&service->slots.option_end);
 }
 
 /* Blocks are looked at when all that can be cold is. False: done. */
@@ -147,20 +149,29 @@ static bool step(tw_service *service)
 /* Broken off, to begin anew after a while: the tick thread may go to sleep without a further look. */
 static void break_off(tw_service *service)
 {
-	service->trimming = false;
-	service->trim_at_ns = service->last_now_ns + PATIENCE_NS;
+	service->driver->purge.trimming = false;
+	service->driver->purge.trim_at_ns = service->driver->last_now_ns + PATIENCE_NS;
 }
 
 void tw__trim(tw_service *service, bool look, bool busy)
 {
-	if (tw_unlikely(service->trimming) && busy)
+	if (tw_unlikely(service->driver->purge.trimming) && busy)
 		break_off(service);
-	else if (tw_unlikely(service->trimming))
-		service->trimming = step(service);
+	else if (tw_unlikely(service->driver->purge.trimming))
+		service->driver->purge.trimming = step(service);
 	else if (look && !much_is_held(service))
-		service->trim_at_ns = 0;
-	else if (look && !service->trim_at_ns)
-		service->trim_at_ns = service->last_now_ns + PATIENCE_NS;
-	else if (look && service->last_now_ns >= service->trim_at_ns)
+		service->driver->purge.trim_at_ns = 0;
+	else if (look && !service->driver->purge.trim_at_ns)
+		service->driver->purge.trim_at_ns = service->driver->last_now_ns + PATIENCE_NS;
+	else if (look && service->driver->last_now_ns >= service->driver->purge.trim_at_ns)
 		start(service);
+}
+
+/* Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is woken for it only so much later (G9). */
+#define TRIM_ASLEEP_NS UINT64_C(10000000000)
+
+uint64_t tw__trim_by(const tw_service *service, uint64_t deadline_ns)
+{
+	uint64_t wake_ns = service->driver->purge.trim_at_ns + TRIM_ASLEEP_NS;
+	return service->driver->purge.trim_at_ns && wake_ns < deadline_ns ? wake_ns : deadline_ns;
 }

@@ -29,6 +29,8 @@
  */
 #include "wheel/core/service.h"
 #include "wheel/base/probes.h"
+#include "wheel/driver/driver.h"
+#include "wheel/driver/resolve.h"
 
 static uint64_t at_least(uint64_t tick, uint64_t low)
 {
@@ -84,7 +86,8 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 		if (far_tick > reach(first))
 			return true;
 		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
-		uint64_t next = service->wheel.next, near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
+		uint64_t next = service->driver->wheel.next,
+			 near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
 		uint64_t cleared = tw__word_move(*word, TW__FAR, 0, near);
 		if (tw__word_cas_acq_rel(&service->slots.words[slot], word, cleared))
 			*word = cleared;
@@ -99,7 +102,7 @@ static unsigned level_after(const tw_service *service, enum tw__judge_for what_f
 			    uint64_t verdict)
 {
 	if (verdict >= place->high)
-		return tw__wheel_level_for(&service->wheel, verdict);
+		return tw__wheel_level_for(&service->driver->wheel, verdict);
 	/* planted: level_not_noted */
 	return what_for == TW__JUDGE_MOVE ? place->level - 1 : place->level;
 }
@@ -143,13 +146,13 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, co
 	if (what_for == TW__JUDGE_SWEEP)
 		return is_noted && is_met_again(note, place) ? TW__VERDICT_DEAD : place->low;
 	bool expires = what_for == TW__JUDGE_EXPIRE;
-	if (!approach(service, note, slot, word, expires ? place->high : service->wheel.next)) {
+	if (!approach(service, note, slot, word, expires ? place->high : service->driver->wheel.next)) {
 		forget(service, slot, generation, place);
 		return TW__VERDICT_DEAD;
 	}
 	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
 	if (!(*word & TW__FAR))
-		tick = tw__word_deadline(*word, service->wheel.next);
+		tick = tw__word_deadline(*word, service->driver->wheel.next);
 	else if (expires)
 		tick = way_point(far_tick, place->high);
 	else
@@ -177,7 +180,7 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 			    tw__wheel_entry entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), verdict, target = service->turning_to;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), verdict, target = service->driver->turning_to;
 	struct standing after;
 	do {
 		after = (struct standing){0};
@@ -190,7 +193,7 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
 			verdict = judge_noted(service, what_for, place, slot, &word, &after);
 		else
-			verdict = tw__word_deadline(word, service->wheel.next);
+			verdict = tw__word_deadline(word, service->driver->wheel.next);
 		if (tw_likely(what_for != TW__JUDGE_EXPIRE || verdict >= place->high ||
 			      verdict + TW__WHEEL_REACH > target))
 			break;
@@ -235,7 +238,7 @@ void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__plac
 	       const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts)
 {
 	tw_service *service = context;
-	if (what_for == TW__JUDGE_SWEEP && service->sweep_by != TW__SWEEP_BY_WORDS) {
+	if (what_for == TW__JUDGE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
 		judge_sweep(service, place, entries, n, verdicts);
 		return;
 	}
@@ -276,21 +279,21 @@ void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, 
 		if (word & TW__FAR) {
 			if (!far_known(note, word))
 				return;
-			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->wheel.next;
+			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->driver->wheel.next;
 			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
 		bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
 		/* planted: covered_by_later */
 		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__NOTE_HANDED)
 			return;
-		if (is_noted && tw__wheel_is_one_bucket(&service->wheel, note->level, note->tick, tick)) {
+		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level, note->tick, tick)) {
 			note->tick = tick;
 			return;
 		}
-		unsigned level = tw__wheel_level_for(&service->wheel, tick);
+		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
 		note_down(note, generation, &(struct standing){true, TW__NOTE_FILED, level, tick});
 		tw_store_relaxed(&service->slots.noted, true);
 	}
-	tw__wheel_add(&service->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
+	tw__wheel_add(&service->driver->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));
 	TW_PROBE4(file, service, slot, tw__word_generation(word), tick);
 }

@@ -13,6 +13,9 @@
  * A sweep by what was drained is followed by one of the other kind if it has left too much.
  */
 #include "wheel/core/service.h"
+#include "wheel/core/live.h"
+#include "wheel/driver/driver.h"
+#include "wheel/timer/end.h"
 
 enum {
 	SWEEP_STEP = 4096,      /* entries swept in a turn, at least */
@@ -25,7 +28,7 @@ enum {
 /* Entries beyond one for each live timer: about right while others work. *live, *allowed: beside as many as those, so many are nobody's concern. */
 static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowed)
 {
-	uint64_t entries = service->wheel.entries, producers;
+	uint64_t entries = service->driver->wheel.entries, producers;
 	*live = tw__live_timers(service, &producers);
 	*allowed = ALLOWANCE * producers;
 	return entries > *live ? entries - *live : 0;
@@ -34,9 +37,9 @@ static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowe
 bool tw__sweep_wanted(tw_service *service)
 {
 	uint64_t live = 0, allowed = 0, dead = 0;
-	if (service->wheel.entries > ALLOWANCE)
+	if (service->driver->wheel.entries > ALLOWANCE)
 		dead = count_dead(service, &live, &allowed);
-	service->writes_down = dead > live / 4 + allowed;
+	service->driver->sweep.writes_down = dead > live / 4 + allowed;
 	return dead > live + allowed;
 }
 
@@ -46,44 +49,46 @@ static void take_census(tw_service *service, uint64_t budget)
 	struct tw__slots *slots = &service->slots;
 	tw_store_relaxed(&slots->counted, true);
 	uint32_t end = tw_load_relaxed(&slots->fresh),
-		 slot = service->census; /* slots taken since have no dead entries yet */
+		 slot = service->driver->sweep.census; /* slots taken since have no dead entries yet */
 	for (; slot < end && budget > 0; slot++, budget--) {
 		/* Relaxed: a generation once seen is never unseen, and nothing is read on the strength of it. */
 		uint32_t generation = tw__word_generation(tw_load_relaxed(&slots->words[slot]));
 		if (generation > slots->reached[slot]) /* drain.c may know better, through a lane that was read since */
 			slots->reached[slot] = generation;
 	}
-	service->census = slot;
+	service->driver->sweep.census = slot;
 	if (slot < end)
 		return;
-	service->census = 0;
-	tw__wheel_sweep_start(&service->wheel);
+	service->driver->sweep.census = 0;
+	tw__wheel_sweep_start(&service->driver->wheel);
 }
 
 static void start(tw_service *service, bool by_drained)
 {
 	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
-	service->sweep_by = by_drained ? TW__SWEEP_BY_DRAINED : by_words ? TW__SWEEP_BY_WORDS : TW__SWEEP_BY_CENSUS;
-	service->drained_suffices = true;
-	if (service->sweep_by == TW__SWEEP_BY_CENSUS)
-		service->census = 1;
+	service->driver->sweep.by = by_drained ? TW__SWEEP_BY_DRAINED
+				    : by_words ? TW__SWEEP_BY_WORDS
+					       : TW__SWEEP_BY_CENSUS;
+	service->driver->sweep.drained_suffices = true;
+	if (service->driver->sweep.by == TW__SWEEP_BY_CENSUS)
+		service->driver->sweep.census = 1;
 	else
-		tw__wheel_sweep_start(&service->wheel);
+		tw__wheel_sweep_start(&service->driver->wheel);
 }
 
 bool tw__sweep_under_way(const tw_service *service)
 {
-	return service->census || tw__wheel_sweeping(&service->wheel);
+	return service->driver->sweep.census || tw__wheel_sweeping(&service->driver->wheel);
 }
 
 /* Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. */
 static void end(tw_service *service)
 {
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
-	if (service->sweep_by == TW__SWEEP_BY_DRAINED)
-		service->drained_suffices = dead <= live / 2 + allowed;
+	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED)
+		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
 	if (tw__sweep_wanted(service))
-		start(service, service->drained_suffices);
+		start(service, service->driver->sweep.drained_suffices);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
@@ -91,23 +96,24 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 	if (!tw__sweep_under_way(service)) {
 		if (!look || !tw__sweep_wanted(service))
 			return;
-		start(service, service->drained_suffices);
+		start(service, service->driver->sweep.drained_suffices);
 	}
-	if (service->census)
+	if (service->driver->sweep.census)
 		take_census(service,
 			    CENSUS_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
-	else if (!tw__wheel_sweep(&service->wheel, SWEEP_STEP + service->wheel.entries / 256 + 2 * drained))
+	else if (!tw__wheel_sweep(&service->driver->wheel,
+				  SWEEP_STEP + service->driver->wheel.entries / 256 + 2 * drained))
 		end(service);
 }
 
 void tw__sweep_all(tw_service *service)
 {
-	if (service->sweep_by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
-		tw__wheel_sweep(&service->wheel, UINT64_MAX);
+	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
+		tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
 	if (!tw__sweep_under_way(service))
 		start(service, false);
-	if (service->census)
+	if (service->driver->sweep.census)
 		take_census(service, UINT64_MAX);
-	tw__wheel_sweep(&service->wheel, UINT64_MAX);
-	service->drained_suffices = false;
+	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
+	service->driver->sweep.drained_suffices = false;
 }

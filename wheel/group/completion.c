@@ -4,10 +4,14 @@
 #include <errno.h>
 
 #include "wheel/core/context.h"
-#include "wheel/timer/member.h"
-#include "wheel/base/misuse.h"
-#include "wheel/group/reap.h"
+#include "wheel/core/frame.h"
 #include "wheel/core/user_code.h"
+#include "wheel/group/completion.h"
+#include "wheel/group/group.h"
+#include "wheel/group/reap.h"
+#include "wheel/timer/member.h"
+#include "wheel/timer/reap_queue.h"
+#include "wheel/base/misuse.h"
 
 /* One more completion. False: a close has answered, or is about to. */
 static bool count_one(struct tw__groups *groups)
@@ -65,12 +69,6 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	if (r == -EALREADY)
 		return tw__misuse(r, "tw_group_close_then: the group has a completion already");
 	return r;
-}
-
-bool tw__group_is_complete(const tw_service *service, const struct tw__group *group)
-{
-	return tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING &&
-	       !tw__group_has_before(group, &service->slots, tw_load_relaxed(&group->word));
 }
 
 /* Whoever gets true calls the completion. The group may be another's by then. */

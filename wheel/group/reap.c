@@ -6,75 +6,15 @@
  */
 #include "wheel/group/reap.h"
 
+#include "wheel/group/completion.h"
+#include "wheel/timer/end.h"
 #include "wheel/timer/member.h"
+#include "wheel/timer/reap_queue.h"
 
 enum {
-	PIECE = 256,         /* members settled in one run */
-	AT_ONCE = 16,        /* of these under one hold of the lock */
-	GROUPS_IN_A_TURN = 4 /* where the driver itself settles: so many pieces make no long tick */
+	PIECE = 256, /* members settled in one run */
+	AT_ONCE = 16 /* of these under one hold of the lock */
 };
-
-/* ------------------------------------------------------------- to the driver */
-
-static void push(tw_service *service, struct tw__group *group, uint32_t index)
-{
-	uint32_t first = tw_load_relaxed(&service->groups.stack);
-	do {
-		group->next = first;
-	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* GROUP5 */
-}
-
-/* Whether the caller has to push it: it is not under way already. */
-static bool raise_queued(struct tw__group *group)
-{
-	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* GROUP4 */
-}
-
-void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index)
-{
-	if (!raise_queued(group))
-		return;
-	push(service, group, index);
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
-		tw__gate_ring(&service->gate);
-}
-
-void tw__group_offer_again(tw_service *service, uint32_t index)
-{
-	push(service, tw__group_at(&service->groups, index), index); /* `queued` is still raised, in our name */
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* GROUP5 */
-		tw__gate_ring(&service->gate);
-}
-
-/* A chunk of the own outbox with room for one more entry. NULL: chunks are short. */
-static struct tw__chunk *room_in_own(tw_service *service)
-{
-	struct tw__chunk *last = service->outboxes.own.runs.chunks.last;
-	if (last && last->count < TW__CHUNK_ENTRIES)
-		return last;
-	if (tw__short_of_chunks(service))
-		return NULL;
-	last = tw__chunk_get(&service->wheel);
-	last->tick = service->wheel.next - 1;
-	last->holder_count = 0;
-	tw__chunk_append(&service->outboxes.own.runs.chunks, last);
-	return last;
-}
-
-void tw__groups_collect(tw_service *service)
-{
-	struct tw__groups *groups = &service->groups;
-	struct tw__chunk *chunk;
-	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;
-	if (!groups->waiting && tw_load_relaxed(&groups->stack)) /* one that is missed here is seen before sleeping */
-		groups->waiting = tw_exchange_acq_rel(&groups->stack, 0); /* GROUP5 */
-	for (int n = 0; groups->waiting && n < most && (chunk = room_in_own(service)); n++) {
-		uint32_t index = groups->waiting;
-		groups->waiting =
-		    tw__group_at(groups, index)->next; /* first: once handed over it may be pushed again */
-		chunk->entries[chunk->count++] = tw__entry_make(0, index);
-	}
-}
 
 /* ------------------------------------------------------------------- a piece */
 
@@ -179,8 +119,5 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 			tw__group_complete(service, group, index);
 		return;
 	}
-	if (!raise_queued(group))
-		return;
-	push(service, group, index);
-	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */
+	tw__group_settle_on(service, group, index);
 }

@@ -21,15 +21,15 @@ static unsigned cursor_entries(uint64_t cursor)
 tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
 {
 	tw_batch *batch = (tw_batch *)(void *)chunk;
-	service->batch_sequence = (service->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
+	service->loans->batch_sequence = (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
 	chunk->holder[HOLDER_LENT_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
-	tw_add_relaxed(&service->batches_out, 1);
+	tw_add_relaxed(&service->loans->batches_out, 1);
 	tw_store_release(tw__batch_word(batch, HOLDER_CURSOR),
-			 service->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* RUN1 */
+			 service->loans->batch_sequence << SEQUENCE_SHIFT | chunk->count); /* RUN1 */
 	return batch;
 }
 
@@ -43,7 +43,7 @@ static void one_batch_less(_Atomic uint32_t *out)
 void tw__batch_unlend(tw_service *service, tw_batch *batch)
 {
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
-	one_batch_less(&service->batches_out);
+	one_batch_less(&service->loans->batches_out);
 }
 
 int tw__batch_claim(tw_batch *batch, uint64_t sequence)
@@ -82,10 +82,10 @@ void tw__batch_end_all(tw_batch *batch)
 
 static void send_home(tw_service *service, struct tw__chunk *chunk)
 {
-	struct tw__chunk *first = tw_load_relaxed(&service->returned);
+	struct tw__chunk *first = tw_load_relaxed(&service->loans->returned);
 	do {
 		chunk->next = first;
-	} while (!tw_cas_weak_release(&service->returned, &first, chunk)); /* RUN3 */
+	} while (!tw_cas_weak_release(&service->loans->returned, &first, chunk)); /* RUN3 */
 }
 
 void tw__batch_finish(tw_batch *batch, unsigned n)
@@ -101,5 +101,5 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 	if (tw_unlikely(given_back))
 		tw__gate_ring(
 		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, GATE3) */
-	one_batch_less(&service->batches_out);
+	one_batch_less(&service->loans->batches_out);
 }

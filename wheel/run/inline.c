@@ -2,7 +2,7 @@
  * The inline executor. The driver recognizes it by its address and runs callbacks without lending a batch; submit serves
  * every other caller.
  */
-#include "wheel/run/run.h"
+#include "wheel/run/inline.h"
 
 static int inline_submit(tw_executor *self, tw_batch *batch, size_t n)
 {

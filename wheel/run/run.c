@@ -10,6 +10,11 @@
 #include "wheel/base/probes.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
+#include "wheel/group/reap.h"
+#include "wheel/run/series.h"
+#include "wheel/timer/end.h"
+#include "wheel/timer/reap_queue.h"
+#include "wheel/timer/release.h"
 #include "wheel/core/user_code.h"
 
 /* Entries whose word and record are fetched ahead of their run. */
@@ -295,11 +300,12 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, str
 	return run_entry(service, local, chunk->entries[index], &of, clock);
 }
 
-size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget)
+size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget,
+		      uint64_t now_ns)
 {
 	size_t ran = 0;
-	struct tw__run_clock clock = {.now_ns = tw__driver_now(service)};
-	struct batch_of of = {chunk->tick, clock.now_ns, forced};
+	struct tw__run_clock clock = {.now_ns = now_ns};
+	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
 	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)

@@ -9,6 +9,7 @@
 #define TW_WHEEL_RUN_CLOCK_H
 
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
 
 enum { TW__RUN_CLOCK_READINGS = 3, TW__RUN_CLOCK_SPAN_COUNTS = 1 << 18, TW__RUN_CLOCK_GAP_COUNTS = 3000 };
 

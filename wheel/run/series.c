@@ -5,8 +5,9 @@
  * was dropped as too late, or to be missed; the latter two are overruns. The missed policy says which instants that are past
  * already, as a run returns, still get a run. Runs of one series never overlap, since the next is armed when one has returned.
  */
-#include "wheel/run/run.h"
 #include "wheel/timer/timing.h"
+#include "wheel/core/wake.h"
+#include "wheel/run/series.h"
 
 static void count_missed(struct tw__local *local, struct tw__option *option, uint64_t missed)
 {
@@ -46,7 +47,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 			count_missed(local, option, missed);
 		}
 	}
-	uint64_t latest_ns = service->start_ns + TW_MAX_DELAY_NS;
+	uint64_t latest_ns = service->time.start_ns + TW_MAX_DELAY_NS;
 	return option->nominal_ns <= latest_ns && option->slack_ns <= latest_ns - option->nominal_ns;
 }
 
@@ -86,7 +87,7 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 	if (!arm_again(service, local, run, word, deadline_ns))
 		return false;
 	if (catches_up) {
-		tw_store_relaxed(&service->loop.catching_up, 1); /* read by the driver after the lane */
+		tw_store_relaxed(&service->catching_up, 1); /* read by the driver after the lane */
 		tw__gate_ring(&service->gate);
 	}
 	return true;
@@ -95,7 +96,7 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 /* A background series goes on in a drain, which waits for the others. When the drain is over the mode is another. */
 static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uint64_t word)
 {
-	return word & TW__HAS_OPTION && !run->rearm && tw_load_acquire(&service->closing) == TW__CLOSING_DRAIN &&
+	return word & TW__HAS_OPTION && !run->rearm && tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
 	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
 }
 

@@ -5,6 +5,7 @@
 
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
+#include "wheel/core/frame.h"
 
 void tw__running_none(struct tw__local *local)
 {
@@ -62,7 +63,7 @@ static bool look_at_timer(const tw_service *service, struct tw__local *local, st
 static bool look_at_level(const tw_service *service, struct tw__run_level *level, uint64_t now_ns, struct found *found)
 {
 	*found = (struct found){.local = NULL};
-	const void *pool = tw_load_relaxed(&service->watched_pool);
+	const void *pool = tw_load_relaxed(&service->watch.watched_pool);
 	if (tw__user_look(level, service, now_ns, &found->user)) {
 		found->since_ns = found->user.since_ns;
 		return true;
@@ -112,15 +113,15 @@ static void count_run(tw_service *service, const struct found *found, void *cont
 /* When the tick thread should turn next at the latest, as far as it has said. */
 static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 {
-	if (!service->threaded || tw_load_acquire(&service->stopped))
+	if (!service->threaded || tw_load_acquire(&service->phase.stopped))
 		return UINT64_MAX;
 	uint64_t word = tw__gate_look(&service->gate);
-	return word & TW__GATE_PARKED ? tw_load_relaxed(&service->gate.plan) : turned_ns + service->tick_ns;
+	return word & TW__GATE_PARKED ? tw_load_relaxed(&service->gate.plan) : turned_ns + service->time.tick_ns;
 }
 
 static void look_at_driver(tw_service *service, struct tw_liveness *out)
 {
-	uint64_t turned_ns = tw_load_relaxed(&service->turned_ns);
+	uint64_t turned_ns = tw_load_relaxed(&service->watch.turned_ns);
 	out->now_ns = tw__clock_read(service);
 	out->since_turn_ns = span(turned_ns, out->now_ns);
 	out->turn_late_ns = span(expected_turn_ns(service, turned_ns), out->now_ns);
@@ -150,12 +151,12 @@ static void look_at_timers(tw_service *service, struct tw_liveness *out)
 static void look_at_pool(tw_service *service, struct tw_liveness *out)
 {
 	uint64_t progress;
-	tw_add_seq_cst(&service->pool_lookers, 1); /* WATCHDOG2 */
-	void *pool = tw_load_seq_cst(&service->pool);
-	tw__pool_busy_fn *busy = tw_load_acquire(&service->pool_busy);
+	tw_add_seq_cst(&service->watch.pool_lookers, 1); /* WATCHDOG2 */
+	void *pool = tw_load_seq_cst(&service->layers.pool);
+	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy);
 	if (pool && busy)
 		(void)busy(pool, out, &progress);
-	tw_sub_seq_cst(&service->pool_lookers, 1);
+	tw_sub_seq_cst(&service->watch.pool_lookers, 1);
 }
 
 int tw_liveness_get(tw_service *service, struct tw_liveness *out)
@@ -190,7 +191,7 @@ static bool is_told(const tw_service *service, const struct found *found)
 {
 	if (found->local)
 		return found->since_ns == found->local->stuck_told_ns;
-	return tw__user_is_told(&found->user, tw_load_relaxed(&service->watch_bit));
+	return tw__user_is_told(&found->user, tw_load_relaxed(&service->watch.watch_bit));
 }
 
 static void set_told(const tw_service *service, const struct found *found)
@@ -198,13 +199,14 @@ static void set_told(const tw_service *service, const struct found *found)
 	if (found->local)
 		found->local->stuck_told_ns = found->since_ns;
 	else
-		tw__user_set_told(&found->user, tw_load_relaxed(&service->watch_bit));
+		tw__user_set_told(&found->user, tw_load_relaxed(&service->watch.watch_bit));
 }
 
+/* *context: the instant that it is now. */
 static void tell_if_stuck(tw_service *service, const struct found *found, void *context)
 {
-	(void)context;
-	if (is_told(service, found) || span(found->since_ns, service->last_now_ns) < service->config.stuck_ns)
+	const uint64_t *now_ns = context;
+	if (is_told(service, found) || span(found->since_ns, *now_ns) < service->config.stuck_ns)
 		return;
 	struct tw_liveness seen = {.size = sizeof seen};
 	look_at_driver(service, &seen);
@@ -222,37 +224,37 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
  */
 static bool pool_is_busy(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
 {
-	tw__pool_busy_fn *busy = tw_load_acquire(&service->pool_busy); /* the pool was stored before */
-	return busy && service->threaded && busy(tw_load_relaxed(&service->pool), seen, progress);
+	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy); /* the pool was stored before */
+	return busy && service->threaded && busy(tw_load_relaxed(&service->layers.pool), seen, progress);
 }
 
 /* Tells once that no run of a full pool has begun or ended for stuck_ns. */
-static void tell_if_full(tw_service *service)
+static void tell_if_full(tw_service *service, uint64_t now_ns)
 {
 	struct tw_liveness seen = {.size = sizeof seen};
-	uint64_t now_ns = service->last_now_ns, progress = 0;
-	if (now_ns < service->full_look_ns)
+	uint64_t progress = 0;
+	if (now_ns < service->watch.full_look_ns)
 		return;
-	service->full_look_ns = now_ns + service->config.stuck_ns / 4;
+	service->watch.full_look_ns = now_ns + service->config.stuck_ns / 4;
 	bool full = pool_is_busy(service, &seen, &progress) && seen.pool_at_max;
-	if (!full || !service->full_since_ns || progress != service->full_progress) {
-		service->full_since_ns = full ? now_ns : 0;
-		service->full_progress = progress;
-		service->full_told = false;
+	if (!full || !service->watch.full_since_ns || progress != service->watch.full_progress) {
+		service->watch.full_since_ns = full ? now_ns : 0;
+		service->watch.full_progress = progress;
+		service->watch.full_told = false;
 		return;
 	}
-	if (service->full_told || span(service->full_since_ns, now_ns) < service->config.stuck_ns)
+	if (service->watch.full_told || span(service->watch.full_since_ns, now_ns) < service->config.stuck_ns)
 		return;
-	service->full_told = true;
+	service->watch.full_told = true;
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
 	tell(service, &seen);
 }
 
-void tw__tell_stuck(tw_service *service)
+void tw__tell_stuck(tw_service *service, uint64_t now_ns)
 {
-	each_run(service, service->last_now_ns, tell_if_stuck, NULL);
-	tell_if_full(service);
+	each_run(service, now_ns, tell_if_stuck, &now_ns);
+	tell_if_full(service, now_ns);
 }
 
 /*
@@ -263,7 +265,7 @@ static bool may_fill_pool(tw_service *service)
 {
 	struct tw_liveness seen = {.size = sizeof seen};
 	uint64_t progress;
-	return !service->full_told && pool_is_busy(service, &seen, &progress);
+	return !service->watch.full_told && pool_is_busy(service, &seen, &progress);
 }
 
 /* *context: the instant by which to look. */
@@ -274,19 +276,19 @@ static void look_by(tw_service *service, const struct found *found, void *contex
 		*by_ns = stuck_at_ns;
 }
 
-uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns)
+uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t deadline_ns)
 {
 	if (tw_likely(!service->config.on_stuck))
 		return deadline_ns;
-	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch_asleep);
-	uint64_t now_ns = service->last_now_ns, by_ns = UINT64_MAX;
+	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
+	uint64_t by_ns = UINT64_MAX;
 	tw_store_seq_cst(asleep, 1); /* user_code.h, USER3 */
 	each_run(service, now_ns, look_by, &by_ns);
-	bool batches = tw_load_relaxed(&service->batches_out) & ~TW__CLOSER_WAITS;
+	bool batches = tw_load_relaxed(&service->loans->batches_out) & ~TW__CLOSER_WAITS;
 	if (by_ns == UINT64_MAX && !batches && !may_fill_pool(service))
 		return deadline_ns;
 	tw_store_relaxed(asleep, 0); /* what begins from here on is looked at by then */
-	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->tick_ns;
+	uint64_t latest_ns = now_ns + service->config.stuck_ns, earliest_ns = now_ns + service->time.tick_ns;
 	by_ns = by_ns < latest_ns ? by_ns : latest_ns;
 	by_ns = by_ns < earliest_ns ? earliest_ns : by_ns; /* one look a tick is enough */
 	return by_ns < deadline_ns ? by_ns : deadline_ns;

@@ -16,6 +16,7 @@
 
 #include <unistd.h>
 
+#include "wheel/core/local.h"
 #include "wheel/core/service.h"
 
 struct tw__running {
@@ -50,9 +51,9 @@ void tw__running_none(struct tw__local *local);
 void tw__running_hide(tw_service *service);
 
 /* The driver's: tells on_stuck of runs that have lasted too long. `driving` held. */
-void tw__tell_stuck(tw_service *service);
+void tw__tell_stuck(tw_service *service, uint64_t now_ns);
 
 /* The tick thread's: the deadline, or the instant at which a run that may be under way would have lasted too long. */
-uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t deadline_ns);
+uint64_t tw__look_for_stuck_by(tw_service *service, uint64_t now_ns, uint64_t deadline_ns);
 
 #endif

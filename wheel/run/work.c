@@ -3,7 +3,6 @@
 #include <errno.h>
 
 #include "mpsc/base/spinlock.h"
-#include "wheel/driver/poll.h"
 
 void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *executor, tw__work_fn *run)
 {
@@ -14,8 +13,8 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
 
 static void push(tw_service *service, struct tw__work *work)
 {
-	work->next = tw_load_relaxed(&service->works);
-	while (!tw_cas_seq_cst(&service->works, &work->next, work)) { /* WORK1, WORK2 */
+	work->next = tw_load_relaxed(&service->works->stack);
+	while (!tw_cas_seq_cst(&service->works->stack, &work->next, work)) { /* WORK1, WORK2 */
 	}
 }
 
@@ -35,11 +34,11 @@ static void keep(struct offering *list, struct tw__work *work)
 
 static void push_and_ring(tw_service *service, struct tw__work *work)
 {
-	tw_add_relaxed(&service->works_pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
+	tw_add_relaxed(&service->works->pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
 	push(service, work);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
-	tw_add_release(&service->works_pushers, (uint32_t)-1); /* WORK4; the last look at the service */
+	tw_add_release(&service->works->pushers, (uint32_t)-1); /* WORK4; the last look at the service */
 }
 
 /* What the driver runs here, and comes again and again, would keep it from sleeping if it were on the stack. */
@@ -141,7 +140,7 @@ void tw__work_drop(struct tw__work *work)
 /* In the order they were pushed. */
 static struct tw__work *take_all(tw_service *service)
 {
-	struct tw__work *work = tw_exchange_acquire(&service->works, NULL); /* WORK1 */
+	struct tw__work *work = tw_exchange_acquire(&service->works->stack, NULL); /* WORK1 */
 	struct tw__work *first = NULL;
 	while (work) {
 		struct tw__work *next = work->next;
@@ -157,7 +156,7 @@ static bool recall_kept(tw_service *service, struct tw__work *work)
 {
 	if (pthread_mutex_trylock(&service->driving))
 		return false;
-	struct tw__work **link = &service->works_kept;
+	struct tw__work **link = &service->works->kept;
 	while (*link && *link != work)
 		link = &(*link)->next;
 	bool found = *link != NULL;
@@ -170,7 +169,7 @@ static bool recall_kept(tw_service *service, struct tw__work *work)
 bool tw__work_recall(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
-	tw__tiny_lock(&service->works_recall); /* lest another who recalls has it in hand */
+	tw__tiny_lock(&service->works->recall); /* lest another who recalls has it in hand */
 	struct tw__work *next, *others = take_all(service);
 	bool found = false, pushed = false;
 	for (; others; others = next) {
@@ -182,7 +181,7 @@ bool tw__work_recall(struct tw__work *work)
 		push(service, others);
 		pushed = true;
 	}
-	tw__tiny_unlock(&service->works_recall);
+	tw__tiny_unlock(&service->works->recall);
 	if (pushed && tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
 	return found || recall_kept(service, work);
@@ -194,8 +193,8 @@ static bool offer(tw_service *service, struct tw__work *work)
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	bool here = executor == &tw__inline_executor;
 	if (!here && hand_over(work, executor, false) < 0) {
-		tw_bump(&service->refused, 1);
-		here = service->on_refused == TW_REFUSED_INLINE;
+		tw_bump(&service->loans->refused, 1);
+		here = service->config.on_refused == TW_REFUSED_INLINE;
 		if (!here)
 			keep(offering, work);
 	}
@@ -216,17 +215,18 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 
 size_t tw__works_offer(tw_service *service)
 {
-	struct tw__work *kept = service->works_kept, *first = NULL;
+	struct tw__work *kept = service->works->kept, *first = NULL;
 	struct offering here = {service, &first}, *outer = offering;
-	if (tw_likely(!kept && !tw_load_relaxed(&service->works))) /* one that is missed here is seen before sleeping */
+	if (tw_likely(!kept &&
+		      !tw_load_relaxed(&service->works->stack))) /* one that is missed here is seen before sleeping */
 		return 0;
-	service->works_kept = NULL;
+	service->works->kept = NULL;
 	offering = &here;
 	size_t ran = offer_all(service, kept);
 	ran += offer_all(service, take_all(service));
 	offering = outer;
 	*here.end = NULL;
-	service->works_kept = first;
+	service->works->kept = first;
 	return ran;
 }
 
@@ -236,33 +236,34 @@ int tw__service_hold(tw_service *service)
 {
 	if (tw__forked(service))
 		return -EPERM;
-	uint64_t holders = tw_load_relaxed(&service->holders);
+	uint64_t holders = tw_load_relaxed(&service->works->holders);
 	do {
 		if (holders & TW__HOLDERS_CLOSED)
 			return -ESHUTDOWN;
-	} while (!tw_cas_acq_rel(&service->holders, &holders, holders + 1)); /* WORK3 */
+	} while (!tw_cas_acq_rel(&service->works->holders, &holders, holders + 1)); /* WORK3 */
 	return 0;
 }
 
 void tw__service_let_go(tw_service *service)
 {
-	tw_sub_seq_cst(&service->holders, 1); /* WORK3; the last look at the service */
+	tw_sub_seq_cst(&service->works->holders, 1); /* WORK3; the last look at the service */
 }
 
 void tw__service_leave(tw_service *service)
 {
-	tw_add_seq_cst(&service->holders, TW__HOLDERS_LEAVING - 1); /* WORK3 */
+	tw_add_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING - 1); /* WORK3 */
 }
 
 void tw__service_let_go_left(tw_service *service)
 {
-	tw_sub_seq_cst(&service->holders, TW__HOLDERS_LEAVING); /* WORK3; the last look at the service */
+	tw_sub_seq_cst(&service->works->holders, TW__HOLDERS_LEAVING); /* WORK3; the last look at the service */
 }
 
 int tw__service_forbid_holds(tw_service *service)
 {
 	uint64_t holders = 0;
-	if (tw_cas_acq_rel(&service->holders, &holders, TW__HOLDERS_CLOSED) || holders & TW__HOLDERS_CLOSED) /* WORK3 */
+	if (tw_cas_acq_rel(&service->works->holders, &holders, TW__HOLDERS_CLOSED) ||
+	    holders & TW__HOLDERS_CLOSED) /* WORK3 */
 		return 0;
 	return (uint32_t)holders ? -EBUSY : -EAGAIN;
 }

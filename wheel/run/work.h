@@ -33,7 +33,21 @@
 #define TW_WHEEL_WORK_H
 
 #include "wheel/core/service.h"
+#include "wheel/run/inline.h"
 #include "wheel/run/run.h"
+
+/* The layers' part of a service. */
+struct tw__works {
+	_Atomic(struct tw__work *) stack; /* for the driver to offer, or to run */
+	_Atomic uint32_t pushers;         /* threads that are pushing, or look whether to wake the driver */
+	_Atomic uint32_t recall;          /* a lock: of those who take some back */
+	struct tw__work *kept;            /* the driver's: refused, to be offered again in the next tick; in order */
+	_Atomic uint64_t
+	    holders; /* layers that use the service; LEAVING: of those destroyed, CLOSED: no more of them */
+};
+
+#define TW__HOLDERS_LEAVING (UINT64_C(1) << 32)
+#define TW__HOLDERS_CLOSED (UINT64_C(1) << 63)
 
 typedef void tw__work_fn(struct tw__work *work);
 
@@ -117,7 +131,7 @@ size_t tw__works_offer(tw_service *service);
 
 static inline bool tw__works_waiting(tw_service *service)
 {
-	return tw_load_seq_cst(&service->works) != NULL; /* WORK2 */
+	return tw_load_seq_cst(&service->works->stack) != NULL; /* WORK2 */
 }
 
 /* --------------------------------------------------------------------- holds */
@@ -136,13 +150,13 @@ void tw__service_let_go_left(tw_service *service);
 /* A hint: layers may come and go. Those who leave do not count. */
 static inline bool tw__service_is_held(tw_service *service)
 {
-	return (uint32_t)tw_load_relaxed(&service->holders) != 0;
+	return (uint32_t)tw_load_relaxed(&service->works->holders) != 0;
 }
 
 /* No thread is in the middle of a submit. For close, when nobody holds the service any more. */
 static inline bool tw__works_are_pushed(tw_service *service)
 {
-	return tw_load_acquire(&service->works_pushers) == 0; /* WORK4 */
+	return tw_load_acquire(&service->works->pushers) == 0; /* WORK4 */
 }
 
 /* Close: there will be no more. -EBUSY: there are some; -EAGAIN: all of them leave. Nothing has changed then. */

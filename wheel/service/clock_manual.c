@@ -1,10 +1,13 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
-#include "wheel/base/clock.h"
+#include "wheel/service/clock_manual.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
+
 #include "mpsc/base/fork.h"
+#include "wheel/core/frame.h"
 
 struct manual {
 	tw_clock clock;
@@ -46,28 +49,28 @@ static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener
 	pthread_mutex_unlock(&manual->lock);
 }
 
+static bool inherited(const struct manual *manual)
+{
+	return manual->born != tw__fork_generation();
+}
+
+static bool manual_inherited(const tw_clock *clock)
+{
+	return inherited((const struct manual *)clock);
+}
+
 static const struct tw__clock_ops manual_ops = {
     .now = manual_now,
     .id = -1,
     .sleep = tw__clock_sleep_on_futex,
     .listen = manual_listen,
     .unlisten = manual_unlisten,
+    .inherited = manual_inherited,
 };
 
 static struct manual *as_manual(tw_clock *clock)
 {
 	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
-}
-
-static bool inherited(const struct manual *manual)
-{
-	return manual->born != tw__fork_generation();
-}
-
-bool tw__clock_inherited(tw_clock *clock)
-{
-	const struct manual *manual = as_manual(clock);
-	return manual && inherited(manual);
 }
 
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)

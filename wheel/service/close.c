@@ -27,9 +27,14 @@
 
 #include "wheel/service/close_turns.h"
 #include "wheel/driver/poll.h"
-#include "wheel/run/run.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/run/work.h"
+#include "wheel/core/frame.h"
+#include "wheel/group/completion.h"
+#include "wheel/service/close.h"
+#include "wheel/timer/cancel.h"
+#include "wheel/timer/end.h"
+#include "wheel/run/batch.h"
 
 enum {
 	PUSH_NS = 20000,
@@ -109,7 +114,7 @@ static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t wo
 static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
-	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT) && tw_load_relaxed(&c->service->has_background);
+	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
 	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
 }
 
@@ -202,8 +207,8 @@ static bool drive_by_hand(tw_service *service, uint64_t deadline_ns)
 {
 	if (!lock_driving(service, deadline_ns))
 		return false;
-	uint32_t mode = tw_load_acquire(&service->closing);
-	if (tw_load_relaxed(&service->closed) != mode)
+	uint32_t mode = tw_load_acquire(&service->phase.closing);
+	if (tw_load_relaxed(&service->phase.closed) != mode)
 		tw__driver_publish_closed(service, mode);
 	struct tw__local *local = tw__local_of(service);
 	if (local)
@@ -251,7 +256,7 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
-		if (tw_load_relaxed(&c->service->condemns) && any_word(c, drop_if_left))
+		if (tw_load_relaxed(&c->service->ever.condemns) && any_word(c, drop_if_left))
 			return -EPERM;
 		if (!any_word(c, mode == TW__CLOSING_DRAIN ? holds_up_drain : is_armed))
 			return 0;
@@ -266,7 +271,7 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 
 static int await_batches(const struct tw__closer *c)
 {
-	_Atomic uint32_t *at = &c->service->batches_out;
+	_Atomic uint32_t *at = &c->service->loans->batches_out;
 	uint32_t out = tw_or_seq_cst(at, TW__CLOSER_WAITS) | TW__CLOSER_WAITS; /* RUN4 */
 	while (out != TW__CLOSER_WAITS) {
 		tw__groups_complete(c->service); /* a callback may wait for one */
@@ -304,13 +309,14 @@ static bool becomes_sure(const struct tw__closer *c)
 	tw_service *service = c->service;
 	bool sure = c->alone || tw__gate_barrier(&service->gate) || tw__queue_all(&service->queue, has_passed);
 	if (sure)
-		tw_store_relaxed(&service->unsure, 0);
+		tw_store_relaxed(&service->driver->unsure, 0);
 	return sure;
 }
 
 static bool is_unsure(const struct tw__closer *c)
 {
-	return tw_load_relaxed(&c->service->unsure); /* set in a turn that this closer, or one before, has waited for */
+	return tw_load_relaxed(
+	    &c->service->driver->unsure); /* set in a turn that this closer, or one before, has waited for */
 }
 
 /* ------------------------------------------------------------------ settling */
@@ -383,7 +389,7 @@ static int come_to_rest(const struct tw__closer *c)
 /* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
 static bool is_at_rest(const struct tw__closer *c)
 {
-	return !any_word(c, is_armed) && tw_load_acquire(&c->service->batches_out) == TW__CLOSER_WAITS &&
+	return !any_word(c, is_armed) && tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }
 
@@ -434,14 +440,14 @@ static int stop(const struct tw__closer *c, void (*quiet)(tw_service *))
 	if (service->threaded && !tw__driver_stop(service, c->own_until_ns))
 		return -ETIMEDOUT;
 	quiet(service);
-	service->settled = true;
+	service->closers->settled = true;
 	return 0;
 }
 
 /* With the lock. */
 static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 {
-	if (c->service->settled)
+	if (c->service->closers->settled)
 		return 0;
 	int r = settle(c);
 	if (!r && !(c->options->flags & TW_CLOSE_NO_WAIT))

@@ -3,12 +3,12 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "wheel/run/run.h"
+#include "wheel/core/finish.h"
 
 void tw__close_demand(tw_service *service, uint32_t mode)
 {
-	uint32_t asked = tw_load_relaxed(&service->closing);
-	while ((asked == 0 || mode < asked) && !tw_cas_seq_cst(&service->closing, &asked, mode)) {
+	uint32_t asked = tw_load_relaxed(&service->phase.closing);
+	while ((asked == 0 || mode < asked) && !tw_cas_seq_cst(&service->phase.closing, &asked, mode)) {
 	}
 	if (service->threaded)
 		tw__gate_ring(&service->gate);
@@ -18,9 +18,9 @@ static bool lock(tw_service *service, uint64_t deadline_ns)
 {
 	for (;;) {
 		uint32_t expected = 0;
-		if (tw_cas_acq_rel(&service->close_lock, &expected, 1))
+		if (tw_cas_acq_rel(&service->closers->lock, &expected, 1))
 			return true;
-		if (!tw__futex_wait(&service->close_lock, 1, deadline_ns))
+		if (!tw__futex_wait(&service->closers->lock, 1, deadline_ns))
 			return false;
 	}
 }
@@ -28,21 +28,21 @@ static bool lock(tw_service *service, uint64_t deadline_ns)
 void tw__closer_leave(const struct tw__closer *c)
 {
 	tw_service *service = c->service;
-	tw_store_release(&service->close_lock, 0);
-	tw__futex_wake(&service->close_lock, INT_MAX);
+	tw_store_release(&service->closers->lock, 0);
+	tw__futex_wake(&service->closers->lock, INT_MAX);
 }
 
 /* Asks for a mode, and whoever has the lock to make way. */
 static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;
-	tw_add_seq_cst(&service->newcomers,
+	tw_add_seq_cst(&service->closers->newcomers,
 		       1); /* CLOSE2; before the demand, so that no other carries it out in passing */
 	tw__close_demand(service, mode);
 	tw__ring_finish(service);
 	bool locked = lock(service, until_ns);
-	tw_sub_seq_cst(&service->newcomers, 1);
-	tw__futex_wake(&service->newcomers, INT_MAX);
+	tw_sub_seq_cst(&service->closers->newcomers, 1);
+	tw__futex_wake(&service->closers->newcomers, INT_MAX);
 	return locked;
 }
 
@@ -51,15 +51,15 @@ static bool lock_again(const struct tw__closer *c, uint64_t until_ns)
 {
 	tw_service *service = c->service;
 	uint32_t newcomers;
-	while ((newcomers = tw_load_acquire(&service->newcomers)))
-		if (!tw__futex_wait(&service->newcomers, newcomers, until_ns))
+	while ((newcomers = tw_load_acquire(&service->closers->newcomers)))
+		if (!tw__futex_wait(&service->closers->newcomers, newcomers, until_ns))
 			return false;
 	return lock(service, until_ns);
 }
 
 bool tw__closer_is_called(const struct tw__closer *c)
 {
-	return tw_load_seq_cst(&c->service->newcomers) != 0; /* CLOSE2 */
+	return tw_load_seq_cst(&c->service->closers->newcomers) != 0; /* CLOSE2 */
 }
 
 int tw__closer_enter(const struct tw__closer *c, bool first)

@@ -14,6 +14,13 @@
 
 #include "wheel/core/service.h"
 
+/* The closers' part of a service. */
+struct tw__closers {
+	_Atomic uint32_t lock;
+	_Atomic uint32_t newcomers; /* closers that the one with the lock is to let in */
+	bool settled;               /* under the lock: nothing is left, all threads have ended */
+};
+
 /* One call of close. */
 struct tw__closer {
 	tw_service *service;
@@ -27,7 +34,7 @@ struct tw__closer {
 /* The mode that holds: a stricter one than the closer's own if another has asked for it. 0: none yet. */
 static inline uint32_t tw__close_mode(const struct tw__closer *c)
 {
-	return tw_load_acquire(&c->service->closing);
+	return tw_load_acquire(&c->service->phase.closing);
 }
 
 /* Asks for a mode: what is stricter already stays. */

@@ -1,36 +1,20 @@
-/* Structs of callers that may be older or newer than the library, and the config of a service. */
+/* The config of a service: defaults and checks. */
+#include "wheel/service/config.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "wheel/core/service.h"
-#include "wheel/base/misuse.h"
+#include "wheel/base/clock.h"
+#include "wheel/base/struct_read.h"
 #include "wheel/base/thread.h"
 #include "wheel/timer/timing.h"
-
-int tw__struct_read(void *out, size_t known, size_t least, const void *in)
-{
-	size_t size;
-	memcpy(&size, in, sizeof size);
-	if (size < least) /* planted: any_size */
-		return -EINVAL;
-	memset(out, 0, known);
-	memcpy(out, in, size < known ? size : known); /* planted: read_in_full */
-	for (size_t i = known; i < size; i++)         /* planted: last_byte */
-		if (((const unsigned char *)in)[i])
-			return -E2BIG;
-	return 0;
-}
+#include "wheel/base/misuse.h"
 
 static bool power_of_two(uint32_t n)
 {
 	return n && !(n & (n - 1));
-}
-
-bool tw__executor_is_sound(const tw_executor *executor)
-{
-	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
 }
 
 static int workers_check(const struct tw_service_config *c)
@@ -75,26 +59,6 @@ static int config_check(const struct tw_service_config *c)
 	if (c->sched_policy != SCHED_OTHER && c->sched_policy != SCHED_FIFO && c->sched_policy != SCHED_RR)
 		return -EINVAL;
 	return 0;
-}
-
-static bool all_zero(const void *at, size_t n)
-{
-	const unsigned char *byte = at;
-	while (n && *byte == 0) {
-		byte++;
-		n--;
-	}
-	return n == 0;
-}
-
-int tw__config_copy(void *out, size_t known, size_t least, const void *in)
-{
-	size_t size;
-	memcpy(&size, in, sizeof size);
-	if (size)
-		return tw__struct_read(out, known, least, in);
-	memset(out, 0, known);
-	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
 }
 
 static uint64_t random_seed(void)

@@ -1,4 +1,4 @@
-#include "wheel/core/service.h"
+#include "wheel/service/create.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -11,10 +11,14 @@
 #include "mpsc/base/fork.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
-#include "wheel/base/misuse.h"
 #include "wheel/run/run.h"
-#include "wheel/base/thread.h"
 #include "wheel/timer/timing.h"
+#include "wheel/driver/resolve.h"
+#include "wheel/group/group.h"
+#include "wheel/run/work.h"
+#include "wheel/service/close_turns.h"
+#include "wheel/base/misuse.h"
+#include "wheel/base/thread.h"
 
 /* ----------------------------------------------------------------- the lanes */
 
@@ -70,10 +74,10 @@ static void drive_all(tw_service *service, struct tw__local *local)
 {
 	pthread_mutex_lock(&service->driving);
 	do {
-		if (tw_load_acquire(&service->closed)) /* the closer drives */
+		if (tw_load_acquire(&service->phase.closed)) /* the closer drives */
 			break;
 		tw__loop_advance(service, local, SIZE_MAX);
-	} while (!tw__forked(service) && service->loop.at_once);
+	} while (!tw__forked(service) && service->driver->loop.at_once);
 	pthread_mutex_unlock(&service->driving);
 }
 
@@ -91,7 +95,7 @@ static void clock_moved(struct tw__clock_listener *listener)
 static uint64_t clock_next(struct tw__clock_listener *listener)
 {
 	tw_service *service = listening(listener);
-	if (service->threaded || tw_load_acquire(&service->closed))
+	if (service->threaded || tw_load_acquire(&service->phase.closed))
 		return UINT64_MAX;
 	pthread_mutex_lock(&service->driving);
 	uint64_t next_ns = tw__loop_next_tick_ns(service);
@@ -130,34 +134,36 @@ static int make_wheel(tw_service *service)
 {
 	uint32_t buckets = service->config.buckets;
 	uint64_t entries = entries_for(service->config.max_timers);
-	service->outboxes.own.executor = service->executor;
-	service->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
+	service->driver->outboxes.own.executor = service->executor;
+	service->driver->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
 	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) + TW__SPARE_CHUNKS +
-			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->outboxes);
-	service->table_bytes = tw__wheel_table_bytes(buckets);
-	service->arena_bytes = chunks * sizeof(struct tw__chunk);
-	service->table = reserve(service->table_bytes);
-	service->arena = reserve(service->arena_bytes);
-	service->cold_bytes = tw__wheel_cold_bytes(chunks);
-	service->cold = reserve(service->cold_bytes);
-	service->outboxes.table = reserve(sizeof *service->outboxes.table);
-	if (!service->table || !service->arena || !service->cold || !service->outboxes.table)
+			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
+	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
+	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
+	service->driver->memory.table = reserve(service->driver->memory.table_bytes);
+	service->driver->memory.arena = reserve(service->driver->memory.arena_bytes);
+	service->driver->memory.cold_bytes = tw__wheel_cold_bytes(chunks);
+	service->driver->memory.cold = reserve(service->driver->memory.cold_bytes);
+	service->driver->outboxes.table = reserve(sizeof *service->driver->outboxes.table);
+	if (!service->driver->memory.table || !service->driver->memory.arena || !service->driver->memory.cold ||
+	    !service->driver->outboxes.table)
 		return -ENOMEM;
-	tw__wheel_init(&service->wheel, buckets, service->table, service->arena, chunks, tw__judge, service);
-	tw__wheel_cold_init(&service->wheel, service->cold);
+	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table, service->driver->memory.arena,
+		       chunks, tw__judge, service);
+	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
 	return 0;
 }
 
 static void free_wheel(tw_service *service)
 {
-	if (service->table)
-		munmap(service->table, service->table_bytes);
-	if (service->cold)
-		munmap(service->cold, service->cold_bytes);
-	if (service->arena)
-		munmap(service->arena, service->arena_bytes);
-	if (service->outboxes.table)
-		munmap(service->outboxes.table, sizeof *service->outboxes.table);
+	if (service->driver->memory.table)
+		munmap(service->driver->memory.table, service->driver->memory.table_bytes);
+	if (service->driver->memory.cold)
+		munmap(service->driver->memory.cold, service->driver->memory.cold_bytes);
+	if (service->driver->memory.arena)
+		munmap(service->driver->memory.arena, service->driver->memory.arena_bytes);
+	if (service->driver->outboxes.table)
+		munmap(service->driver->outboxes.table, sizeof *service->driver->outboxes.table);
 }
 
 /* 2^(64+shift) / tick_ns, rounded up (tw__ticks_down). */
@@ -169,33 +175,47 @@ static uint64_t multiplier_for(uint64_t tick_ns, uint32_t shift)
 static void set_constants(tw_service *service, const struct tw_service_config *cfg)
 {
 	service->config = *cfg;
-	tw_store_relaxed(&service->watch_asleep, &service->own_watch_asleep);
-	tw_store_relaxed(&service->watch_bit, 1);
+	tw_store_relaxed(&service->watch.watch_asleep, &service->watch.own_watch_asleep);
+	tw_store_relaxed(&service->watch.watch_bit, 1);
 	service->clock = cfg->clock;
 	service->executor = cfg->executor;
-	service->on_refused = cfg->on_refused;
-	service->tick_ns = cfg->tick_ns;
-	service->tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
-	service->tick_multiplier = multiplier_for(cfg->tick_ns, service->tick_shift);
+	service->time.tick_ns = cfg->tick_ns;
+	service->time.tick_shift = 63 - (uint32_t)__builtin_clzll(cfg->tick_ns - 1);
+	service->time.tick_multiplier = multiplier_for(cfg->tick_ns, service->time.tick_shift);
 	service->threaded = cfg->drive == TW_DRIVE_THREAD;
-	service->steps = !cfg->clock->ops->runs;
-	tw__loop_init(&service->loop);
-	service->published = service->threaded && cfg->clock->ops->runs;
-	service->start_ns = service->last_now_ns = service->last_reading_ns = tw_clock_now(cfg->clock);
+	service->time.steps = !cfg->clock->ops->runs;
+	tw__loop_init(&service->driver->loop);
+	service->time.published = service->threaded && cfg->clock->ops->runs;
+	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
+	    tw_clock_now(cfg->clock);
 	tw__counter_init(&service->counter);
 	service->counter.usable &= cfg->clock == tw_clock_monotonic();
 	service->listener =
 	    (struct tw__clock_listener){.moved = clock_moved, .next_ns = clock_next, .by_itself = service->threaded};
 }
 
-enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(tw_service) - HEAD_BYTES };
+/* A service and what the rooms above wheel/core add to it. */
+struct whole {
+	tw_service service;
+	alignas(TW__CACHE_LINE) struct tw__loans loans;
+	alignas(TW__CACHE_LINE) struct tw__works works;
+	struct tw__closers closers;
+	alignas(TW__CACHE_LINE) struct tw__driver driver;
+};
+
+enum { HEAD_BYTES = sizeof(struct tw__gate), REST_BYTES = sizeof(struct whole) - HEAD_BYTES };
 _Static_assert(offsetof(tw_service, gate) == 0 && offsetof(tw_service, counter) == HEAD_BYTES, "the gate is the head");
 
 int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 {
-	tw_service *service = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
-	if (!service)
+	struct whole *whole = tw__wiped_alloc(HEAD_BYTES, REST_BYTES);
+	if (!whole)
 		return -ENOMEM;
+	tw_service *service = &whole->service;
+	service->loans = &whole->loans;
+	service->works = &whole->works;
+	service->closers = &whole->closers;
+	service->driver = &whole->driver;
 	set_constants(service, cfg);
 	tw__gate_init(&service->gate);
 	int r = tw__slots_init(&service->slots, cfg->max_timers);
@@ -208,7 +228,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
 	pthread_mutex_init(&service->driving, NULL);
 	if (!r && service->threaded && cfg->clock->ops->by_alarm)
-		r = tw__alarm_open(&service->loop.alarm, cfg->clock->ops->id, &service->gate);
+		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id, &service->gate);
 	if (!r && service->threaded)
 		r = tw__driver_start(service);
 	if (r) {
@@ -228,7 +248,7 @@ void tw__core_free(tw_service *service)
 	tw__queue_fini(&service->queue);
 	free_wheel(service);
 	tw__groups_fini(&service->groups);
-	tw__alarm_close(&service->loop.alarm);
+	tw__alarm_close(&service->driver->loop.alarm);
 	tw__slots_fini(&service->slots);
 	pthread_mutex_destroy(&service->driving);
 	tw__wiped_free(service, HEAD_BYTES);
@@ -241,7 +261,7 @@ void tw__core_free_forked(tw_service *service)
 	free_wheel(service);
 	if (tw_load_relaxed(&service->groups.table))
 		munmap(tw_load_relaxed(&service->groups.table), service->groups.table_bytes);
-	tw__alarm_close(&service->loop.alarm);
+	tw__alarm_close(&service->driver->loop.alarm);
 	munmap(service->slots.mapping, service->slots.mapping_bytes);
 	tw__wiped_free(service, HEAD_BYTES);
 }
@@ -261,14 +281,14 @@ int tw_advance(tw_service *service, size_t budget)
 		return -EPERM;
 	if (service->threaded)
 		return -EINVAL;
-	if (tw_load_acquire(&service->closed))
+	if (tw_load_acquire(&service->phase.closed))
 		return -ESHUTDOWN;
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	bool closed = tw_load_acquire(&service->closed);
+	bool closed = tw_load_acquire(&service->phase.closed);
 	size_t done = closed ? 0 : tw__loop_advance(service, local, budget);
 	if (tw__forked(service))
 		return -EPERM; /* in a callback */

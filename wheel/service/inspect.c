@@ -5,7 +5,10 @@
 #include <time.h>
 
 #include "wheel/core/service.h"
-#include "wheel/run/run.h"
+#include "wheel/core/frame.h"
+#include "wheel/driver/driver.h"
+#include "wheel/timer/end.h"
+#include "wheel/run/batch.h"
 
 /* ---------------------------------------------------------- foreach and dump */
 
@@ -106,7 +109,7 @@ static void count_waiting(void *census, const struct tw__chunk *first)
 static uint64_t entries_in_wheel(tw_service *service)
 {
 	struct census census = {service, 0};
-	const struct tw__wheel *wheel = &service->wheel;
+	const struct tw__wheel *wheel = &service->driver->wheel;
 	count_chunks(&census, wheel->late.list.first, false);
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
@@ -147,7 +150,7 @@ static bool lanes_empty(tw_service *service)
 static bool comes_to_rest(tw_service *service)
 {
 	uint64_t until_ns = tw_clock_now(tw_clock_monotonic()) + LONGEST_WAIT_NS;
-	while (tw_load_acquire(&service->batches_out) & ~TW__CLOSER_WAITS) { /* RUN4 */
+	while (tw_load_acquire(&service->loans->batches_out) & ~TW__CLOSER_WAITS) { /* RUN4 */
 		const struct timespec moment = {.tv_nsec = MOMENT_NS};
 		if (tw__inside(service) || tw_clock_now(tw_clock_monotonic()) >= until_ns)
 			return false;
@@ -172,7 +175,7 @@ static void check_totals(tw_service *service, struct complaint *c, uint64_t pend
 static void check(tw_service *service, struct complaint *c)
 {
 	bool at_rest = comes_to_rest(service);
-	const char *wrong = tw__wheel_check(&service->wheel);
+	const char *wrong = tw__wheel_check(&service->driver->wheel);
 	if (wrong)
 		complain(c, "%s", wrong);
 	uint64_t pending = 0, filed = 0, covered = entries_in_wheel(service);

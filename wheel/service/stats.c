@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
+#include "wheel/run/batch.h"
+#include "wheel/timer/end.h"
 
 /*
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
@@ -43,8 +46,8 @@ static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__hi
 		for (int i = 0; of_lane && i < TW__LATENCIES; i++)
 			tw__histogram_merge(&latencies[i], &of_lane[i]);
 	}
-	stats->cancelled += tw_load_relaxed(&service->cancelled_without_lane);
-	stats->dropped += tw_load_relaxed(&service->dropped_without_lane);
+	stats->cancelled += tw_load_relaxed(&service->without_lane.cancelled);
+	stats->dropped += tw_load_relaxed(&service->without_lane.dropped);
 }
 
 static uint64_t bytes_of_lanes(tw_service *service)
@@ -61,26 +64,27 @@ static uint64_t bytes_of_lanes(tw_service *service)
 
 static uint64_t memory_of(tw_service *service)
 {
-	return tw__slots_bytes(&service->slots) + tw_load_relaxed(&service->chunks_used) * sizeof(struct tw__chunk) +
-	       service->table_bytes + bytes_of_lanes(service) + sizeof *service +
+	return tw__slots_bytes(&service->slots) +
+	       tw_load_relaxed(&service->driver->counters.chunks_used) * sizeof(struct tw__chunk) +
+	       service->driver->memory.table_bytes + bytes_of_lanes(service) + sizeof *service +
 	       (tw_load_relaxed(&service->groups.fresh) - UINT64_C(1)) *
 		   (sizeof(struct tw__group) + sizeof(struct tw__completion));
 }
 
 static void read_driver(tw_service *service, struct tw_stats *stats)
 {
-	stats->refused = tw_load_relaxed(&service->refused);
-	stats->wakeups = tw_load_relaxed(&service->wakeups);
-	stats->ticks = tw_load_relaxed(&service->ticks);
-	stats->tick_cpu_ns = tw_load_relaxed(&service->tick_cpu_ns);
-	stats->tick_cpu_max_ns = tw_load_relaxed(&service->tick_cpu_max_ns);
-	stats->entries = tw_load_relaxed(&service->entries);
+	stats->refused = tw_load_relaxed(&service->loans->refused);
+	stats->wakeups = tw_load_relaxed(&service->driver->counters.wakeups);
+	stats->ticks = tw_load_relaxed(&service->driver->counters.ticks);
+	stats->tick_cpu_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_ns);
+	stats->tick_cpu_max_ns = tw_load_relaxed(&service->driver->counters.tick_cpu_max_ns);
+	stats->entries = tw_load_relaxed(&service->driver->counters.entries);
 	stats->dead_entries = stats->entries > stats->pending ? stats->entries - stats->pending : 0;
 	stats->retired_slots = tw_load_relaxed(&service->slots.retired);
-	stats->clock_steps = tw_load_relaxed(&service->clock_steps);
+	stats->clock_steps = tw_load_relaxed(&service->driver->counters.clock_steps);
 	stats->threads = tw_load_relaxed(&service->queue.owner_count);
 	stats->memory_bytes = memory_of(service);
-	stats->lateness = tw__histogram_read(&service->lateness);
+	stats->lateness = tw__histogram_read(&service->driver->counters.lateness);
 }
 
 int tw_stats_get(tw_service *service, struct tw_stats *out)

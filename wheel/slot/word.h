@@ -65,6 +65,7 @@
 
 #include "mpsc/base/assert.h"
 #include "mpsc/base/atomics.h"
+
 #include "wheel/wheel.h"
 
 enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };

@@ -11,6 +11,9 @@
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/core/frame.h"
+#include "wheel/timer/cancel.h"
+#include "wheel/timer/end.h"
 
 /* What follows on the end of an armed timer whose word was this, however rare. local may be NULL. */
 static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,

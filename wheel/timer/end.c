@@ -5,14 +5,18 @@
  * A timer with a release passes through SETTLING: the generation moves only after the release has returned, so that nobody is told
  * "gone" while it runs. Without one the word is free at once, like that of a timer without side record.
  */
+#include "wheel/timer/end.h"
+
+#include "wheel/core/frame.h"
 #include "wheel/timer/member.h"
+#include "wheel/timer/release.h"
 
 static void count_drop(tw_service *service, struct tw__local *local)
 {
 	if (tw_likely(local))
 		tw_bump(&local->dropped, 1);
 	else
-		tw_add_relaxed(&service->dropped_without_lane, 1);
+		tw_add_relaxed(&service->without_lane.dropped, 1);
 }
 
 static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)

@@ -1,13 +1,13 @@
 /*
  * Membership: how a timer enters its group's list, leaves it or is kept there, and is counted while it runs. Inlined, since it is paid
- * for each member that is scheduled and cancelled. What it rests on: group.h.
+ * for each member that is scheduled and cancelled. The rules: wheel/group/group.h.
  */
 #ifndef TW_WHEEL_MEMBER_H
 #define TW_WHEEL_MEMBER_H
 
 #include <errno.h>
 
-#include "wheel/run/run.h"
+#include "wheel/core/local.h"
 
 /* The group that a handle may mean: whether it does is for the caller to check (GROUP7). NULL: none. */
 static inline struct tw__group *tw__group_of(struct tw__groups *groups, uint64_t handle)
@@ -23,7 +23,7 @@ static inline bool tw__group_is(const struct tw__group *group, uint64_t word, ui
 	return !(word & TW__GROUP_DEAD) && tw_load_relaxed(&group->handle) == handle; /* GROUP7: after the word */
 }
 
-/* group.c. The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
+/* The n-th from the top of what a thread keeps leaves its group, and is free; all that it keeps of a group (0: of any). */
 void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n);
 void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group);
 
@@ -73,6 +73,16 @@ static inline bool tw__group_has_before(const struct tw__group *group, const str
 	return false;
 }
 
+/* Under the lock: whether the member that has just left leaves the completion to be called. */
+static inline bool tw__group_is_complete(const tw_service *service, const struct tw__group *group)
+{
+	return tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING &&
+	       !tw__group_has_before(group, &service->slots, tw_load_relaxed(&group->word));
+}
+
+/* Gives the index of a dead and empty group back. The lock is held, and given up. */
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index);
+
 /* How a timer became a member; negative: an errno, it did not. */
 enum tw__entered {
 	TW__NO_MEMBER,
@@ -80,7 +90,7 @@ enum tw__entered {
 	TW__ENTERED_KEPT    /* its record was on the list already */
 };
 
-/* group.c. tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
+/* tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
 int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
 
 /* A kept side record becomes the slot's timer's. */
@@ -103,7 +113,7 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 }
 
 /*
- * group.c. The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer is taken back, as if it
+ * The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer is taken back, as if it
  * had never been: the slot is free, the side record is still the caller's. False: the timer was a member, and has ended.
  */
 bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
@@ -123,7 +133,7 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
 	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) && tw__group_retract(service, local, tag, entry);
 }
 
-/* group.c. The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
+/* The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
 bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled);
 
 static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)

@@ -2,18 +2,13 @@
  * The last step of every timer: its release callback, then its word becomes free and its slot goes back. The thread that
  * ended the timer does it, and nobody else.
  */
-#include <limits.h>
+#include "wheel/timer/release.h"
 
-#include "wheel/timer/member.h"
-#include "wheel/run/run.h"
-#include "wheel/core/user_code.h"
 #include "wheel/core/context.h"
-
-void tw__ring_finish(tw_service *service)
-{
-	tw_add_seq_cst(&service->finish_bell, 1); /* RUN5 */
-	tw__futex_wake(&service->finish_bell, INT_MAX);
-}
+#include "wheel/core/finish.h"
+#include "wheel/core/frame.h"
+#include "wheel/core/user_code.h"
+#include "wheel/timer/member.h"
 
 /* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)

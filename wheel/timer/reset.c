@@ -8,9 +8,10 @@
 #include <errno.h>
 
 #include "wheel/base/probes.h"
-#include "wheel/run/run.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
+#include "wheel/core/frame.h"
+#include "wheel/timer/end.h"
 
 static int count_reset(tw_service *service, bool eager)
 {
@@ -174,7 +175,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	if (tw_unlikely(!service))
 		return -EINVAL;
-	if (tw_unlikely(deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS))
+	if (tw_unlikely(deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
 		return tw__forked(service) ? -EPERM : -ERANGE;
 	return reset_at(service, timer, deadline_ns);
 }

@@ -13,6 +13,7 @@
 
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
+#include "wheel/core/wake.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
@@ -104,7 +105,7 @@ uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_
 	if (!tw__gate_is_open(word) && !*now_ns)
 		*now_ns = tw__clock_read(service);
 	uint64_t base_ns = put_base(service, local, word, *now_ns);
-	if (!service->published)
+	if (!service->time.published)
 		local->counted_ns = base_ns;
 	return base_ns;
 }
@@ -181,7 +182,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		tw_store_release(&record->option, option); /* WORD5 */
 
 	uint64_t deadline_ns = value;
-	if (kind == TW__KIND_DELAY && tw_likely(service->published)) {
+	if (kind == TW__KIND_DELAY && tw_likely(service->time.published)) {
 		deadline_ns += put_base(service, local, word, 0);
 	} else if (kind == TW__KIND_DELAY) {
 		kind = TW__KIND_DEADLINE;
@@ -209,7 +210,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		return refused(local, out, -ESHUTDOWN);
 	}
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
-	if (tw_likely(service->published || comes_later(service, tick)))
+	if (tw_likely(service->time.published || comes_later(service, tick)))
 		tw__publish_calm(service, local);
 	else
 		tw__publish(service, local);

@@ -2,8 +2,9 @@
 #ifndef TW_WHEEL_SCHEDULE_H
 #define TW_WHEEL_SCHEDULE_H
 
-#include "wheel/core/context.h"
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
+#include "wheel/core/context.h"
 
 /* What a new timer's word says of its deadline: the tick, or if that is far, UNFILED: then far_ticks has it (tw__far_set). */
 static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
@@ -62,7 +63,7 @@ static inline bool tw__task_is_short(const struct tw_task *task)
 /* A deadline that the service cannot express. */
 static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline_ns)
 {
-	return deadline_ns > service->start_ns && deadline_ns - service->start_ns > TW_MAX_DELAY_NS;
+	return deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
 }
 
 /* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */

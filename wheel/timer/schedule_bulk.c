@@ -19,6 +19,8 @@
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/timer/end.h"
+#include "wheel/timer/release.h"
 
 enum { POLL_NS = 1000000 };
 
@@ -200,7 +202,7 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 	if (tw_likely(deadline_ns - last->from_ns - 1 < last->to_ns - last->from_ns))
 		return last->bits;
 	last->to_ns = tw__tick_ns(service, tw__tick_of(service, deadline_ns));
-	last->from_ns = last->to_ns - service->tick_ns;
+	last->from_ns = last->to_ns - service->time.tick_ns;
 	last->bits = tw__deadline_bits(service, deadline_ns);
 	return last->bits;
 }

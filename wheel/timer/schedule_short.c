@@ -12,6 +12,7 @@
  */
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/core/local.h"
 
 struct short_way {
 	struct tw__local *local;
@@ -38,7 +39,7 @@ static inline __attribute__((always_inline)) bool is_ordinary(const tw_service *
 	if (tw_unlikely(!nobody_sleeps(local, kind, way->gate_word)))
 		return false;
 	way->deadline_ns = kind == TW__KIND_DELAY ? local->counted_ns + value : value;
-	uint64_t span_ns = way->deadline_ns - service->start_ns - 1; /* one in the past is a very long one here */
+	uint64_t span_ns = way->deadline_ns - service->time.start_ns - 1; /* one in the past is a very long one here */
 	way->tick = tw__ticks_in_range(service, span_ns) + 1;
 	way->entry = local->magazine.next;
 	uint64_t ahead = way->tick - tw_load_relaxed(&service->gate.cursor) - 1; /* 0: the next tick */

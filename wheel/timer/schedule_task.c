@@ -5,9 +5,10 @@
 #include <inttypes.h>
 
 #include "wheel/timer/member.h"
-#include "wheel/base/misuse.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/timer/timing.h"
+#include "wheel/base/struct_read.h"
+#include "wheel/base/misuse.h"
 
 /* -------------------------------------------------------------------- check */
 
@@ -99,16 +100,16 @@ static bool wants_instant(const struct tw_task *task)
 static uint32_t traits_of(const tw_service *service, const struct tw_task *task, const void *context)
 {
 	bool releases = task->release || tw__context_has_release(context);
-	bool may_be_condemned = releases && service->on_refused == TW_REFUSED_DROP;
+	bool may_be_condemned = releases && service->config.on_refused == TW_REFUSED_DROP;
 	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u) |
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
 static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
 {
-	tw_store_release(&option->executor, executor);    /* WORD5: pairs with outbox.c */
-	if (!tw_load_relaxed(&service->routed))           /* else its line stays unwritten */
-		tw_store_relaxed(&service->routed, true); /* published with the word: WORD1 */
+	tw_store_release(&option->executor, executor);         /* WORD5: pairs with outbox.c */
+	if (!tw_load_relaxed(&service->ever.routed))           /* else its line stays unwritten */
+		tw_store_relaxed(&service->ever.routed, true); /* published with the word: WORD1 */
 }
 
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
@@ -124,8 +125,8 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	option->late_drop = task->late == TW_LATE_DROP;
 	option->slack_ns = task->slack_ns;
 	option->bare = tw__task_is_short(task) && !context;
-	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) && !tw_load_relaxed(&service->has_background))
-		tw_store_relaxed(&service->has_background, true); /* published with the word: WORD1 */
+	if (tw_unlikely(task->flags & TW_TASK_BACKGROUND) && !tw_load_relaxed(&service->ever.has_background))
+		tw_store_relaxed(&service->ever.has_background, true); /* published with the word: WORD1 */
 	if (task->executor && task->executor != service->executor)
 		name_executor(service, option, task->executor);
 	if (period) {

@@ -3,6 +3,7 @@
 #define TW_WHEEL_TIMING_H
 
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
 
 /*
  * The instant to arm for: the roundest tick in the window, so that timers whose windows overlap meet in one tick (as Linux rounds its
@@ -15,7 +16,7 @@ static inline uint64_t tw__within_slack(const tw_service *service, uint64_t dead
 	if (slack_ns == 0 || first == 0)
 		return deadline_ns;
 	/* planted: slack_exceeded */
-	uint64_t last = tw__ticks_down(service, deadline_ns + slack_ns - service->start_ns);
+	uint64_t last = tw__ticks_down(service, deadline_ns + slack_ns - service->time.start_ns);
 	if (last <= first)
 		return deadline_ns;
 	uint64_t differ = (first - 1) ^ last;
@@ -56,7 +57,7 @@ static inline uint64_t tw__random_upto(uint64_t *state, uint64_t most)
 /* For a layer that draws on its own: a service's seed says all of them, in the order in which they are made. */
 static inline uint64_t tw__service_draw_seed(tw_service *service)
 {
-	uint64_t nth = tw_add_relaxed(&service->seeds_drawn, 1);
+	uint64_t nth = tw_add_relaxed(&service->layers.seeds_drawn, 1);
 	return tw__random_of_lane(service->config.seed, nth + (UINT64_C(1) << 32)); /* above all lanes */
 }
 

@@ -2,15 +2,16 @@
 #include "test/support/random.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
 
 TestSuite(clock_ticks, .timeout = 60);
 
 static void check_span(const tw_service *service, uint64_t span_ns)
 {
-	uint64_t tick_ns = service->tick_ns, down = span_ns / tick_ns;
+	uint64_t tick_ns = service->time.tick_ns, down = span_ns / tick_ns;
 	expect_eq(tw__ticks_down(service, span_ns), down);
-	if (span_ns <= UINT64_MAX - service->start_ns)
-		expect_eq(tw__tick_of(service, service->start_ns + span_ns), down + (span_ns % tick_ns != 0));
+	if (span_ns <= UINT64_MAX - service->time.start_ns)
+		expect_eq(tw__tick_of(service, service->time.start_ns + span_ns), down + (span_ns % tick_ns != 0));
 }
 
 /* Where the division comes round, and where a multiplier that is rounded up is farthest off. */
@@ -40,7 +41,7 @@ static void check_tick(uint64_t tick_ns, uint64_t *seed)
 		}
 	}
 	check_span(service, UINT64_MAX);
-	expect_eq(tw__tick_of(service, service->start_ns), 0);
+	expect_eq(tw__tick_of(service, service->time.start_ns), 0);
 	expect_eq(tw__tick_of(service, 0), 0);
 	expect_eq(tw_service_destroy(service), 0);
 }

@@ -98,7 +98,7 @@ static void close_in_vain(tw_service *service, enum tw_close_mode mode)
 {
 	do
 		expect_eq(tw_service_close(service, mode, 50 * MS), -ETIMEDOUT);
-	while (!tw_load_acquire(&service->closed));
+	while (!tw_load_acquire(&service->phase.closed));
 }
 
 static void refused_at_close(int which, enum tw_close_mode mode, enum deed passes, int answer)

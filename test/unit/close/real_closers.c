@@ -6,6 +6,8 @@
 #include "test/support/queue_executor.h"
 #include "test/support/shot.h"
 #include "wheel/core/service.h"
+#include "wheel/core/local.h"
+#include "wheel/service/close_turns.h"
 
 TestSuite(close_real_closers, .timeout = 60);
 
@@ -101,7 +103,7 @@ static void await_closed(tw_service *service)
 static void await_its_turn(tw_service *service)
 {
 	await_closed(service);
-	while (!tw_load_acquire(&service->close_lock))
+	while (!tw_load_acquire(&service->closers->lock))
 		sched_yield();
 }
 

@@ -9,6 +9,7 @@
 #include "test/support/random.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(driver_held_back, .timeout = 60);
 
@@ -374,7 +375,7 @@ static void refuse_what_is_cancelled(bool own, enum tw_on_refused on_refused)
 			expect_eq(tw_schedule_task(rig.service, &task, timer), 0);
 		}
 		rig_advance(&rig, MS);
-		const struct tw__wheel *wheel = &rig.service->wheel;
+		const struct tw__wheel *wheel = &rig.service->driver->wheel;
 		expect_le(wheel->arena_chunks - tw__wheel_chunks_left(wheel), 400);
 	}
 	queue.refuse = 0;

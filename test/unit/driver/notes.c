@@ -8,6 +8,7 @@
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(driver_notes, .timeout = 30);
 
@@ -135,7 +136,7 @@ static void move_to_and_fro(size_t refuse)
 		expect_eq(tw_reset(rig.service, probe.timer, MS), 0);
 		rig_advance(&rig, 2 * MS);
 	}
-	uint64_t held = rig.service->wheel.arena_chunks - tw__wheel_chunks_left(&rig.service->wheel);
+	uint64_t held = rig.service->driver->wheel.arena_chunks - tw__wheel_chunks_left(&rig.service->driver->wheel);
 	expect_le(held, 8);
 	queue.refuse = 0;
 	rig_advance(&rig, MS);
@@ -207,7 +208,7 @@ Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_e
 		expect_eq(tw_reset_at(rig.service, probe.timer, RIG_START_NS + 2 * SECOND - i * MS), 0);
 		look_ahead(&probe);
 	}
-	expect_le(rig.service->wheel.entries, 2);
+	expect_le(rig.service->driver->wheel.entries, 2);
 	rig_advance(&rig, MS);
 	expect_eq(probe.runs, 1);
 	rig_close(&rig);

@@ -9,6 +9,7 @@
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(driver_outbox, .timeout = 60);
 
@@ -17,7 +18,7 @@ static struct probe probes[50000];
 /* Chunks that are not in the store. */
 static size_t chunks_in_use(const tw_service *service)
 {
-	return service->wheel.arena_chunks - tw__wheel_chunks_left(&service->wheel);
+	return service->driver->wheel.arena_chunks - tw__wheel_chunks_left(&service->driver->wheel);
 }
 
 static struct tw_service_config small_config(void)
@@ -92,7 +93,7 @@ static void expect_a_hung_executor_to_stop_nobody(bool hung_is_own)
 	open_hang(&h, hung_is_own);
 	hang_for(&h, TURNS);
 	size_t held = chunks_in_use(h.rig.service), batches = h.hung.submits;
-	expect_le(batches, h.rig.service->outboxes.lend_limit / 2 + 1);
+	expect_le(batches, h.rig.service->driver->outboxes.lend_limit / 2 + 1);
 	hang_for(&h, TURNS);
 	expect_le(chunks_in_use(h.rig.service), held + 8);
 	expect_eq(h.hung.submits, batches);
@@ -123,7 +124,7 @@ Test(driver_outbox, over_the_quota_keeps_its_order)
 	struct hang h;
 	uint64_t seed = 3;
 	open_hang(&h, false);
-	h.rig.service->outboxes.lend_limit = 16;
+	h.rig.service->driver->outboxes.lend_limit = 16;
 	int scheduled = 0;
 	while (h.rig.ran < COUNT) {
 		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE; i++, scheduled++) {
@@ -146,7 +147,7 @@ Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 	static struct queue_executor hung[HUNG];
 	struct hang h;
 	open_hang(&h, false);
-	uint32_t limit = h.rig.service->outboxes.lend_limit = 200;
+	uint32_t limit = h.rig.service->driver->outboxes.lend_limit = 200;
 	for (int i = 0; i < HUNG; i++)
 		queue_executor_open(&hung[i]);
 	for (int i = 0; i < HUNG; i++)
@@ -156,7 +157,7 @@ Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 			rig_advance(&h.rig, MS);
 			tw_cancel(h.rig.service, probes[0].timer);
 		}
-	expect_le(h.rig.service->outboxes.lent, limit + HUNG);
+	expect_le(h.rig.service->driver->outboxes.lent, limit + HUNG);
 	for (int i = 0; i < HUNG; i++) {
 		expect_ge(hung[i].submits, 1);
 		expect_le(hung[i].submits, limit / 2);
@@ -171,7 +172,7 @@ Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 		queue_executor_run_all(&hung[i]);
 		queue_executor_close(&hung[i]);
 	}
-	expect_eq(h.rig.service->outboxes.queued, 0);
+	expect_eq(h.rig.service->driver->outboxes.queued, 0);
 	close_hang(&h);
 }
 
@@ -270,8 +271,8 @@ Test(driver_outbox, of_more_executors_than_there_are_come_later)
 	schedule_all(&r, TIMERS);
 	rig_advance(&r.rig, 10 * MS);
 	expect_drained(&r);
-	expect_eq(r.rig.service->outboxes.used, TW__OUTBOXES);
-	expect_eq(r.rig.service->outboxes.refiled, true);
+	expect_eq(r.rig.service->driver->outboxes.used, TW__OUTBOXES);
+	expect_eq(r.rig.service->driver->outboxes.refiled, true);
 	for (int i = 0; i < EXECUTORS; i++)
 		r.executors[i].refuse = (size_t)(i % 4);
 	for (int turn = 0; turn < 20; turn++) {
@@ -282,7 +283,7 @@ Test(driver_outbox, of_more_executors_than_there_are_come_later)
 	expect_eq(r.rig.ran, (size_t)TIMERS);
 	for (size_t i = 0; i < r.rig.ran; i++)
 		expect_eq(r.rig.events[i].id / EXECUTORS, next[r.rig.events[i].id % EXECUTORS]++);
-	expect_eq(r.rig.service->outboxes.refiled, false);
+	expect_eq(r.rig.service->driver->outboxes.refiled, false);
 	close_refusers(&r);
 }
 
@@ -303,6 +304,6 @@ Test(driver_outbox, is_used_again)
 		queue_executor_close(&executor);
 		rig.ran = 0;
 	}
-	expect_le(rig.service->outboxes.used, 2);
+	expect_le(rig.service->driver->outboxes.used, 2);
 	rig_close(&rig);
 }

@@ -4,6 +4,7 @@
 
 #include "test/support/rig.h"
 #include "wheel/core/service.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(driver_sweep, .timeout = 60);
 
@@ -126,7 +127,7 @@ static void churn_on(struct rig *rig, struct probe *churned, int turns, enum tw_
 			probe_schedule(probe, HOUR);
 		}
 		turn(rig);
-		*last = rig->service->sweep_by;
+		*last = rig->service->driver->sweep.by;
 		expect_le(stats_of(rig->service).entries,
 			  2 * CHURNED + 4096 + 16 * 2 * A_TURN); /* looked at each 16th turn */
 	}
@@ -165,7 +166,7 @@ Test(driver_sweep, counts_what_was_not_drained)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
 		turn(&rig);
-	expect_eq(rig.service->sweep_by, TW__SWEEP_BY_CENSUS);
+	expect_eq(rig.service->driver->sweep.by, TW__SWEEP_BY_CENSUS);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);
@@ -338,7 +339,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	for (int i = STAY; i < MANY; i++)
 		expect_eq(tw_cancel(rig.service, many[i]), TW_CANCELLED);
 
-	const struct tw__wheel *wheel = &rig.service->wheel;
+	const struct tw__wheel *wheel = &rig.service->driver->wheel;
 	const struct tw__note *note = &rig.service->slots.notes[1]; /* the first slot */
 	for (int turns = 0; turns < 100 && !(wheel->sweep_at && note->pass == wheel->sweep_pass); turns++)
 		turn(&rig);

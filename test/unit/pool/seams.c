@@ -6,7 +6,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "executor/pool/internal.h"
 #include "executor/pool/parts.h"
 #include "test/support/faults.h"

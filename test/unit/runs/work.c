@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 #include "test/support/eager_executor.h"
 #include "test/support/queue_executor.h"
 
@@ -198,7 +198,7 @@ Test(runs_work, that_the_driver_runs_and_that_comes_again_later_lets_the_driver_
 		cr_assert_eq(runs, turn);
 		cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
 		cr_assert_gt(at_ns, tw_now(service));
-		cr_assert_leq(at_ns, tw_now(service) + 2 * service->tick_ns);
+		cr_assert_leq(at_ns, tw_now(service) + 2 * service->time.tick_ns);
 	}
 	tw_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(runs, 4);
@@ -242,9 +242,9 @@ Test(runs_work, close_waits_for_whoever_is_in_the_middle_of_a_submit)
 {
 	open_with(NULL);
 	tw__service_let_go(service);
-	tw_add_relaxed(&service->works_pushers, 1); /* as in a submit that has just pushed */
+	tw_add_relaxed(&service->works->pushers, 1); /* as in a submit that has just pushed */
 	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, 0), -ETIMEDOUT);
-	tw_add_release(&service->works_pushers, (uint32_t)-1);
+	tw_add_release(&service->works->pushers, (uint32_t)-1);
 	cr_assert_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	cr_assert_eq(tw_service_destroy(service), 0);
 	queue_executor_close(&queue);

@@ -9,6 +9,8 @@
 
 #include "test/support/shot.h"
 #include "wheel/core/service.h"
+#include "wheel/core/ticks.h"
+#include "wheel/driver/driver.h"
 
 TestSuite(service_real_time, .timeout = 60);
 
@@ -139,8 +141,8 @@ static uint64_t one_in_each_tick(tw_service *service, int count, sem_t *done)
 
 static void await_wakeups(tw_service *service, uint64_t more)
 {
-	uint64_t before = tw_load_relaxed(&service->wakeups);
-	while (tw_load_relaxed(&service->wakeups) - before < more)
+	uint64_t before = tw_load_relaxed(&service->driver->counters.wakeups);
+	while (tw_load_relaxed(&service->driver->counters.wakeups) - before < more)
 		sched_yield();
 }
 

@@ -4,6 +4,7 @@
 
 #include "test/support/rig.h"
 #include "wheel/timer/schedule.h"
+#include "wheel/core/local.h"
 
 TestSuite(timer_schedule_short, .timeout = 60);
 

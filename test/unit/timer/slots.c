@@ -5,6 +5,7 @@
 
 #include "tickwheel.h"
 #include "wheel/core/service.h"
+#include "wheel/core/local.h"
 
 Test(timer_slots, every_slot_is_handed_out_once)
 {

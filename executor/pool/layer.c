@@ -1,4 +1,4 @@
-#include "executor/base/layer.h"
+#include "executor/pool/layer.h"
 
 #include "executor/pool/internal.h"
 

@@ -1,0 +1,43 @@
+#include "wheel/base/struct_read.h"
+
+#include <errno.h>
+#include <string.h>
+
+int tw__struct_read(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size < least) /* planted: any_size */
+		return -EINVAL;
+	memset(out, 0, known);
+	memcpy(out, in, size < known ? size : known); /* planted: read_in_full */
+	for (size_t i = known; i < size; i++)         /* planted: last_byte */
+		if (((const unsigned char *)in)[i])
+			return -E2BIG;
+	return 0;
+}
+
+bool tw__executor_is_sound(const tw_executor *executor)
+{
+	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;
+}
+
+static bool all_zero(const void *at, size_t n)
+{
+	const unsigned char *byte = at;
+	while (n && *byte == 0) {
+		byte++;
+		n--;
+	}
+	return n == 0;
+}
+
+int tw__config_copy(void *out, size_t known, size_t least, const void *in)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (size)
+		return tw__struct_read(out, known, least, in);
+	memset(out, 0, known);
+	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
+}

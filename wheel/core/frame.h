@@ -1,0 +1,29 @@
+/* What the calling thread runs: a stack of frames. */
+#ifndef TW_WHEEL_FRAME_H
+#define TW_WHEEL_FRAME_H
+
+#include "wheel/core/service.h"
+
+/* A callback under way on this thread; nested if it drives another service. */
+struct tw__run {
+	struct tw__run *outer;
+	tw_service *service; /* NULL: a run of a strand's series, for tw_overruns and tw_late alone */
+	uint32_t slot, generation;
+	uint64_t tag;  /* the group it is a member of (group.h), or 0 */
+	void *context; /* what it is under, or NULL */
+	uint64_t overruns;
+	uint64_t rearm_ns; /* the deadline it has asked for */
+	bool rearm, closing, releasing;
+	bool late;        /* beyond its max_lateness_ns */
+	bool passed_over; /* claimed, but not to be run: too late */
+};
+
+extern _Thread_local struct tw__run *tw__current_run;
+
+/* Whether this thread is inside a callback or release of the service. */
+bool tw__inside(const tw_service *service);
+
+/* Whether the calling thread is in a callback of a service on this clock. */
+bool tw__clock_in_callback(const tw_clock *clock);
+
+#endif

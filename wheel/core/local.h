@@ -1,0 +1,81 @@
+/* A thread's part of a service: its lane, its stock of slots, its counters. */
+#ifndef TW_WHEEL_LOCAL_H
+#define TW_WHEEL_LOCAL_H
+
+#include "wheel/core/service.h"
+#include "wheel/base/histogram.h"
+
+enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
+
+/* One thread's part of a service; survives the thread, and goes to the next one. */
+struct tw__local {
+	struct tw__lane lane; /* first: the queue knows it by this */
+
+	/* Its thread's alone. */
+	struct tw__magazine magazine;
+	struct tw__option_cache options;
+	struct tw__kept kept;
+	uint64_t stamped; /* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
+	uint64_t counted_ns;
+	uint64_t random; /* state of its generator (timing.h) */
+
+	/* Written by its thread, read by a driver that is called: entries up to here may be due at once (loop_fd.c). */
+	_Atomic uint64_t hurried;
+
+	/* Written by its thread, read by statistics. */
+	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
+	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
+	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
+	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see watchdog.h */
+	_Atomic uint64_t running_since_ns;
+	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
+
+	/* Written by its thread, read by close; cleared when the thread ends. See close.c, "Without membarrier". */
+	_Atomic uint32_t has_seen_close; /* its pushes that did not see the gate closed came before */
+	_Atomic uint32_t of_service;     /* a thread of the service's own */
+
+	/* The driver's alone. */
+	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
+	uint64_t guess_ns;      /* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
+	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
+};
+
+static inline struct tw__local *tw__local_of(tw_service *service)
+{
+	return (struct tw__local *)tw__queue_lane(&service->queue);
+}
+
+/* The same if it is the one that this thread used last; else NULL. */
+static inline struct tw__local *tw__local_at_hand(const tw_service *service)
+{
+	return tw__thread.queue_id == service->queue.id ? (struct tw__local *)tw__thread.lane : NULL;
+}
+
+/*
+ * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_calm: nothing of it
+ * is due before the next tick.
+ */
+static inline void tw__publish_calm(tw_service *service, struct tw__local *local)
+{
+	if (tw_likely(service->gate.asymmetric))
+		tw__lane_publish(&local->lane);
+	else
+		tw__lane_publish_seq_cst(&local->lane);
+}
+
+static inline void tw__publish(tw_service *service, struct tw__local *local)
+{
+	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, LANE1) */
+	tw__publish_calm(service, local);
+}
+
+/* This thread has seen that the gate accepts nothing more: all that it has pushed before is visible to whoever sees this. */
+static inline void tw__acknowledge_close(struct tw__local *local)
+{
+	if (local)
+		tw_store_release(&local->has_seen_close, 1); /* CLOSE1: pairs with close.c, has_passed */
+}
+
+#endif

@@ -1,0 +1,70 @@
+/*
+ * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread, or the caller of tw_advance.
+ * There is one at a time. It alone touches what is here, except for atomic members.
+ */
+#ifndef TW_WHEEL_DRIVER_H
+#define TW_WHEEL_DRIVER_H
+
+#include "wheel/base/histogram.h"
+#include "wheel/core/service.h"
+#include "wheel/driver/drain.h"
+#include "wheel/driver/loop_fd.h"
+#include "wheel/driver/outbox.h"
+#include "wheel/driver/park.h"
+#include "wheel/driver/purge.h"
+#include "wheel/driver/sweep.h"
+#include "wheel/wheel.h"
+
+/* The wheel's mappings. */
+struct tw__wheel_memory {
+	void *table, *arena, *cold;
+	size_t table_bytes, arena_bytes, cold_bytes;
+};
+
+/* Written by the driver, read by statistics. */
+struct tw__driver_counters {
+	struct tw__histogram lateness;
+	_Atomic uint64_t wakeups, ticks, tick_cpu_ns, tick_cpu_max_ns, clock_steps;
+	_Atomic uint64_t entries; /* copy of wheel.entries */
+	_Atomic uint64_t chunks_used;
+};
+
+struct tw__driver {
+	struct tw__wheel wheel;
+	struct tw__outboxes outboxes; /* due, not yet taken over by their executors */
+	uint64_t last_now_ns;         /* clamped: never falls */
+	uint64_t last_reading_ns;
+	uint64_t turning_to; /* the tick of the turn under way */
+	uint64_t moved_tick; /* `next` at the last move_nearer */
+	uint32_t turns;
+	_Atomic uint32_t unsure; /* membarrier was refused at close; set by the driver, cleared by the closer */
+	struct tw__bases bases;
+	struct tw__park park;
+	struct tw__sweep sweep;
+	struct tw__purge purge;
+	struct tw__loop loop;
+	struct tw__driver_counters counters;
+	struct tw__wheel_memory memory;
+	struct tw__tick_thread tick_thread;
+	struct tw__entry block[TW__BLOCK_ENTRIES]; /* entries copied out of a lane */
+};
+
+/*
+ * No chunk is left beside those that the wheel may need to turn. The arena is sized so that outboxes and batches do not lead to this (create.c,
+ * make_wheel); it is the last line of defense.
+ */
+enum { TW__SPARE_CHUNKS = 512 };
+
+static inline bool tw__short_of_chunks(const tw_service *service)
+{
+	return tw_unlikely(tw__wheel_chunks_left(&service->driver->wheel) <
+			   service->driver->wheel.slack + TW__SPARE_CHUNKS);
+}
+
+/* Something is due that no executor has yet. */
+static inline bool tw__any_ready(const tw_service *service)
+{
+	return tw__outbox_any(&service->driver->outboxes);
+}
+
+#endif

@@ -1,0 +1,60 @@
+/* The ends of timers that do not come from their own run. */
+#ifndef TW_WHEEL_END_H
+#define TW_WHEEL_END_H
+
+#include "tickwheel/service.h"
+#include "wheel/core/local.h"
+#include "wheel/core/wake.h"
+
+/* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
+enum { TW__CANCELS_PER_WAKE = 2048 };
+
+/* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, GROUP1). */
+static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
+{
+	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag));
+}
+
+/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or DOOMED. */
+static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
+{
+	return tw__word_state(word) == TW__DOOMED ||
+	       ((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && tw__member_is_stale(service, slot));
+}
+
+/*
+ * Ends a timer with a side record, whose word, armed or DOOMED, is *word. False: it has changed; *word is what it is now. In two
+ * steps for whoever holds the group's lock between: the CAS, and what follows from it.
+ */
+bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate);
+bool tw__end_word(tw_service *service, uint32_t slot, uint64_t *word);
+void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate);
+
+/* Ends a timer as cancelled if its group was, unless somebody else does. */
+void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
+
+/* Cancels an armed or DOOMED timer with a side record: an enum tw_outcome, or -1: *word has changed. */
+int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
+
+/* Counts a timer that this thread has cancelled. */
+static inline void tw__count_cancel(tw_service *service, struct tw__local *local)
+{
+	if (tw_unlikely(!local)) {
+		tw_add_relaxed(&service->without_lane.cancelled, 1);
+		return;
+	}
+	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
+	tw_store_relaxed(&local->cancelled, cancelled);
+	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
+		tw__wake(service); /* to sweep what cancels leave behind (G11) */
+}
+
+/* Ends an armed timer as dropped (as cancelled, if its group was), unless someone else is faster. */
+bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word);
+
+/* The same; tell(context, slot, word) comes before the release, as if inside it. May be NULL. */
+typedef void tw__tell_fn(void *context, uint32_t slot, uint64_t word);
+bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
+		      void *context);
+
+#endif

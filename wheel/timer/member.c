@@ -1,0 +1,142 @@
+/*
+ * Membership, what is not inline: a timer enters the list of its group, leaves it, or is taken back because the group was
+ * closed meanwhile. The inline part: member.h. The rules: wheel/group/group.h.
+ *
+ * Progress: enter and leave hold the group's lock for a few stores.
+ */
+#include "wheel/timer/member.h"
+
+#include "wheel/core/finish.h"
+#include "wheel/timer/end.h"
+#include "wheel/timer/reap_queue.h"
+
+void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
+{
+	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
+	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD &&
+		       tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING;
+	group->vacant |= vacated;
+	if (vacated)
+		tw_store_relaxed(&group->keeper, NULL);
+	tw__group_unlock(group);
+	if (!vacated)
+		return;
+	pthread_mutex_lock(&groups->lock);
+	group->next_free = groups->free;
+	groups->free = index;
+	pthread_mutex_unlock(&groups->lock);
+}
+
+static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
+{
+	struct tw__option *member = &slots->options[option];
+	member->next_member = 0;
+	member->previous_member = group->last;
+	if (group->last)
+		slots->options[group->last].next_member = option;
+	else
+		group->first = option;
+	group->last = option;
+	group->members++;
+	tw_store_relaxed(&member->linked, 1);
+}
+
+int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
+{
+	struct tw__option *member = &slots->options[option];
+	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
+	if (!handle)
+		return TW__NO_MEMBER;
+	struct tw__group *group = tw__group_of(groups, handle);
+	if (!group)
+		return -ENOENT;
+	tw__group_lock(group); /* GROUP2 */
+	uint64_t word = tw_load_acquire(&group->word);
+	bool is_it = tw__group_is(group, word, handle);
+	if (tw_unlikely(!is_it || word & TW__GROUP_CLOSED)) {
+		tw__group_unlock(group);
+		return is_it ? -ESHUTDOWN : -ENOENT;
+	}
+	tw_store_relaxed(&member->tag, (word & ~(uint64_t)TW__GROUP_INDEX_MASK) |
+					   (handle & TW__GROUP_INDEX_MASK)); /* published by WORD1 */
+	tw_store_release(&member->member, entry);                            /* GROUP8: after the tag */
+	tw__member_link(group, slots, option);
+	return TW__ENTERED_LOCKED;
+}
+
+/* Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them from now on. The lock is held. */
+static bool becomes_keeper(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
+{
+	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) || tw_load_relaxed(&group->waiters))
+		return false;
+	if ((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS)
+		return false;
+	tw_store_relaxed(&group->keeper, local);
+	return true;
+}
+
+bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+{
+	struct tw__option *member = &service->slots.options[option];
+	uint64_t tag = tw_load_relaxed(&member->tag);
+	uint32_t index = tag & TW__GROUP_INDEX_MASK;
+	struct tw__group *group = tw__group_at(&service->groups, index);
+	tw__group_lock(group);
+	if (cancelled && becomes_keeper(service, group, local, tag)) {
+		tw__group_unlock(group);
+		tw__keep(service, local, option, index);
+		return true;
+	}
+	tw__member_unlink(group, &service->slots, member);
+	/* Whoever waits for old members waits until the last of one serial number has left. */
+	bool tells = tw_unlikely(tw_load_relaxed(&group->waiters)) &&
+		     !tw__group_has_before(group, &service->slots, tag + TW__GROUP_SERIAL_ONE);
+	bool completes = tw__group_is_complete(service, group); /* GROUP10 */
+	tw__group_unlock_and_vacate(&service->groups, group, index);
+	if (tells)
+		tw__ring_finish(service); /* GROUP6 */
+	if (tw_unlikely(completes))
+		tw__group_settle_soon(service, group, index); /* at worst another group's, which does no harm */
+	return false;
+}
+
+/* Whether the group that the tag is of takes no members any more. Read after the tag was seen stale (GROUP8). */
+static bool has_closed(const struct tw__group *group, uint64_t tag)
+{
+	uint64_t word = tw_load_acquire(&group->word);
+	return word & TW__GROUP_CLOSED ||
+	       tw__tag_is_before(tag, tw_load_relaxed(&group->handle)); /* GROUP7: a later life */
+}
+
+bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
+	if (!has_closed(tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK), tag)) {
+		tw__end_unsettled(service, local, slot, generation);
+		return false;
+	}
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
+	while (tw__word_generation(word) == generation &&
+	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED)) {
+		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* GROUP9 */
+			continue;
+		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
+		return true;
+	}
+	return false;
+}
+
+void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
+{
+	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
+	tw__group_leave_slowly(service, NULL, option, false); /* before it is none of the kept (count_kept) */
+	tw__kept_remove(&local->kept, n);
+	tw__option_put(&service->slots, &local->options, option);
+}
+
+void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group)
+{
+	for (uint32_t n = tw_load_relaxed(&local->kept.count); n-- > 0;)
+		if (!group || tw__kept_group(tw_load_relaxed(tw__kept_at(&local->kept, n))) == group)
+			tw__kept_let_go(service, local, n);
+}

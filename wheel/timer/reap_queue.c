@@ -1,0 +1,40 @@
+/* Groups on their way to be reaped: any thread pushes them, the driver takes them all. The rules: wheel/group/group.h. */
+#include "wheel/timer/reap_queue.h"
+
+static void push(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	uint32_t first = tw_load_relaxed(&service->groups.stack);
+	do {
+		group->next = first;
+	} while (!tw_cas_seq_cst(&service->groups.stack, &first, index)); /* GROUP5 */
+}
+
+/* Whether the caller has to push it: it is not under way already. */
+static bool raise_queued(struct tw__group *group)
+{
+	return tw_exchange_acq_rel(&group->queued, 1) == 0; /* GROUP4 */
+}
+
+void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	if (!raise_queued(group))
+		return;
+	push(service, group, index);
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
+		tw__gate_ring(&service->gate);
+}
+
+void tw__group_offer_again(tw_service *service, uint32_t index)
+{
+	push(service, tw__group_at(&service->groups, index), index); /* `queued` is still raised, in our name */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* GROUP5 */
+		tw__gate_ring(&service->gate);
+}
+
+void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t index)
+{
+	if (!raise_queued(group))
+		return;
+	push(service, group, index);
+	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */
+}
