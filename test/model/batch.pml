@@ -1,5 +1,5 @@
 /*
- * A batch on loan: wheel/run/run.h, and in wheel/run/batch.c lend, claim, finish, going home; open and join in executor/pool/pool.c; close's wait.
+ * A batch on loan: wheel/run/batch.h, and in batch.c lend, claim, finish, going home; open and join in executor/pool/pool.c; close's wait.
  *
  * Modelled: one chunk of the wheel, lent twice in turn, with two entries and then with one. A worker takes it from the ring and shows it
  * as open, another joins; each claims by the cursor, runs, and finishes. The second loan may be refused by the executor, and is
