@@ -83,7 +83,7 @@ shared  := $B/libtickwheel.so.$(SOVERSION)
 # An example or bench is a file, or a folder whose files make one program.
 example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
-               $(patsubst examples/%/,$B/bin/%,$(wildcard examples/*/))
+               $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/,$(wildcard examples/*/)))
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
@@ -214,6 +214,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
 	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
+	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
 ##@ Stress and models
@@ -248,6 +249,7 @@ check-bench: deps-build+bench ## tests of the bench: options, files, comparison,
 	$(Q)test/bench.sh $B/bench/bench
 
 include test/checks.mk
+include examples/cache/cache.mk
 
 ##@ Rules of the sources
 

@@ -31,9 +31,10 @@ check-cheap: check-includes check-format check-pairs check-static check-hardened
 # They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
 parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
-	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs
+	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
+	check-cache
 
-check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults
+check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache
 
 ##@ All checks
 
@@ -54,6 +55,7 @@ part-test: part-abi
 part-check-install: part-test
 part-check-man: part-check-install
 part-check-clocks: part-check-man
+part-check-cache: part-check-clocks
 # In build/gcc and build/clang:
 part-check-memcheck part-check-sandbox: part-check-compilers
 

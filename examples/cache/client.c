@@ -1,0 +1,303 @@
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/client.h"
+#include "examples/cache/commands.h"
+#include "examples/cache/loop.h"
+#include "examples/cache/pubsub.h"
+#include "examples/cache/reply.h"
+#include "examples/cache/table.h"
+
+#define READ_SIZE (16 * 1024)
+#define READ_MOST (1024 * 1024)
+#define KEPT_OUTPUT (256 * 1024)
+#define FINISH_MS 1000
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct client *registry;
+
+/* ------------------------------------------------------------------ life */
+
+struct client *client_open(struct loop *loop, int fd, const char *peer)
+{
+	struct client *c = allocate(sizeof(*c));
+	*c = (struct client){.loop = loop, .fd = fd, .made_ns = tw_now(cache.service)};
+	c->id = atomic_fetch_add_explicit(&cache.next_client_id, 1, memory_order_relaxed) + 1;
+	atomic_init(&c->seen_ns, c->made_ns);
+	snprintf(c->peer, sizeof(c->peer), "%s", peer);
+	resp_init(&c->parser);
+	c->parser.max_bulk = (int64_t)cache.max_bulk;
+	pthread_mutex_lock(&registry_lock);
+	c->next = registry;
+	if (registry != NULL)
+		registry->previous = c;
+	registry = c;
+	pthread_mutex_unlock(&registry_lock);
+	loop_watch(c, EPOLLIN);
+	return c;
+}
+
+void client_close(struct client *c)
+{
+	pubsub_leave(c);
+	pthread_mutex_lock(&registry_lock);
+	*(c->previous != NULL ? &c->previous->next : &registry) = c->next;
+	if (c->next != NULL)
+		c->next->previous = c->previous;
+	pthread_mutex_unlock(&registry_lock);
+	atomic_fetch_sub_explicit(&cache.clients, 1, memory_order_relaxed);
+	close(c->fd);
+	resp_free(&c->parser);
+	buffer_free(&c->in);
+	buffer_free(&c->out);
+	free(c->name);
+	free(c->library);
+	free(c->library_version);
+	free(c);
+}
+
+/* ------------------------------------------------------------------ output */
+
+/* Sends what it can of a buffer. False: the peer is gone. */
+static bool send_some(struct client *c, struct buffer *b)
+{
+	while (buffer_length(b) > 0) {
+		ssize_t n = send(c->fd, b->data + b->start, buffer_length(b), MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN || errno == EWOULDBLOCK;
+		figure_add(&c->loop->figures.output_bytes, (uint64_t)n);
+		buffer_take(b, (size_t)n);
+	}
+	return true;
+}
+
+/* Sends the replies of this turn; what the peer does not take waits in the client's own buffer. */
+static bool send_replies(struct client *c)
+{
+	struct buffer *output = &c->loop->output;
+	bool alive = true;
+	if (c->reply == output) {
+		alive = send_some(c, output);
+		if (alive)
+			buffer_add(&c->out, output->data + output->start, buffer_length(output));
+		buffer_take(output, buffer_length(output));
+		if (output->room > KEPT_OUTPUT)
+			buffer_free(output);
+	}
+	c->reply = NULL;
+	return alive;
+}
+
+/* Sends what waits, and the mail that waits behind it. */
+static bool send_waiting(struct client *c)
+{
+	do {
+		if (!send_some(c, &c->out))
+			return false;
+		if (buffer_length(&c->out) > 0)
+			return true;
+	} while (pubsub_collect(c) && buffer_length(&c->out) > 0);
+	buffer_rest(&c->out);
+	return true;
+}
+
+/* ------------------------------------------------------------------ input */
+
+/* Runs the whole requests at the start of the bytes, while the output is short. How many bytes they were. */
+static size_t run_requests(struct client *c, const char *data, size_t length)
+{
+	size_t used = 0;
+	while (!c->closing && buffer_length(c->reply) < CLIENT_PAUSE_OUTPUT) {
+		enum resp_answer answer = resp_parse(&c->parser, data + used, length - used);
+		if (answer == RESP_MORE)
+			break;
+		if (answer == RESP_ERROR) {
+			figure_add(&c->loop->figures.protocol_errors, 1);
+			reply_error(c->reply, "ERR %s", c->parser.error);
+			c->closing = true;
+			break;
+		}
+		used += c->parser.used;
+		if (c->parser.argc > 0)
+			command_run(c, c->parser.argv, c->parser.argc);
+		resp_next(&c->parser);
+	}
+	return used;
+}
+
+/* Runs what can be run of the client's own input. */
+static void run_waiting_input(struct client *c)
+{
+	if (buffer_length(&c->in) == 0)
+		return;
+	buffer_take(&c->in, run_requests(c, c->in.data + c->in.start, buffer_length(&c->in)));
+	buffer_rest(&c->in);
+}
+
+/* Reads into the loop's buffer; only what is no whole request is copied to the client's own. */
+static ssize_t read_fresh(struct client *c)
+{
+	char *input = c->loop->input;
+	ssize_t n = recv(c->fd, input, LOOP_INPUT, 0);
+	if (n > 0) {
+		size_t used = run_requests(c, input, (size_t)n);
+		buffer_add(&c->in, input + used, (size_t)n - used);
+	}
+	return n;
+}
+
+static ssize_t read_more(struct client *c)
+{
+	size_t size = resp_expected(&c->parser, buffer_length(&c->in));
+	size = size < READ_SIZE ? READ_SIZE : size < READ_MOST ? size : READ_MOST;
+	ssize_t n = recv(c->fd, buffer_reserve(&c->in, size), size, 0);
+	if (n > 0) {
+		c->in.end += (size_t)n;
+		run_waiting_input(c);
+	}
+	return n;
+}
+
+/* False: the client must go. */
+static bool read_some(struct client *c)
+{
+	ssize_t n = buffer_length(&c->in) == 0 ? read_fresh(c) : read_more(c);
+	if (n > 0)
+		figure_add(&c->loop->figures.input_bytes, (uint64_t)n);
+	if (n == 0 || buffer_length(&c->in) > CLIENT_MAX_INPUT)
+		return false;
+	return n > 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+static void begin_replies(struct client *c)
+{
+	c->reply = buffer_length(&c->out) == 0 ? &c->loop->output : &c->out;
+}
+
+/* ------------------------------------------------------------------ events */
+
+/* Requests may wait in the input because the output was long: no event will tell of them. */
+static bool resume(struct client *c)
+{
+	while (buffer_length(&c->out) == 0 && buffer_length(&c->in) > 0 && !c->closing) {
+		size_t before = buffer_length(&c->in);
+		begin_replies(c);
+		run_waiting_input(c);
+		if (!send_replies(c))
+			return false;
+		if (buffer_length(&c->in) == before)
+			break;
+	}
+	return true;
+}
+
+/* Ends an event: asks epoll for what comes next, or closes. */
+static void settle(struct client *c, bool alive)
+{
+	size_t waiting = buffer_length(&c->out);
+	if (!alive || (c->closing && waiting == 0)) {
+		client_close(c);
+		return;
+	}
+	bool reads = waiting < CLIENT_PAUSE_OUTPUT && !c->closing;
+	loop_watch(c, (reads ? EPOLLIN : 0) | (waiting > 0 ? EPOLLOUT : 0));
+}
+
+void client_event(struct client *c, uint32_t events)
+{
+	bool alive = true;
+	if (events & EPOLLOUT)
+		alive = send_waiting(c) && resume(c);
+	if (alive && (events & EPOLLIN) && buffer_length(&c->out) < CLIENT_PAUSE_OUTPUT) {
+		begin_replies(c);
+		alive = read_some(c);
+		alive = send_replies(c) && alive;
+		alive = alive && resume(c);
+	}
+	/* The peer is gone for good: what waits cannot be sent. */
+	if (events & (EPOLLERR | EPOLLHUP))
+		alive = false;
+	settle(c, alive);
+}
+
+void client_mail(struct client *c)
+{
+	bool in_bounds = pubsub_collect(c);
+	if (!in_bounds)
+		figure_add(&c->loop->figures.slow_subscribers, 1);
+	settle(c, in_bounds && send_waiting(c) && resume(c));
+}
+
+void client_finish(struct client *c)
+{
+	uint64_t end_ns = tw_now(cache.service) + FINISH_MS * TW_MILLISECOND;
+	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 && tw_now(cache.service) < end_ns) {
+		struct pollfd fd = {.fd = c->fd, .events = POLLOUT};
+		poll(&fd, 1, FINISH_MS);
+	}
+	client_close(c);
+}
+
+/* ------------------------------------------------------------------ registry */
+
+void clients_each(client_visit *visit, void *arg)
+{
+	pthread_mutex_lock(&registry_lock);
+	for (struct client *c = registry; c != NULL; c = c->next)
+		visit(arg, c);
+	pthread_mutex_unlock(&registry_lock);
+}
+
+struct client *clients_first_of(struct loop *loop)
+{
+	pthread_mutex_lock(&registry_lock);
+	struct client *c = registry;
+	while (c != NULL && c->loop != loop)
+		c = c->next;
+	pthread_mutex_unlock(&registry_lock);
+	return c;
+}
+
+void client_set_name(char **name, struct slice value)
+{
+	char *text = NULL;
+	if (value.length > 0) {
+		text = allocate(value.length + 1);
+		memcpy(text, value.data, value.length);
+		text[value.length] = 0;
+	}
+	pthread_mutex_lock(&registry_lock);
+	free(*name);
+	*name = text;
+	pthread_mutex_unlock(&registry_lock);
+}
+
+void client_describe(struct client *c, struct buffer *out)
+{
+	char head[160], tail[160];
+	uint64_t now = tw_now(cache.service);
+	uint64_t seen = atomic_load_explicit(&c->seen_ns, memory_order_relaxed);
+	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
+	snprintf(head, sizeof(head), "id=%" PRIu64 " addr=%s fd=%d name=", c->id, c->peer, c->fd);
+	snprintf(tail, sizeof(tail),
+		 " age=%" PRIu64 " idle=%" PRIu64 " flags=N db=0 cmd=%s lib-name=", (now - c->made_ns) / TW_SECOND,
+		 (now > seen ? now - seen : 0) / TW_SECOND, command != NULL ? command : "NULL");
+	reply_raw(out, head);
+	reply_raw(out, c->name != NULL ? c->name : "");
+	reply_raw(out, tail);
+	reply_raw(out, c->library != NULL ? c->library : "");
+	reply_raw(out, " lib-ver=");
+	reply_raw(out, c->library_version != NULL ? c->library_version : "");
+	reply_raw(out, "\n");
+}

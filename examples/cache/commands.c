@@ -1,0 +1,230 @@
+/* The table of commands, and the way of a request through it. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/client.h"
+#include "examples/cache/commands.h"
+#include "examples/cache/evict.h"
+#include "examples/cache/loop.h"
+#include "examples/cache/pubsub.h"
+#include "examples/cache/reply.h"
+
+#define LONGEST_NAME 32
+#define MAX_SHOWN 128
+#define BUCKETS 512
+
+enum { G = COMMAND_GROWS, S = COMMAND_SUBSCRIBED, F = COMMAND_FAST };
+
+static const struct command commands[] = {
+    {"get", cmd_get, 2, F, 1, 1, 1},
+    {"set", cmd_set, -3, G, 1, 1, 1},
+    {"setex", cmd_setex, 4, G, 1, 1, 1},
+    {"psetex", cmd_psetex, 4, G, 1, 1, 1},
+    {"setnx", cmd_setnx, 3, G | F, 1, 1, 1},
+    {"getset", cmd_getset, 3, G | F, 1, 1, 1},
+    {"getex", cmd_getex, -2, F, 1, 1, 1},
+    {"getdel", cmd_getdel, 2, F, 1, 1, 1},
+    {"mget", cmd_mget, -2, F, 1, -1, 1},
+    {"mset", cmd_mset, -3, G, 1, -1, 2},
+    {"msetnx", cmd_msetnx, -3, G, 1, -1, 2},
+    {"append", cmd_append, 3, G | F, 1, 1, 1},
+    {"strlen", cmd_strlen, 2, F, 1, 1, 1},
+    {"incr", cmd_incr, 2, G | F, 1, 1, 1},
+    {"decr", cmd_decr, 2, G | F, 1, 1, 1},
+    {"incrby", cmd_incrby, 3, G | F, 1, 1, 1},
+    {"decrby", cmd_decrby, 3, G | F, 1, 1, 1},
+    {"incrbyfloat", cmd_incrbyfloat, 3, G | F, 1, 1, 1},
+    {"getrange", cmd_getrange, 4, 0, 1, 1, 1},
+    {"setrange", cmd_setrange, 4, G, 1, 1, 1},
+    {"del", cmd_del, -2, 0, 1, -1, 1},
+    {"unlink", cmd_del, -2, F, 1, -1, 1},
+    {"exists", cmd_exists, -2, F, 1, -1, 1},
+    {"touch", cmd_exists, -2, F, 1, -1, 1},
+    {"type", cmd_type, 2, F, 1, 1, 1},
+    {"rename", cmd_rename, 3, 0, 1, 2, 1},
+    {"renamenx", cmd_renamenx, 3, F, 1, 2, 1},
+    {"randomkey", cmd_randomkey, 1, 0, 0, 0, 0},
+    {"keys", cmd_keys, 2, 0, 0, 0, 0},
+    {"scan", cmd_scan, -2, 0, 0, 0, 0},
+    {"dbsize", cmd_dbsize, 1, F, 0, 0, 0},
+    {"flushall", cmd_flush, -1, 0, 0, 0, 0},
+    {"flushdb", cmd_flush, -1, 0, 0, 0, 0},
+    {"expire", cmd_expire, -3, F, 1, 1, 1},
+    {"pexpire", cmd_pexpire, -3, F, 1, 1, 1},
+    {"expireat", cmd_expireat, -3, F, 1, 1, 1},
+    {"pexpireat", cmd_pexpireat, -3, F, 1, 1, 1},
+    {"ttl", cmd_ttl, 2, F, 1, 1, 1},
+    {"pttl", cmd_pttl, 2, F, 1, 1, 1},
+    {"expiretime", cmd_expiretime, 2, F, 1, 1, 1},
+    {"pexpiretime", cmd_pexpiretime, 2, F, 1, 1, 1},
+    {"persist", cmd_persist, 2, F, 1, 1, 1},
+    {"subscribe", cmd_subscribe, -2, S, 0, 0, 0},
+    {"unsubscribe", cmd_unsubscribe, -1, S, 0, 0, 0},
+    {"psubscribe", cmd_psubscribe, -2, S, 0, 0, 0},
+    {"punsubscribe", cmd_punsubscribe, -1, S, 0, 0, 0},
+    {"publish", cmd_publish, 3, F, 0, 0, 0},
+    {"pubsub", cmd_pubsub, -2, 0, 0, 0, 0},
+    {"ping", cmd_ping, -1, F | S, 0, 0, 0},
+    {"echo", cmd_echo, 2, F, 0, 0, 0},
+    {"hello", cmd_hello, -1, F, 0, 0, 0},
+    {"select", cmd_select, 2, F, 0, 0, 0},
+    {"quit", cmd_quit, -1, F | S, 0, 0, 0},
+    {"reset", cmd_reset, 1, F | S, 0, 0, 0},
+    {"client", cmd_client, -2, 0, 0, 0, 0},
+    {"command", cmd_command, -1, 0, 0, 0, 0},
+    {"config", cmd_config, -2, 0, 0, 0, 0},
+    {"info", cmd_info, -1, 0, 0, 0, 0},
+    {"time", cmd_time, 1, F, 0, 0, 0},
+    {"debug", cmd_debug, -2, 0, 0, 0, 0},
+    {"shutdown", cmd_shutdown, -1, 0, 0, 0, 0},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+/* Open addressing; filled once, before any thread is made. */
+static const struct command *buckets[BUCKETS];
+
+static size_t bucket_of(const char *name, size_t length)
+{
+	uint32_t hash = 2166136261; /* FNV-1a */
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)name[i]) * 16777619;
+	return hash % BUCKETS;
+}
+
+void commands_init(void)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		size_t at = bucket_of(commands[i].name, strlen(commands[i].name));
+		while (buckets[at] != NULL)
+			at = (at + 1) % BUCKETS;
+		buckets[at] = &commands[i];
+	}
+}
+
+const struct command *commands_list(size_t *count)
+{
+	*count = COMMANDS;
+	return commands;
+}
+
+const struct command *command_find(struct slice name)
+{
+	char lower[LONGEST_NAME];
+	if (name.length >= LONGEST_NAME)
+		return NULL;
+	for (size_t i = 0; i < name.length; i++)
+		lower[i] = (char)tolower((unsigned char)name.data[i]);
+	lower[name.length] = 0;
+	for (size_t at = bucket_of(lower, name.length); buckets[at] != NULL; at = (at + 1) % BUCKETS)
+		if (strcmp(buckets[at]->name, lower) == 0)
+			return buckets[at];
+	return NULL;
+}
+
+/* As a C string: up to the first zero byte, and at most `most` characters. */
+static int shown(struct slice s, size_t most)
+{
+	return (int)strnlen(s.data, s.length < most ? s.length : most);
+}
+
+static void reply_unknown(struct call *c)
+{
+	char list[MAX_SHOWN * 2 + 8] = "";
+	size_t length = 0;
+	for (size_t i = 1; i < c->argc && length < MAX_SHOWN; i++)
+		length += (size_t)snprintf(list + length, sizeof(list) - length, "'%.*s' ",
+					   shown(c->argv[i], MAX_SHOWN - length), c->argv[i].data);
+	reply_error(c->out, "ERR unknown command '%.*s', with args beginning with: %s", shown(c->argv[0], MAX_SHOWN),
+		    c->argv[0].data, list);
+}
+
+static bool is_subscribed_only(const struct call *c)
+{
+	return !c->resp3 && !(c->command->flags & COMMAND_SUBSCRIBED) && pubsub_count(c->client) > 0;
+}
+
+static void run(struct call *c)
+{
+	const struct command *command = c->command;
+	if (command == NULL)
+		reply_unknown(c);
+	else if (command->arity > 0 ? c->argc != (size_t)command->arity : c->argc < (size_t)-command->arity)
+		reply_bad_arity(c, NULL);
+	else if ((command->flags & COMMAND_GROWS) && !evict_make_room())
+		reply_error(c->out, "OOM command not allowed when used memory > 'maxmemory'.");
+	else if (is_subscribed_only(c))
+		reply_error(c->out,
+			    "ERR Can't execute '%s': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET "
+			    "are allowed in this context",
+			    command->name);
+	else
+		command->run(c);
+}
+
+void command_run(struct client *client, struct slice *argv, size_t argc)
+{
+	struct call c = {.client = client,
+			 .command = command_find(argv[0]),
+			 .argv = argv,
+			 .argc = argc,
+			 .out = client->reply,
+			 .resp3 = client->resp3};
+	size_t before = buffer_length(c.out);
+	figure_add(&client->loop->figures.commands, 1);
+	if (c.command != NULL)
+		atomic_store_explicit(&client->last_command, c.command->name, memory_order_relaxed);
+	run(&c);
+	if (buffer_length(c.out) > before && c.out->data[c.out->start + before] == '-')
+		figure_add(&client->loop->figures.errors, 1);
+}
+
+/* ------------------------------------------------------------------ arguments */
+
+bool slice_is(struct slice s, const char *word)
+{
+	return s.length == strlen(word) && strncasecmp(s.data, word, s.length) == 0;
+}
+
+bool take_integer(struct call *c, struct slice s, int64_t *out)
+{
+	if (slice_integer(s, out))
+		return true;
+	reply_error(c->out, "ERR value is not an integer or out of range");
+	return false;
+}
+
+void reply_syntax_error(struct call *c)
+{
+	reply_error(c->out, "ERR syntax error");
+}
+
+void reply_bad_arity(struct call *c, const char *subcommand)
+{
+	reply_error(c->out, "ERR wrong number of arguments for '%s%s%s' command", c->command->name,
+		    subcommand != NULL ? "|" : "", subcommand != NULL ? subcommand : "");
+}
+
+void reply_no_room(struct call *c)
+{
+	reply_error(c->out, "OOM no room for another timer");
+}
+
+void reply_bad_expire(struct call *c)
+{
+	reply_error(c->out, "ERR invalid expire time in '%s' command", c->command->name);
+}
+
+bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute, int64_t *out_ms)
+{
+	int64_t base = is_absolute ? 0 : (int64_t)unix_ms_up();
+	if ((unit == UNIT_SECONDS && __builtin_mul_overflow(value, 1000, &value)) || value > INT64_MAX - base) {
+		reply_bad_expire(c);
+		return false;
+	}
+	*out_ms = value + base;
+	return true;
+}

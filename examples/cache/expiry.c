@@ -1,0 +1,202 @@
+/*
+ * Keys that end on time.
+ *
+ * Who owns what. An entry has at most one timer. The lock of its shard guards the entry's fields, and the calls that
+ * schedule, move and cancel its timer. The timer's callback takes the same lock first of all.
+ *
+ *   I1  e->timer is set   exactly if a timer of e exists whose callback has not taken the lock yet.
+ *   I2  e is dead         exactly if e is out of the table and that callback is certain to come. It frees e.
+ *   I3  e is visible      exactly if e is in the table and now < e->deadline_ms. Every look-up reads the clock.
+ *   I4  the callback is the only reader of e without the table; so e may be freed by a thread that holds the lock and
+ *       knows that no callback is to come.
+ *
+ * What a thread that holds the lock finds out from the service, and what follows. "In flight": a worker has claimed
+ * the run, and its callback has not taken the lock.
+ *
+ *   call          answer          meaning               then
+ *   tw_cancel     TW_CANCELLED    no callback will come  the caller owns e: clears e->timer, or frees e
+ *                 TW_RUNNING      in flight              the callback owns the end: e is marked dead, or stays in the
+ *                                                        table with its new deadline (or none)
+ *                 TW_GONE         the service is closed  dropped; as TW_CANCELLED
+ *   tw_reset_at   0               moved
+ *                 -ENOENT, -EBUSY in flight              only e->deadline_ms changes; the callback sees to the rest
+ *                 -EAGAIN, -ENOMEM no room               the command is refused, nothing has changed
+ *
+ * TW_GONE cannot mean "has run": by I1 the callback clears e->timer under the lock, before it can be gone.
+ *
+ * What the callback does under the lock. It clears e->timer (I1), then:
+ *
+ *   e is                     reason                                   then
+ *   dead                     deleted, overwritten, renamed, flushed   frees e
+ *   without a deadline       PERSIST, or SET in place                 nothing
+ *   before its deadline      EXPIRE to later; a new value in place    schedules a new timer
+ *   past its deadline        the usual case                           unlinks e, publishes "expired", frees e
+ *
+ * It does not re-arm its own timer by tw_reset_at. Between that call and the callback's return another thread could
+ * cancel, would get TW_RUNNING, and would wait for a callback that has passed the lock already: I1 would be false.
+ *
+ * Never early: the callback compares the clock with e->deadline_ms, which it reads under the lock. Never visible late:
+ * I3. Published once: the thread that unlinks an entry past its deadline publishes, and it holds the lock.
+ * A key that is renamed, or whose value outgrows its allocation, moves to a new entry with a timer of its own; the old
+ * entry is retired. So a timer's argument never changes.
+ *
+ * Locks: shard, then pubsub. The callback holds no other lock, and nobody calls the service's blocking functions
+ * under a shard's lock; so the tick thread waits for the length of a command on one shard at most.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/evict.h"
+#include "examples/cache/expiry.h"
+#include "examples/cache/notify.h"
+
+static void expire(void *arg);
+
+bool expiry_visible(const struct entry *e)
+{
+	return e->deadline_ms == 0 || unix_ms() < e->deadline_ms;
+}
+
+/* Deadlines beyond what the service can count (146 years) get no timer. False: the deadline is so far away. */
+static bool service_time(uint64_t deadline_ms, uint64_t *out_ns)
+{
+	uint64_t offset_ms = cache.unix_offset_ns / TW_MILLISECOND;
+	if (deadline_ms > offset_ms + TW_MAX_DELAY_NS / TW_MILLISECOND)
+		return false;
+	uint64_t unix_ns = deadline_ms * TW_MILLISECOND;
+	*out_ns = unix_ns > cache.unix_offset_ns ? unix_ns - cache.unix_offset_ns : 0;
+	return true;
+}
+
+/* Puts the entry's timer to the deadline. False: the service has no room. */
+static bool arm(struct shard *s, struct entry *e, uint64_t deadline_ms)
+{
+	uint64_t at_ns;
+	if (!service_time(deadline_ms, &at_ns)) {
+		if (e->timer.id != 0 && tw_cancel(cache.service, e->timer) != TW_RUNNING)
+			e->timer = (tw_timer){0};
+		return true;
+	}
+	int error = e->timer.id != 0 ? tw_reset_at(cache.service, e->timer, at_ns)
+				     : tw_schedule_at(cache.service, at_ns, expire, e, &e->timer);
+	if (error == -EBUSY || error == -ENOENT) {
+		figure_add(&s->figures.met_in_flight, 1);
+		return true;
+	}
+	if (error == -EAGAIN || error == -ENOMEM)
+		figure_add(&s->figures.timers_refused, 1);
+	return error == 0 || error == -ESHUTDOWN;
+}
+
+/* True: no callback will come, and the caller owns the entry. */
+static bool disarm(struct shard *s, struct entry *e)
+{
+	if (e->timer.id != 0 && tw_cancel(cache.service, e->timer) == TW_RUNNING) {
+		figure_add(&s->figures.met_in_flight, 1);
+		return false;
+	}
+	e->timer = (tw_timer){0};
+	return true;
+}
+
+static void count_volatile(struct shard *s, int more)
+{
+	size_t now = atomic_load_explicit(&s->volatile_keys, memory_order_relaxed);
+	atomic_store_explicit(&s->volatile_keys, now + (size_t)(ptrdiff_t)more, memory_order_relaxed);
+}
+
+static void give_back(struct shard *s, struct entry *e)
+{
+	if (disarm(s, e))
+		free(e);
+	else
+		e->dead = 1;
+}
+
+static void end_volatile(struct shard *s, struct entry *e, _Atomic uint64_t *figure)
+{
+	if (e->deadline_ms == 0)
+		return;
+	count_volatile(s, -1);
+	figure_add(figure, 1);
+	e->deadline_ms = 0;
+}
+
+/* Unlinks an entry that is past its deadline, and publishes that. The caller frees it. */
+static void remove_expired(struct shard *s, uint64_t hash, struct entry *e)
+{
+	table_unlink(s, hash, e);
+	end_volatile(s, e, &s->figures.expired);
+	notify(NOTIFY_EXPIRED, "expired", entry_key(e));
+}
+
+struct entry *expiry_find(struct shard *s, uint64_t hash, struct slice key)
+{
+	struct entry *e = table_find(s, hash, key);
+	if (e == NULL || expiry_visible(e))
+		return e;
+	remove_expired(s, hash, e);
+	give_back(s, e);
+	return NULL;
+}
+
+/* The timer's callback. The entry is alive: whoever unlinked it has left it to this callback (I2). */
+static void expire(void *arg)
+{
+	struct entry *e = arg;
+	struct shard *s = &shards[e->shard];
+	bool ended = true;
+	pthread_mutex_lock(&s->lock);
+	e->timer = (tw_timer){0};
+	if (e->dead) {
+		;
+	} else if (e->deadline_ms == 0) {
+		ended = false;
+	} else if (unix_ms() < e->deadline_ms) {
+		arm(s, e, e->deadline_ms);
+		ended = false;
+	} else {
+		remove_expired(s, table_hash(entry_key(e)), e);
+	}
+	pthread_mutex_unlock(&s->lock);
+	if (ended)
+		free(e);
+}
+
+bool expiry_set(struct shard *s, struct entry *e, uint64_t deadline_ms)
+{
+	if (!arm(s, e, deadline_ms))
+		return false;
+	if (e->deadline_ms == 0) {
+		count_volatile(s, 1);
+		figure_add(&s->figures.volatile_made, 1);
+	}
+	e->deadline_ms = deadline_ms & INT64_MAX;
+	evict_consider(s, e);
+	return true;
+}
+
+void expiry_clear(struct shard *s, struct entry *e)
+{
+	end_volatile(s, e, &s->figures.volatile_ended);
+	disarm(s, e);
+}
+
+void expiry_retire(struct shard *s, struct entry *e)
+{
+	end_volatile(s, e, &s->figures.volatile_ended);
+	give_back(s, e);
+}
+
+void expiry_evict(struct shard *s, uint64_t hash, struct entry *e)
+{
+	if (!expiry_visible(e)) {
+		remove_expired(s, hash, e);
+	} else {
+		table_unlink(s, hash, e);
+		end_volatile(s, e, &s->figures.evicted);
+		notify(NOTIFY_EVICTED, "evicted", entry_key(e));
+	}
+	give_back(s, e);
+}

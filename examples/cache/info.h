@@ -1,0 +1,32 @@
+/* Figures of the whole program: INFO, and Prometheus text. */
+#ifndef EXAMPLES_CACHE_INFO_H
+#define EXAMPLES_CACHE_INFO_H
+
+#include <stdint.h>
+
+#include "examples/cache/buffer.h"
+#include "examples/cache/loop.h"
+
+#define INFO_TICKCACHE_VERSION "0.1.0"
+#define INFO_REDIS_VERSION "7.0.15" /* whose commands and replies these are: clients choose features by it */
+
+struct totals {
+	uint64_t connections, rejected, commands, hits, misses, errors, input_bytes, output_bytes, protocol_errors;
+	uint64_t slow_subscribers;
+	uint64_t keys, volatile_keys, key_bytes;
+	uint64_t volatile_made, expired, evicted, volatile_ended, met_in_flight, timers_refused;
+	uint64_t client_bytes, clients, subscribers;
+};
+
+void totals_get(struct totals *t);
+void totals_reset(void); /* CONFIG RESETSTAT: the counts of commands, not those of keys and timers */
+
+/* Bytes of keys, timers and clients, as INFO's used_memory says. */
+uint64_t info_used_memory(const struct totals *t);
+uint64_t info_resident_bytes(void);
+
+/* --metrics PORT: a thread that answers scrapers. Negative errno: it cannot listen. */
+int metrics_start(const char *address, unsigned port);
+void metrics_stop(void);
+
+#endif

@@ -1,0 +1,232 @@
+/* Finding, locking, storing and deleting keys, and the commands for keys of any value. */
+#include <string.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/client.h"
+#include "examples/cache/commands.h"
+#include "examples/cache/expiry.h"
+#include "examples/cache/loop.h"
+#include "examples/cache/notify.h"
+#include "examples/cache/reply.h"
+
+/* ------------------------------------------------------------------ places */
+
+struct place place_find(struct slice key)
+{
+	uint64_t hash = table_hash(key);
+	struct shard *s = table_shard(hash);
+	return (struct place){s, hash, key, expiry_find(s, hash, key)};
+}
+
+struct place place_lock(struct slice key)
+{
+	uint64_t hash = table_hash(key);
+	struct shard *s = table_shard(hash);
+	pthread_mutex_lock(&s->lock);
+	return (struct place){s, hash, key, expiry_find(s, hash, key)};
+}
+
+struct place place_read(struct call *c, struct slice key)
+{
+	struct place p = place_lock(key);
+	struct loop_figures *figures = &c->client->loop->figures;
+	figure_add(p.entry != NULL ? &figures->hits : &figures->misses, 1);
+	return p;
+}
+
+void place_unlock(struct place *p)
+{
+	pthread_mutex_unlock(&p->shard->lock);
+}
+
+static uint64_t shards_of(struct slice *keys, size_t count, size_t step)
+{
+	uint64_t set = 0;
+	for (size_t i = 0; i < count; i++)
+		set |= UINT64_C(1) << (table_shard(table_hash(keys[i * step])) - shards);
+	return set;
+}
+
+void keys_lock(struct slice *keys, size_t count, size_t step)
+{
+	for (uint64_t set = shards_of(keys, count, step); set != 0; set &= set - 1)
+		pthread_mutex_lock(&shards[__builtin_ctzll(set)].lock);
+}
+
+void keys_unlock(struct slice *keys, size_t count, size_t step)
+{
+	for (uint64_t set = shards_of(keys, count, step); set != 0; set &= set - 1)
+		pthread_mutex_unlock(&shards[__builtin_ctzll(set)].lock);
+}
+
+/* ------------------------------------------------------------------ storing */
+
+/* Whether the value fits into the entry, and would not waste most of it. */
+static bool fits(struct entry *e, size_t length)
+{
+	size_t capacity = entry_capacity(e);
+	return length <= capacity && length <= MAX_STRING && capacity <= 2 * length + 64;
+}
+
+static bool store_in_place(struct place *p, size_t length, int64_t deadline_ms)
+{
+	if (deadline_ms > 0 && !expiry_set(p->shard, p->entry, (uint64_t)deadline_ms))
+		return false;
+	if (deadline_ms == DEADLINE_NONE)
+		expiry_clear(p->shard, p->entry);
+	p->entry->value_length = length;
+	return true;
+}
+
+bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms)
+{
+	struct entry *old = p->entry;
+	if (old != NULL && fits(old, length))
+		return store_in_place(p, length, deadline_ms);
+	/* A value that grows will grow again. */
+	struct entry *e = entry_make(p->shard, p->key, keep > 0 ? length + length / 2 : length);
+	e->value_length = length;
+	if (keep > 0)
+		memcpy(entry_room(e), entry_room(old), keep);
+	uint64_t deadline = deadline_ms != DEADLINE_KEEP ? (uint64_t)deadline_ms : old != NULL ? old->deadline_ms : 0;
+	if (deadline != 0 && !expiry_set(p->shard, e, deadline)) {
+		expiry_retire(p->shard, e);
+		return false;
+	}
+	if (old != NULL) {
+		table_replace(p->shard, p->hash, old, e);
+		expiry_retire(p->shard, old);
+	} else {
+		table_link(p->shard, p->hash, e);
+	}
+	p->entry = e;
+	return true;
+}
+
+bool store_value(struct place *p, struct slice value, int64_t deadline_ms)
+{
+	if (!store(p, value.length, 0, deadline_ms))
+		return false;
+	if (value.length > 0)
+		memcpy(entry_room(p->entry), value.data, value.length);
+	return true;
+}
+
+void place_delete(struct place *p)
+{
+	table_unlink(p->shard, p->hash, p->entry);
+	expiry_retire(p->shard, p->entry);
+	p->entry = NULL;
+}
+
+/* ------------------------------------------------------------------ commands */
+
+void cmd_del(struct call *c)
+{
+	int64_t deleted = 0;
+	for (size_t i = 1; i < c->argc; i++) {
+		struct place p = place_lock(c->argv[i]);
+		if (p.entry != NULL) {
+			place_delete(&p);
+			notify(NOTIFY_GENERIC, "del", p.key);
+			deleted++;
+		}
+		place_unlock(&p);
+	}
+	reply_integer(c->out, deleted);
+}
+
+void cmd_exists(struct call *c)
+{
+	int64_t found = 0;
+	for (size_t i = 1; i < c->argc; i++) {
+		struct place p = place_read(c, c->argv[i]);
+		found += p.entry != NULL;
+		place_unlock(&p);
+	}
+	reply_integer(c->out, found);
+}
+
+void cmd_type(struct call *c)
+{
+	struct place p = place_read(c, c->argv[1]);
+	reply_status(c->out, p.entry != NULL ? "string" : "none");
+	place_unlock(&p);
+}
+
+/* Moves a value and its deadline to another key. Both shards are locked. */
+static bool move(struct place *from, struct place *to)
+{
+	uint64_t deadline_ms = from->entry->deadline_ms;
+	if (!store_value(to, entry_value(from->entry), (int64_t)deadline_ms))
+		return false;
+	place_delete(from);
+	notify(NOTIFY_GENERIC, "rename_from", from->key);
+	notify(NOTIFY_GENERIC, "rename_to", to->key);
+	return true;
+}
+
+static bool same(struct slice a, struct slice b)
+{
+	return a.length == b.length && memcmp(a.data, b.data, a.length) == 0;
+}
+
+static void rename_key(struct call *c, bool only_new)
+{
+	keys_lock(&c->argv[1], 2, 1);
+	struct place from = place_find(c->argv[1]), to = place_find(c->argv[2]);
+	if (from.entry == NULL)
+		reply_error(c->out, "ERR no such key");
+	else if (only_new && to.entry != NULL)
+		reply_integer(c->out, 0);
+	else if (!same(from.key, to.key) && !move(&from, &to))
+		reply_no_room(c);
+	else if (only_new)
+		reply_integer(c->out, 1);
+	else
+		reply_ok(c->out);
+	keys_unlock(&c->argv[1], 2, 1);
+}
+
+void cmd_rename(struct call *c)
+{
+	rename_key(c, false);
+}
+
+void cmd_renamenx(struct call *c)
+{
+	rename_key(c, true);
+}
+
+static size_t count_keys(void)
+{
+	size_t keys = 0;
+	for (size_t i = 0; i < SHARDS; i++)
+		keys += atomic_load_explicit(&shards[i].keys, memory_order_relaxed);
+	return keys;
+}
+
+void cmd_dbsize(struct call *c)
+{
+	reply_integer(c->out, (int64_t)count_keys());
+}
+
+static void retire(void *arg, struct shard *s, struct entry *e)
+{
+	(void)arg;
+	expiry_retire(s, e);
+}
+
+void cmd_flush(struct call *c)
+{
+	if (c->argc > 2 || (c->argc == 2 && !slice_is(c->argv[1], "sync") && !slice_is(c->argv[1], "async"))) {
+		reply_syntax_error(c);
+		return;
+	}
+	for (size_t i = 0; i < SHARDS; i++) {
+		pthread_mutex_lock(&shards[i].lock);
+		table_clear(&shards[i], retire, NULL);
+		pthread_mutex_unlock(&shards[i].lock);
+	}
+	reply_ok(c->out);
+}

@@ -1,0 +1,252 @@
+/*
+ * A turn: wait, serve the clients, then the mail of subscribers, then the timers if this loop drives them, then accept.
+ * A client is freed only by its own event, or after all events of the turn.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/client.h"
+#include "examples/cache/loop.h"
+#include "examples/cache/table.h"
+
+#define EVENTS_PER_TURN 512
+#define ACCEPTS_PER_TURN 256
+#define BACKLOG 511
+#define KEEPALIVE_S 300
+
+/* ------------------------------------------------------------------ sockets */
+
+static int listen_on(int fd, const struct sockaddr *address, socklen_t length)
+{
+	if (bind(fd, address, length) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	int error = errno;
+	close(fd);
+	return -error;
+}
+
+int loop_listen(const char *address, unsigned port)
+{
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+	int one = 1;
+	if (inet_pton(AF_INET, address, &in.sin_addr) != 1)
+		return -EINVAL;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	return listen_on(fd, (const struct sockaddr *)&in, sizeof(in));
+}
+
+int loop_listen_unix(const char *path)
+{
+	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	if (strlen(path) >= sizeof(un.sun_path))
+		return -ENAMETOOLONG;
+	strcpy(un.sun_path, path);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return listen_on(fd, (const struct sockaddr *)&un, sizeof(un));
+}
+
+/* A peer that has gone without a word is noticed after some minutes. */
+static void set_options(int fd)
+{
+	int one = 1, idle = KEEPALIVE_S, interval = KEEPALIVE_S / 3, count = 3;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval, sizeof(interval));
+	setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &count, sizeof(count));
+}
+
+/* ------------------------------------------------------------------ accepting */
+
+static void refuse(struct loop *l, int fd)
+{
+	static const char text[] = "-ERR max number of clients reached\r\n";
+	ssize_t ignored = write(fd, text, sizeof(text) - 1);
+	(void)ignored;
+	close(fd);
+	figure_add(&l->figures.rejected, 1);
+}
+
+static void admit(struct loop *l, int fd, const struct sockaddr_in *peer)
+{
+	char name[64] = "unix:0";
+	if (atomic_fetch_add_explicit(&cache.clients, 1, memory_order_relaxed) >= cache.max_clients) {
+		atomic_fetch_sub_explicit(&cache.clients, 1, memory_order_relaxed);
+		refuse(l, fd);
+		return;
+	}
+	if (peer->sin_family == AF_INET) {
+		char text[INET_ADDRSTRLEN];
+		set_options(fd);
+		snprintf(name, sizeof(name), "%s:%u", inet_ntop(AF_INET, &peer->sin_addr, text, sizeof(text)),
+			 ntohs(peer->sin_port));
+	}
+	figure_add(&l->figures.connections, 1);
+	client_open(l, fd, name);
+}
+
+/* Descriptors are used up, though clients are counted: another part of the process holds them. */
+static void refuse_with_spare(struct loop *l, int listen_fd)
+{
+	close(l->spare_fd);
+	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd >= 0)
+		refuse(l, fd);
+	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void accept_some(struct loop *l, int listen_fd)
+{
+	for (int i = 0; i < ACCEPTS_PER_TURN; i++) {
+		struct sockaddr_in peer = {0};
+		socklen_t length = sizeof(peer);
+		int fd = accept4(listen_fd, (struct sockaddr *)&peer, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd >= 0)
+			admit(l, fd, &peer);
+		else if (errno == EMFILE || errno == ENFILE)
+			refuse_with_spare(l, listen_fd);
+		else
+			return;
+	}
+}
+
+/* ------------------------------------------------------------------ turns */
+
+static void read_mail(struct loop *l)
+{
+	uint64_t count;
+	struct client *c;
+	while (read(l->event_fd, &count, sizeof(count)) < 0 && errno == EINTR)
+		;
+	while ((c = pubsub_next_ready(l)) != NULL)
+		client_mail(c);
+}
+
+static void turn(struct loop *l)
+{
+	struct epoll_event events[EVENTS_PER_TURN];
+	bool has_mail = false, has_timers = false, callers = false, unix_callers = false;
+	int n = epoll_wait(l->epoll_fd, events, EVENTS_PER_TURN, -1);
+	for (int i = 0; i < n; i++) {
+		void *who = events[i].data.ptr;
+		if (who == &l->event_fd)
+			has_mail = true;
+		else if (who == &l->service_fd)
+			has_timers = true;
+		else if (who == &l->listen_fd)
+			callers = true;
+		else if (who == &l->unix_fd)
+			unix_callers = true;
+		else
+			client_event(who, events[i].events);
+	}
+	if (has_mail)
+		read_mail(l);
+	if (has_timers)
+		tw_advance(cache.service, TW_NO_LIMIT);
+	if (callers)
+		accept_some(l, l->listen_fd);
+	if (unix_callers)
+		accept_some(l, l->unix_fd);
+}
+
+static void stop_listening(struct loop *l)
+{
+	if (l->listen_fd >= 0)
+		close(l->listen_fd);
+	if (l->unix_fd >= 0)
+		epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, l->unix_fd, NULL);
+	l->listen_fd = -1;
+}
+
+static void *run(void *arg)
+{
+	struct loop *l = arg;
+	struct client *c;
+	while (!atomic_load_explicit(&l->stop, memory_order_acquire))
+		turn(l);
+	stop_listening(l);
+	while ((c = clients_first_of(l)) != NULL)
+		client_finish(c);
+	return NULL;
+}
+
+/* ------------------------------------------------------------------ life */
+
+static bool watch(struct loop *l, int *fd, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = fd};
+	return *fd < 0 || epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, *fd, &event) == 0;
+}
+
+void loop_watch(struct client *c, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = c};
+	if (c->watched == events)
+		return;
+	epoll_ctl(c->loop->epoll_fd, c->watched == 0 ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, c->fd, &event);
+	c->watched = events;
+}
+
+bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd)
+{
+	l->listen_fd = listen_fd;
+	l->unix_fd = unix_fd;
+	l->service_fd = service_fd;
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	l->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return l->epoll_fd >= 0 && l->event_fd >= 0 && l->spare_fd >= 0 && watch(l, &l->event_fd, EPOLLIN) &&
+	       watch(l, &l->listen_fd, EPOLLIN) && watch(l, &l->unix_fd, EPOLLIN | EPOLLEXCLUSIVE) &&
+	       watch(l, &l->service_fd, EPOLLIN);
+}
+
+bool loop_start(struct loop *l, unsigned number)
+{
+	char name[16];
+	snprintf(name, sizeof(name), "loop-%u", number);
+	if (pthread_create(&l->thread, NULL, run, l) != 0)
+		return false;
+	pthread_setname_np(l->thread, name);
+	return true;
+}
+
+void loop_wake(struct loop *l)
+{
+	uint64_t one = 1;
+	while (write(l->event_fd, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+}
+
+void loop_stop(struct loop *l)
+{
+	atomic_store_explicit(&l->stop, true, memory_order_release);
+	loop_wake(l);
+	pthread_join(l->thread, NULL);
+}
+
+void loop_free(struct loop *l)
+{
+	close(l->epoll_fd);
+	close(l->event_fd);
+	close(l->spare_fd);
+	buffer_free(&l->output);
+}

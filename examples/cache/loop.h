@@ -1,0 +1,49 @@
+/* An event loop: one thread, one epoll, listening sockets, its clients. */
+#ifndef EXAMPLES_CACHE_LOOP_H
+#define EXAMPLES_CACHE_LOOP_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "examples/cache/buffer.h"
+#include "examples/cache/pubsub.h"
+
+#define LOOP_INPUT (64 * 1024)
+
+/* Written by the loop, read by anyone. */
+struct loop_figures {
+	_Atomic uint64_t connections, rejected, commands, hits, misses, errors;
+	_Atomic uint64_t input_bytes, output_bytes, protocol_errors, slow_subscribers;
+};
+
+struct loop {
+	_Alignas(128) pthread_t thread;
+	_Atomic bool stop;
+	int epoll_fd, event_fd;
+	int listen_fd, unix_fd; /* -1: none */
+	int service_fd;         /* of a service that this loop drives; -1: it does not */
+	int spare_fd;           /* given up for a moment to refuse a client when descriptors are used up */
+	struct pubsub_ready ready;
+	struct buffer output; /* of the client that is being served, until it is sent */
+	char input[LOOP_INPUT];
+	struct loop_figures figures;
+};
+
+/* A listening socket of that port, which the loops share by SO_REUSEPORT; negative errno. */
+int loop_listen(const char *address, unsigned port);
+int loop_listen_unix(const char *path);
+
+/* Takes the sockets over. False: no descriptors. */
+bool loop_init(struct loop *l, int listen_fd, int unix_fd, int service_fd);
+bool loop_start(struct loop *l, unsigned number);
+void loop_wake(struct loop *l);
+void loop_stop(struct loop *l); /* replies are sent, clients are closed, the thread has ended */
+void loop_free(struct loop *l);
+
+/* Changes what epoll reports of a client. */
+struct client;
+void loop_watch(struct client *c, uint32_t events);
+
+#endif

@@ -1,0 +1,307 @@
+/*
+ * tickcache: a cache that speaks the Redis protocol, and whose keys end on time. README.md says what it shows.
+ *
+ * SIGTERM, SIGINT or SHUTDOWN end it: no new connections, replies are sent, all timers are dropped, and the ledgers of
+ * timers and keys are checked; the exit status tells.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <getopt.h>
+#include <limits.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "examples/cache/cache.h"
+#include "examples/cache/commands.h"
+#include "examples/cache/expiry.h"
+#include "examples/cache/info.h"
+#include "examples/cache/loop.h"
+#include "examples/cache/resp.h"
+#include "examples/cache/table.h"
+
+#define MAX_THREADS 64
+#define WANTED_CLIENTS 10000
+#define SPARE_DESCRIPTORS 32
+#define MAX_TIMERS (1u << 26)
+
+enum drive { DRIVE_THREAD, DRIVE_POOL, DRIVE_LOOP };
+
+struct options {
+	unsigned long port, threads, metrics_port, max_clients;
+	const char *bind, *unix_path;
+	uint64_t maxmemory;
+	enum drive drive;
+};
+
+struct cache cache;
+
+static const char usage[] =
+    "usage: tickcache [OPTION]...\n"
+    "  --port N           listen on this port; default 6379, 0: any free port\n"
+    "  --bind ADDR        IPv4 address to listen on; default 127.0.0.1\n"
+    "  --unixsocket PATH  listen on this socket, too\n"
+    "  --threads N        event loops; default 1, at most 64\n"
+    "  --maxmemory BYTES  evict the keys closest to their deadline beyond it; default 0: no limit\n"
+    "  --maxclients N     refuse further clients; default 10000, less if descriptors are limited\n"
+    "  --metrics PORT     answer GET /metrics with Prometheus text\n"
+    "  --drive HOW        who runs the timers: thread (default: the tick thread), pool, loop\n"
+    "  --help             print this\n";
+
+static unsigned long number(const char *text, unsigned long most)
+{
+	char *end;
+	errno = 0;
+	unsigned long n = strtoul(text, &end, 10);
+	if (errno == 0 && *text >= '0' && *text <= '9' && *end == 0 && n <= most)
+		return n;
+	fprintf(stderr, "tickcache: '%s' is not a number up to %lu\n", text, most);
+	exit(2);
+}
+
+static enum drive drive_of(const char *text)
+{
+	static const char *const names[] = {"thread", "pool", "loop"};
+	for (int i = 0; i < 3; i++)
+		if (strcmp(text, names[i]) == 0)
+			return (enum drive)i;
+	fprintf(stderr, "tickcache: '%s' is none of thread, pool, loop\n", text);
+	exit(2);
+}
+
+static void take_option(struct options *o, int option, const char *value)
+{
+	switch (option) {
+	case 'p':
+		o->port = number(value, UINT16_MAX);
+		break;
+	case 'b':
+		o->bind = value;
+		break;
+	case 'u':
+		o->unix_path = value;
+		break;
+	case 't':
+		o->threads = number(value, MAX_THREADS);
+		break;
+	case 'm':
+		o->maxmemory = number(value, ULONG_MAX);
+		break;
+	case 'c':
+		o->max_clients = number(value, 1000000);
+		break;
+	case 'M':
+		o->metrics_port = number(value, UINT16_MAX);
+		break;
+	case 'd':
+		o->drive = drive_of(value);
+		break;
+	case 'h':
+		fputs(usage, stdout);
+		exit(0);
+	default:
+		fputs(usage, stderr);
+		exit(2);
+	}
+}
+
+static struct options take_options(int argc, char **argv)
+{
+	static const struct option names[] = {
+	    {"port", required_argument, NULL, 'p'},
+	    {"bind", required_argument, NULL, 'b'},
+	    {"unixsocket", required_argument, NULL, 'u'},
+	    {"threads", required_argument, NULL, 't'},
+	    {"maxmemory", required_argument, NULL, 'm'},
+	    {"maxclients", required_argument, NULL, 'c'},
+	    {"metrics", required_argument, NULL, 'M'},
+	    {"drive", required_argument, NULL, 'd'},
+	    {"help", no_argument, NULL, 'h'},
+	    {NULL, 0, NULL, 0},
+	};
+	struct options o = {.port = 6379, .threads = 1, .max_clients = WANTED_CLIENTS, .bind = "127.0.0.1"};
+	int option;
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1)
+		take_option(&o, option, optarg);
+	if (optind < argc || o.threads == 0)
+		take_option(&o, '?', NULL);
+	return o;
+}
+
+static int fail(const char *what, int error)
+{
+	fprintf(stderr, "tickcache: %s: %s\n", what, strerror(error));
+	return 1;
+}
+
+/* Raises the limit of descriptors for the wanted clients, or takes fewer clients. */
+static unsigned fit_clients(unsigned long wanted)
+{
+	struct rlimit files;
+	getrlimit(RLIMIT_NOFILE, &files);
+	rlim_t needed = wanted + SPARE_DESCRIPTORS + 4 * MAX_THREADS;
+	if (files.rlim_cur < needed) {
+		struct rlimit more = {files.rlim_max < needed ? files.rlim_max : needed, files.rlim_max};
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			files = more;
+	}
+	rlim_t usable = files.rlim_cur > 2 * SPARE_DESCRIPTORS ? files.rlim_cur - SPARE_DESCRIPTORS : SPARE_DESCRIPTORS;
+	if (usable >= wanted)
+		return (unsigned)wanted;
+	fprintf(stderr, "tickcache: %lu descriptors allow for %lu clients instead of %lu\n",
+		(unsigned long)files.rlim_cur, (unsigned long)usable, wanted);
+	return (unsigned)usable;
+}
+
+static int make_service(enum drive drive)
+{
+	struct tw_service_config config = {.size = sizeof(config), .max_timers = MAX_TIMERS, .thread_name = "cache"};
+	struct timespec now;
+	if (drive != DRIVE_POOL)
+		config.executor = tw_executor_inline();
+	if (drive == DRIVE_LOOP)
+		config.drive = TW_DRIVE_MANUAL;
+	int error = tw_service_create(&cache.service, &config);
+	if (error != 0)
+		return error;
+	clock_gettime(CLOCK_REALTIME, &now);
+	cache.started_ns = tw_now(cache.service);
+	cache.unix_offset_ns = (uint64_t)now.tv_sec * TW_SECOND + (uint64_t)now.tv_nsec - cache.started_ns;
+	return 0;
+}
+
+static unsigned port_of(int fd)
+{
+	struct sockaddr_in address = {0};
+	socklen_t length = sizeof(address);
+	getsockname(fd, (struct sockaddr *)&address, &length);
+	return ntohs(address.sin_port);
+}
+
+static int open_loops(const struct options *o)
+{
+	int unix_fd = -1;
+	if (o->unix_path != NULL && (unix_fd = loop_listen_unix(o->unix_path)) < 0)
+		return unix_fd;
+	for (unsigned i = 0; i < cache.loop_count; i++) {
+		int fd = loop_listen(o->bind, cache.port);
+		int service_fd = o->drive == DRIVE_LOOP && i == 0 ? tw_fd(cache.service) : -1;
+		if (fd < 0)
+			return fd;
+		cache.port = port_of(fd); /* the first socket may choose it, the others share it */
+		if (!loop_init(&cache.loops[i], fd, unix_fd, service_fd))
+			return -EMFILE;
+	}
+	return 0;
+}
+
+static int start_loops(void)
+{
+	for (unsigned i = 0; i < cache.loop_count; i++)
+		if (!loop_start(&cache.loops[i], i))
+			return -EAGAIN;
+	return 0;
+}
+
+/* Before any thread is made: they inherit the mask, so that the signals wait for main. */
+static void block_signals(sigset_t *end)
+{
+	sigemptyset(end);
+	sigaddset(end, SIGTERM);
+	sigaddset(end, SIGINT);
+	pthread_sigmask(SIG_BLOCK, end, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+void cache_shut_down(void)
+{
+	kill(getpid(), SIGTERM);
+}
+
+/* When nothing moves any more, both ledgers must balance to the last timer and key. */
+static bool ledgers_balance(void)
+{
+	struct tw_stats s = {.size = sizeof(s)};
+	struct totals t;
+	char why[160] = "";
+	tw_stats_get(cache.service, &s);
+	totals_get(&t);
+	bool timers = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped &&
+		      tw_validate(cache.service, why, sizeof(why)) == 0;
+	bool keys = t.volatile_made == t.expired + t.evicted + t.volatile_ended + t.volatile_keys;
+	printf("timers: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64 " dropped: %s%s\n",
+	       s.scheduled, s.fired, s.cancelled, s.dropped, timers ? "balanced" : "NOT BALANCED ", why);
+	printf("deadlines: %" PRIu64 " made, %" PRIu64 " expired, %" PRIu64 " evicted, %" PRIu64
+	       " ended otherwise, %" PRIu64 " present: %s\n",
+	       t.volatile_made, t.expired, t.evicted, t.volatile_ended, t.volatile_keys,
+	       keys ? "balanced" : "NOT BALANCED");
+	return timers && keys;
+}
+
+static void free_entry(void *arg, struct shard *s, struct entry *e)
+{
+	(void)arg;
+	(void)s;
+	free(e);
+}
+
+/* Loops first: their clients use the table. Then the timers: their callbacks do. Then the table. */
+static bool stop(const struct options *o)
+{
+	metrics_stop();
+	for (unsigned i = 0; i < cache.loop_count; i++)
+		loop_stop(&cache.loops[i]);
+	int closed = tw_service_close(cache.service, TW_CLOSE_DROP, TW_FOREVER);
+	bool balanced = ledgers_balance();
+	tw_service_destroy(cache.service);
+	for (size_t i = 0; i < SHARDS; i++)
+		table_clear(&shards[i], free_entry, NULL);
+	for (unsigned i = 0; i < cache.loop_count; i++)
+		loop_free(&cache.loops[i]);
+	free(cache.loops);
+	table_free();
+	if (o->unix_path != NULL)
+		unlink(o->unix_path);
+	return closed == 0 && balanced;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = take_options(argc, argv);
+	sigset_t end;
+	int which;
+	block_signals(&end);
+	cache.max_clients = fit_clients(o.max_clients);
+	cache.maxmemory = o.maxmemory;
+	cache.max_bulk = RESP_MAX_BULK;
+	cache.port = (unsigned)o.port;
+	cache.bind = o.bind;
+	cache.unix_path = o.unix_path;
+	cache.loop_count = (unsigned)o.threads;
+	int error = make_service(o.drive);
+	if (error != 0)
+		return fail("no timer service", -error);
+	table_init();
+	commands_init();
+	cache.loops = aligned_alloc(128, o.threads * sizeof(struct loop));
+	if (cache.loops == NULL)
+		return fail("no loops", ENOMEM);
+	memset(cache.loops, 0, o.threads * sizeof(struct loop));
+	error = open_loops(&o);
+	if (error == 0 && o.metrics_port != 0)
+		error = metrics_start(o.bind, (unsigned)o.metrics_port);
+	if (error == 0)
+		error = start_loops();
+	if (error != 0)
+		return fail("cannot serve", -error);
+	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads, o.threads == 1 ? "" : "s");
+	fflush(stdout);
+	sigwait(&end, &which);
+	return stop(&o) ? 0 : 1;
+}

@@ -1,0 +1,37 @@
+# Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and ends them.
+# After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails unless the server ends with status 0.
+
+cache_work=$(mktemp -d)
+cache_pids=
+trap 'for p in $cache_pids; do kill -9 "$p" 2>/dev/null || true; done; rm -rf "$cache_work"' EXIT
+
+# Waits for COMMAND to succeed, for half a minute at most.
+wait_until() {
+	tries=0
+	until "$@"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 600 ] || return 1
+		sleep 0.05
+	done
+}
+
+has_port() {
+	port=$(sed -n 's/^ready on [^ ]*:\([0-9]*\),.*/\1/p' "$cache_work/tickcache")
+	[ -n "$port" ]
+}
+
+start_tickcache() {
+	"$@" --port 0 >"$cache_work/tickcache" 2>"$cache_work/errors" &
+	tickcache_pid=$!
+	cache_pids="$cache_pids $tickcache_pid"
+	wait_until has_port || { echo "cache: the server does not start" >&2; cat "$cache_work/errors" >&2; exit 1; }
+}
+
+stop_tickcache() {
+	kill "$tickcache_pid"
+	if ! wait "$tickcache_pid"; then
+		echo "cache: the server did not end well:" >&2
+		tail -n 40 "$cache_work/tickcache" "$cache_work/errors" >&2
+		exit 1
+	fi
+}
