@@ -79,15 +79,16 @@
  * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
  * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy. In a forked child: -EPERM.
  *
- * Fork, at any time, from any thread, also from a callback. The parent notices nothing. In the child no thread of the
- * service lives on, so nothing of it runs there: each call on a service of the parent answers -EPERM (bool: false; tw_now,
- * tw_overruns: 0; tw_self: "no timer"), and changes nothing. tw_service_destroy answers 0 (inside the callback that forked:
- * -EDEADLK): it gives back the
- * address space and closes descriptors, joins nothing, calls no release; small blocks of the parent's threads stay until the
- * child ends. Manual clocks of the parent answer -EPERM too, and can be destroyed. The child may create services and clocks
- * of its own. A callback that forks should see to it that the child calls exec or _exit. If the callback returns in the child, what
- * called it there returns (-EPERM, from tw_advance, tw_run_one and the like); a thread of the service ends,
- * and with it the child, if it is its only thread, as pthread_exit does.
+ * Fork, at any time, from any thread. The parent notices nothing. In the child:
+ *   - Each call on a service of the parent answers -EPERM and changes nothing (bool: false; tw_now, tw_overruns: 0;
+ *     tw_self: "no timer").
+ *   - tw_service_destroy answers 0. It gives the address space back and closes descriptors. It joins no thread and calls
+ *     no release. Small blocks of the parent's threads stay until the child ends.
+ *   - Manual clocks of the parent answer -EPERM, and can be destroyed.
+ *   - The child may create services and clocks of its own.
+ * A callback, a release or any other function that the library calls may fork too. Its child must end inside that function,
+ * by exec or _exit. If the function returns in the child, the behavior is undefined: the child would go on with the parent's
+ * work. tw_service_destroy answers -EDEADLK inside a callback, also in its child.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -52,11 +52,8 @@ static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__rest 
 	pthread_mutex_unlock(&scheduler->lock);
 }
 
-/* In a forked child the mutex is nobody's; nobody else is there either. */
 void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest)
 {
-	if (tw__actions_forked(scheduler))
-		return;
 	bool cancels = rest->cancel.id || rest->cancel_frame.id;
 	if (cancels)
 		tw__actions_call_begins(scheduler);
@@ -156,8 +153,6 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 		r = check(&config);
 	if (r)
 		return r;
-	if (config.service && tw__forked(config.service))
-		return -EPERM;
 	if (!config.frame_ns)
 		config.frame_ns = MILLISECOND_NS;
 	if (!config.frames_per_second)
@@ -178,10 +173,11 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 {
 	if (!s)
 		return 0;
-	if (tw__actions_forked(s))
-		return -EPERM;
+	int r = tw__actions_check(s);
+	if (r)
+		return r;
 	tw__actions_lock(s);
-	int r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
+	r = tw__actions_mine(s) || tw__actions_in_release(s) ? -EDEADLK : s->owned ? -EBUSY : 0;
 	while (!r && (s->objects || s->flushing || s->frames_out || s->calls || work_comes(s)))
 		pthread_cond_wait(&s->changed, &s->lock);
 	bool free_it = !r && !s->work_out;
@@ -203,7 +199,7 @@ uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 
 uint64_t tw_action_now(tw_action_scheduler *scheduler)
 {
-	if (!scheduler || tw__actions_forked(scheduler))
+	if (tw__actions_check(scheduler))
 		return 0;
 	tw__actions_lock(scheduler);
 	uint64_t now_ns = tw__actions_now(scheduler);
@@ -213,10 +209,9 @@ uint64_t tw_action_now(tw_action_scheduler *scheduler)
 
 int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *out)
 {
-	if (!scheduler || !out || out->size < offsetof(struct tw_action_stats, armed))
-		return -EINVAL;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_action_stats, armed) ? -EINVAL : tw__actions_check(scheduler);
+	if (r)
+		return r;
 	size_t size = out->size;
 	tw__actions_lock(scheduler);
 	struct tw_action_stats stats = scheduler->stats;
@@ -256,8 +251,9 @@ void tw__action_put(struct tw_action *action)
 
 static int create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
 {
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	int r = tw__actions_check(scheduler);
+	if (r)
+		return r;
 	tw__actions_lock(scheduler);
 	struct tw_action *action = tw__action_new(scheduler);
 	if (action) {
@@ -319,7 +315,7 @@ void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 
 bool tw_action_is_armed(tw_action *action)
 {
-	if (!action || tw__actions_forked(action->scheduler))
+	if (tw__action_check(action))
 		return false;
 	tw__actions_lock(action->scheduler);
 	bool armed = action->place != TW__ACTION_NOWHERE;
@@ -329,7 +325,7 @@ bool tw_action_is_armed(tw_action *action)
 
 bool tw_action_is_closed(tw_action *action)
 {
-	if (!action || tw__actions_forked(action->scheduler))
+	if (tw__action_check(action))
 		return false;
 	tw__actions_lock(action->scheduler);
 	bool closed = action->closed;

@@ -41,8 +41,6 @@ static void timer_over(void *arg, enum tw_fate fate)
 		scheduler->stats.refused++;
 		tw__action_join_due(action, fate == TW_FATE_DROPPED ? -EAGAIN : -ESHUTDOWN);
 		tw__actions_drive(scheduler);
-		if (tw__actions_forked(scheduler))
-			return;
 	}
 	action->timers--;
 	tw__action_put(action);
@@ -159,14 +157,15 @@ static int drive_queue(tw_action_scheduler *scheduler)
 /* Returns 0, or why the arming was refused. *failure: of the flush of a queue that this call has driven. */
 static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
 {
-	tw_action_scheduler *scheduler = action->scheduler;
+	int r = tw__action_check(action);
 	*failure = 0;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	if (r)
+		return r;
+	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest rest = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	int r = arm(action, state, delay_ns, context, &rest);
+	r = arm(action, state, delay_ns, context, &rest);
 	if (r) {
 		rest.context = context;
 		scheduler->stats.refused += r != -EINVAL;
@@ -182,7 +181,7 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 
 tw_action *tw_action_arm(tw_action *action, void *state, uint64_t delay_ns, int *error)
 {
-	int failure = 0, r = action ? arm_and_drive(action, state, delay_ns, &failure) : -EINVAL;
+	int failure, r = arm_and_drive(action, state, delay_ns, &failure);
 	if (error)
 		*error = r ? r : failure;
 	return action;

@@ -93,13 +93,6 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
 	return action->place == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
 }
 
-static int check(const struct tw_action *action)
-{
-	if (!action)
-		return -EINVAL;
-	return tw__actions_forked(action->scheduler) ? -EPERM : 0;
-}
-
 /* The mutex is held, and is unlocked. If the action has ended here it is pinned, so that it and the scheduler stay. */
 static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__rest *rest)
 {
@@ -115,7 +108,7 @@ static void unlock_and_release(struct tw_action *action, bool ended, const struc
 int tw_action_close(tw_action *action)
 {
 	struct tw__rest rest = {0};
-	int r = check(action);
+	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw__actions_lock(action->scheduler);
@@ -131,7 +124,7 @@ int tw_action_destroy(tw_action *action)
 	struct tw__rest rest = {0};
 	if (!action)
 		return TW_GONE;
-	int r = check(action);
+	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -177,7 +170,7 @@ static int await_end(struct tw_action *action, uint64_t timeout_ns)
 int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
 {
 	struct tw__rest rest = {0};
-	int r = check(action);
+	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw__actions_lock(action->scheduler);

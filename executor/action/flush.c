@@ -2,7 +2,6 @@
  * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
  *
  * A failure closes its action. With TW_ACTION_CANCEL_BATCH it also ends the flush and closes the rest of the batch.
- * A run may fork. In the child the scheduler is not to be touched: each function here returns as soon as it notices.
  */
 #include <errno.h>
 
@@ -68,8 +67,6 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 	scheduler->stats.runs++;
 	tw__actions_unlock(scheduler, &none);
 	int failure = call(action, state, context);
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
 	tw__context_release(context);
 	tw__actions_lock(scheduler);
 	*ended = end_run(action, failure);
@@ -100,8 +97,7 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 	    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(scheduler->config.failed), 0);
 	scheduler->config.failed(scheduler->config.failed_arg, action, failure, closed);
 	tw__user_end(level);
-	if (!tw__actions_forked(scheduler))
-		tw__actions_lock(scheduler);
+	tw__actions_lock(scheduler);
 }
 
 static void release_unlocked(tw_action_scheduler *scheduler, void *context)
@@ -169,8 +165,7 @@ static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *actio
 		tw__immediate_gone(action);
 	release_unlocked(scheduler, context);
 	tell(scheduler, action->fn ? action : NULL, refusal, 0);
-	if (!tw__actions_forked(scheduler))
-		unpin(action);
+	unpin(action);
 }
 
 struct batch {
@@ -199,14 +194,12 @@ static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, 
 	bool ended = false;
 	if (action->refusal) {
 		tell_refusal(scheduler, action);
-		return tw__actions_forked(scheduler) ? -EPERM : 0;
+		return 0;
 	}
 	void *context = take(batch->list, action);
 	int failure = tw__action_run(action, action->state, context, &ended);
-	if (failure && !tw__actions_forked(scheduler))
+	if (failure)
 		after_failure(action, batch, failure, told);
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
 	if (ended)
 		tw__action_release(action);
 	unpin(action);
@@ -225,8 +218,6 @@ static int flush(tw_action_scheduler *scheduler, const struct batch *batch, bool
 	int first = 0;
 	while (is_left(batch) && !(first && tw__actions_cancel_batch(scheduler))) {
 		int failure = run_first(scheduler, batch, told || first);
-		if (tw__actions_forked(scheduler))
-			return -EPERM;
 		first = first ? first : failure;
 	}
 	return first;
@@ -255,14 +246,12 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 
 void tw__actions_serve(tw_action_scheduler *scheduler)
 {
-	while (!tw__actions_forked(scheduler) && (scheduler->turn || scheduler->due.first)) {
+	while (scheduler->turn || scheduler->due.first) {
 		if (scheduler->turn)
 			tw__actions_flush_batch(scheduler, true);
 		else
 			tw__actions_flush_due(scheduler, true);
 	}
-	if (tw__actions_forked(scheduler))
-		return;
 	scheduler->flushing = false;
 	pthread_cond_broadcast(&scheduler->changed);
 }
@@ -290,8 +279,6 @@ static int run_pinned(struct tw_action *action, void *state, void *context)
 {
 	bool runs = !action->closed, ended = false;
 	int r = runs ? tw__action_run(action, state, context, &ended) : -ECANCELED;
-	if (tw__actions_forked(action->scheduler))
-		return -EPERM;
 	if (!runs)
 		release_unlocked(action->scheduler, context);
 	if (ended)
@@ -324,16 +311,15 @@ static int begin_run(struct tw_action *action, bool nested, struct tw__rest *res
 
 int tw_action_run(tw_action *action, void *state)
 {
-	if (!action)
-		return -EINVAL;
+	int r = tw__action_check(action);
+	if (r)
+		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
 	struct tw__rest rest = {0}, none = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	bool nested = tw__actions_mine(scheduler);
-	int r = begin_run(action, nested, &rest, &context);
+	r = begin_run(action, nested, &rest, &context);
 	if (r)
 		rest.context = context;
 	tw__actions_unlock(scheduler, &rest);
@@ -366,10 +352,9 @@ static int flush_turn(tw_action_scheduler *scheduler)
 
 int tw_action_flush(tw_action_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	int r = tw__actions_check(scheduler);
+	if (r)
+		return r;
 	if (scheduler->config.kind == TW_ACTION_VIRTUAL)
 		return tw__actions_flush_virtual(scheduler);
 	return scheduler->config.flags & TW_ACTION_BY_CALLER ? flush_turn(scheduler) : -EINVAL;

@@ -20,8 +20,6 @@ static void work_came(struct tw__work *work)
 	bool free_it = scheduler->orphaned;
 	if (!free_it) {
 		tw__actions_turn(scheduler);
-		if (tw__actions_forked(scheduler))
-			return;
 		pthread_cond_broadcast(&scheduler->changed);
 	}
 	tw__actions_unlock(scheduler, &none);
@@ -96,8 +94,6 @@ static void frame_over(void *arg, enum tw_fate fate)
 		int r = fate == TW_FATE_DROPPED ? ask_for_frame(scheduler) : -ESHUTDOWN;
 		if (r)
 			refuse_batch(scheduler, r);
-		if (tw__actions_forked(scheduler))
-			return;
 	}
 	scheduler->frames_out--;
 	pthread_cond_broadcast(&scheduler->changed);

@@ -87,10 +87,9 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 
 static int check(const tw_action_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	int r = tw__actions_check(scheduler);
+	if (r)
+		return r;
 	enum tw_action_kind kind = scheduler->config.kind;
 	return kind == TW_ACTION_ASAP || kind == TW_ACTION_FRAME ? 0 : -EINVAL;
 }

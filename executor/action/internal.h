@@ -112,9 +112,17 @@ struct tw__rest {
 	bool submit;
 };
 
-static inline bool tw__actions_forked(const tw_action_scheduler *scheduler)
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static inline int tw__actions_check(const tw_action_scheduler *scheduler)
 {
-	return tw_unlikely(scheduler->fork_generation != tw__fork_generation());
+	if (tw_unlikely(!scheduler))
+		return -EINVAL;
+	return tw_unlikely(scheduler->fork_generation != tw__fork_generation()) ? -EPERM : 0;
+}
+
+static inline int tw__action_check(const struct tw_action *action)
+{
+	return tw_unlikely(!action) ? -EINVAL : tw__actions_check(action->scheduler);
 }
 
 static inline void tw__actions_lock(tw_action_scheduler *scheduler)
@@ -181,8 +189,7 @@ void tw__action_put(struct tw_action *action);
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
 
 /*
- * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned; -EPERM: this is a forked child,
- * and the mutex is not held. The action comes back pinned. *ended: it has ended, and the caller calls tw__action_release.
+ * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The action comes back pinned. *ended: it has ended, and the caller calls tw__action_release.
  */
 int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
 

@@ -68,8 +68,6 @@ static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 			scheduler->now_ns = at_ns;
 		take_next(action);
 		int failure = tw__actions_run_one_due(scheduler, first != 0, take_instant);
-		if (tw__actions_forked(scheduler))
-			return -EPERM;
 		first = first ? first : failure;
 	}
 	return first;
@@ -83,8 +81,6 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 	if (!r) {
 		tw__actions_begin(scheduler);
 		r = run_until(scheduler, until_ns);
-		if (tw__actions_forked(scheduler))
-			return -EPERM;
 		bool stopped = r && tw__actions_cancel_batch(scheduler);
 		if (!stopped && stand_there && until_ns > scheduler->now_ns)
 			scheduler->now_ns = until_ns;
@@ -102,10 +98,9 @@ int tw__actions_flush_virtual(tw_action_scheduler *scheduler)
 
 static int check(const tw_action_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__actions_forked(scheduler))
-		return -EPERM;
+	int r = tw__actions_check(scheduler);
+	if (r)
+		return r;
 	return scheduler->config.kind == TW_ACTION_VIRTUAL ? 0 : -EINVAL;
 }
 

@@ -40,8 +40,7 @@ void tw__idle_reached(struct tw_limiter *l)
 	move_listeners(l);
 }
 
-/* False: in a forked child, without the lock. */
-static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
+static void tell_one(struct tw_limiter *l, struct tw__listener *listener)
 {
 	struct tw__limiter_call call;
 	struct tw__results *results = listener->results;
@@ -53,57 +52,47 @@ static bool tell_one(struct tw_limiter *l, struct tw__listener *listener)
 	listener->fn(listener->arg, results ? results->items : NULL, results ? results->n : 0);
 	tw__context_leave(&saved);
 	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
 	tw__context_release(listener->context);
 	free(listener);
 	tw__limiter_relock(l);
 	tw__results_put(results);
-	return true;
 }
 
-static bool tell_hook(struct tw_limiter *l)
+static void tell_hook(struct tw_limiter *l)
 {
 	struct tw__limiter_call call;
 	if (!l->config.hooks.idle)
-		return true;
+		return;
 	pthread_mutex_unlock(&l->lock);
 	tw__limiter_call_begin(&call, l, NULL);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.idle), 0);
 	l->config.hooks.idle(l->config.hooks.hooks_arg);
 	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
 	tw__limiter_relock(l);
-	return true;
 }
 
-static bool tell_due(struct tw_limiter *l)
+static void tell_due(struct tw_limiter *l)
 {
 	struct tw__listener *listener;
-	bool here = true;
-	while (here && (listener = next_listener(l)))
-		here = tell_one(l, listener);
-	return here;
+	while ((listener = next_listener(l)))
+		tell_one(l, listener);
 }
 
-bool tw__idle_tell(struct tw_limiter *l)
+void tw__idle_tell(struct tw_limiter *l)
 {
 	if (l->telling)
-		return true; /* whoever tells goes on with these */
+		return; /* whoever tells goes on with these */
 	l->telling = true;
 	while (l->idles_told != l->idles || l->due) {
 		uint64_t idles = l->idles;
-		if (l->idles_told != idles && !tell_hook(l))
-			return false;
-		if (!tell_due(l))
-			return false;
+		if (l->idles_told != idles)
+			tell_hook(l);
+		tell_due(l);
 		l->idles_told = idles;
 	}
 	l->telling = false;
 	if (l->quiet_waiters)
 		tw__limiter_ring(l);
-	return true;
 }
 
 struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
@@ -127,10 +116,9 @@ void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struc
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
 	struct tw__todo todo;
-	if (!l || !fn)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = fn ? TW__CHECK(l) : -EINVAL;
+	if (r)
+		return r;
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;

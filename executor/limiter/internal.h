@@ -443,8 +443,8 @@ void tw__limiter_ring(struct tw_limiter *l);
 /* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. idle.c */
 void tw__idle_reached(struct tw_limiter *l);
 
-/* Tells idle listeners, with the lock given up meanwhile. False: in a forked child, without the lock. idle.c */
-bool tw__idle_tell(struct tw_limiter *l);
+/* Tells idle listeners, with the lock given up meanwhile. idle.c */
+void tw__idle_tell(struct tw_limiter *l);
 
 /* One that listens, under this thread's context; NULL: no memory. */
 struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg);

@@ -52,12 +52,11 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 {
 	struct tw__todo todo;
-	if (!l || error > 0 || error < -4095)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = error > 0 || error < -4095 ? -EINVAL : TW__CHECK(l);
+	if (r)
+		return r;
 	tw__limiter_lock(l, &todo);
-	int r = complete(l, job, error, value, &todo);
+	r = complete(l, job, error, value, &todo);
 	l->refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
 	return r;
@@ -93,10 +92,9 @@ static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
 	int outcome = job ? cancel(l, job, &todo) : TW_GONE;
@@ -106,7 +104,7 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 
 bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
-	if (!l || tw__forked(l->service))
+	if (TW__CHECK(l))
 		return false;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
@@ -145,14 +143,13 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
-	int r = !job || has_no_result(job) ? TW_GONE : 0;
+	r = !job || has_no_result(job) ? TW_GONE : 0;
 	if (!r && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
 		r = -EDEADLK;
 	if (!r) {
@@ -173,10 +170,9 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 
 int tw_job_state(tw_limiter *l, tw_job handle)
 {
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	int state = !job || is_over(job) ? TW_JOB_GONE : job->state;
@@ -187,13 +183,12 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 int tw_job_forget(tw_limiter *l, tw_job handle)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
-	int r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
+	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);

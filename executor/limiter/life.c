@@ -94,7 +94,6 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	l->line.aging_ns = config->aging_ns;
 	l->listeners_end = &l->listeners;
 	l->due_end = &l->due;
-	l->random = seed_of(service, config->seed);
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__inbox_init(l);
@@ -107,8 +106,6 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	struct tw_limiter_config config;
 	if (!out || !service || !cfg)
 		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
 	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_limiter_config, executor), cfg);
 	if (!r)
 		r = config_check(&config);
@@ -132,6 +129,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		free_all(l);
 		return r;
 	}
+	l->random = seed_of(service, config.seed);
 	*out = l;
 	return 0;
 }
@@ -190,7 +188,7 @@ int tw_limiter_destroy(tw_limiter *l)
 {
 	if (!l)
 		return 0;
-	if (tw__forked(l->service)) {
+	if (TW__CHECK(l)) { /* a forked child */
 		free_all(l);
 		return 0;
 	}

@@ -46,14 +46,13 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 {
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	tw__limiter_relock(l);
-	int r = await(l, is_idle, timeout_ns);
+	r = await(l, is_idle, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
 }
@@ -63,10 +62,9 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 int tw_limiter_start(tw_limiter *l, tw_idle_fn *idle, void *arg)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	struct tw__listener *listener = idle ? tw__listener_make(idle, arg) : NULL;
 	if (idle && !listener)
 		return -ENOMEM;
@@ -83,10 +81,9 @@ int tw_limiter_start(tw_limiter *l, tw_idle_fn *idle, void *arg)
 static int set_paused(tw_limiter *l, bool paused)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->paused = paused;
@@ -110,17 +107,16 @@ int tw_limiter_resume(tw_limiter *l)
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
 	struct tw__todo todo;
-	if (!l || max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY ? -EINVAL : TW__CHECK(l);
+	if (r)
+		return r;
 	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
 		return tw__concurrency_refused("tw_limiter_set_max_concurrency", l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
 	uint64_t before = l->limit;
 	l->limit = max_concurrency;
-	int r = tw__runner_reserve(l, l->unfinished);
+	r = tw__runner_reserve(l, l->unfinished);
 	if (r)
 		l->limit = before;
 	tw__dispatch(l, now_ns, &todo);
@@ -149,10 +145,9 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *to
 int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 {
 	struct tw__todo todo;
-	if (!l)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	uint64_t now_ns = tw_now(l->service);
@@ -165,10 +160,8 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		all = drop_some(l, now_ns, &todo);
 		tw__limiter_unlock(l, &todo);
 	}
-	if (tw__forked(l->service))
-		return -EPERM; /* a callback has forked, and returned here */
 	tw__limiter_relock(l);
-	int r = await(l, is_at_rest, timeout_ns);
+	r = await(l, is_at_rest, timeout_ns);
 	l->calls--;
 	if (l->homecoming)
 		tw__limiter_ring(l);

@@ -157,7 +157,7 @@ static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *se
 	if (tw_unlikely(l->tokens != NULL))
 		tw__rate_begin(l);
 	tw__limiter_call_show(&frame, TW_RUN_KIND_JOB, TW__NAMED_BY(job->fn), now_ns);
-	int r = tw__forked(l->service) ? 0 : job->fn(job->arg, see);
+	int r = job->fn(job->arg, see);
 	tw__limiter_call_end(&frame);
 	return r;
 }
@@ -202,19 +202,16 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	tw__attempt_end(l, job, r, value, now_ns, todo);
 }
 
-/* One job. False: in a forked child. Called with the lock, returns with it. */
-static bool run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns, struct tw__todo *todo)
+/* One job. Called with the lock, returns with it. */
+static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns, struct tw__todo *todo)
 {
 	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	int r = call(l, job, &see, *now_ns);
-	if (tw__forked(l->service))
-		return false;
 	*now_ns = tw_now(l->service);
 	tw__limiter_lock_lazily(l, todo);
 	returned(l, job, r, see.value, *now_ns, todo);
-	return true;
 }
 
 static void go_home(struct tw_limiter *l, struct tw__runner *runner)
@@ -227,8 +224,7 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 
 /*
  * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
- * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone, or in a forked child; the
- * lock is free.
+ * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone; the lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
 {
@@ -239,7 +235,7 @@ static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t
 		go_home(l, runner);
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
-	if (goes || tw__forked(l->service))
+	if (goes)
 		return false;
 	*now_ns = tw_now(l->service);
 	tw__limiter_lock(l, todo);
@@ -261,8 +257,7 @@ static void run(struct tw__work *work)
 		if (tw_likely(!expire(l, now_ns, &todo))) {
 			if (!(job = pick(l, now_ns, &todo)))
 				break;
-			if (!run_one(l, job, &now_ns, &todo))
-				return;
+			run_one(l, job, &now_ns, &todo);
 		}
 		if (!tell_first(l, runner, &now_ns, &todo))
 			return;

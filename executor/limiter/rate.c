@@ -76,8 +76,6 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 
 void tw__rate_begin(struct tw_limiter *l)
 {
-	if (tw__forked(l->service))
-		return;
 	pthread_mutex_lock(&l->lock);
 	l->tokens_out--;
 	*token(l, l->tokens_used++) = tw_now(l->service) + l->config.rate_interval_ns;

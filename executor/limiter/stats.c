@@ -30,10 +30,9 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 
 int tw_limiter_stats_get(tw_limiter *l, struct tw_limiter_stats *out)
 {
-	if (!l || !out || out->size < offsetof(struct tw_limiter_stats, running))
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_limiter_stats, running) ? -EINVAL : TW__CHECK(l);
+	if (r)
+		return r;
 	struct tw_limiter_stats stats = {.size = out->size};
 	tw__limiter_relock(l);
 	read_counters(l, &stats);

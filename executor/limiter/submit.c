@@ -154,9 +154,9 @@ static int reserve(struct tw_limiter *l, const struct tw__job *job)
 
 /*
  * With the hook that comes before all others the lock is given up in between. The job is known by its handle already, and is not in
- * line: it may be cancelled, but does not start. False: in a forked child.
+ * line: it may be cancelled, but does not start.
  */
-static bool tell_added(struct tw_limiter *l, struct tw__job *job)
+static void tell_added(struct tw_limiter *l, struct tw__job *job)
 {
 	struct tw__limiter_call call;
 	job->state = TW_JOB_IN_LINE;
@@ -168,12 +168,9 @@ static bool tell_added(struct tw_limiter *l, struct tw__job *job)
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
 	l->config.hooks.added(l->config.hooks.hooks_arg, job->id);
 	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
 	tw__limiter_relock(l);
 	job->waiters--;
 	job->flags &= (uint16_t)~TW__JOB_ADDING;
-	return true;
 }
 
 static void take_back(struct tw_limiter *l, struct tw__job *job)
@@ -191,8 +188,8 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 {
 	bool announced = l->config.hooks.added != NULL;
 	tw__job_accept(l, job);
-	if (announced && !tell_added(l, job))
-		return -EPERM;
+	if (announced)
+		tell_added(l, job);
 	if (job->state == TW_JOB_SETTLED) { /* cancelled by the hook */
 		tw__job_look_for_end(l, job);
 		return 0;
@@ -243,8 +240,6 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 		if (out)
 			*out = handle;
 		r = accept_and_enter(l, job, now_ns);
-		if (r == -EPERM && tw__forked(l->service))
-			return r;
 	}
 	if (!r)
 		tw__dispatch(l, now_ns, &todo);
@@ -258,11 +253,9 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 int tw_limiter_submit_task(tw_limiter *l, const struct tw_job_task *task, tw_job *out)
 {
 	struct tw_job_task known;
-	if (!l || !task)
-		return -EINVAL;
-	if (tw__forked(l->service))
-		return -EPERM;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_job_task, done), task);
+	int r = task ? TW__CHECK(l) : -EINVAL;
+	if (!r)
+		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_job_task, done), task);
 	if (!r)
 		r = check(&known);
 	return r ? r : submit(l, &known, out);

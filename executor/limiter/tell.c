@@ -73,25 +73,20 @@ static void call_begin(struct tw_limiter *l, struct tw__job *job, struct tw__lim
 	tw__limiter_call_begin(call, l, job);
 }
 
-/* False: this is a forked child, where the lock is not to be had. */
-static bool call_end(struct tw_limiter *l, struct tw__limiter_call *call)
+static void call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 {
 	tw__limiter_call_end(call);
-	if (tw__forked(l->service))
-		return false;
 	tw__limiter_relock(l);
-	return true;
 }
 
-static bool do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
 	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_TIMED_OUT : TW_JOB_CANCELLED;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
 	job->options->stop(job->arg, (tw_job){tw__node_handle(&job->node)}, why);
-	if (!call_end(l, &call))
-		return false;
+	call_end(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
 	if (job->state == TW_JOB_SETTLED) {
 		tw__job_note_settled(l, job, todo);
@@ -99,10 +94,9 @@ static bool do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 		tw__attempt_go_on(l, job);
 		tw__attempt_decide(l, job, tw_now(l->service), todo);
 	}
-	return true;
 }
 
-static bool do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
 	struct tw_job_result result;
@@ -112,17 +106,15 @@ static bool do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.settled), 0);
 		l->config.hooks.settled(l->config.hooks.hooks_arg, &result);
 	}
-	if (job->done && !tw__forked(l->service)) {
+	if (job->done) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
 		job->done(job->arg, &result);
 	}
-	if (!call_end(l, &call))
-		return false;
+	call_end(l, &call);
 	tw__job_told(l, job, todo);
-	return true;
 }
 
-static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	uint64_t delay_ns = tw__job_draw_delay(l, job), now_ns = tw_now(l->service);
 	if (now_ns + delay_ns > job->options->retry_deadline_ns) {
@@ -132,20 +124,18 @@ static bool do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 		call_begin(l, job, &call);
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
 		l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
-		if (!call_end(l, &call))
-			return false;
+		call_end(l, &call);
 	}
 	tw__attempt_go_on(l, job);
 	if (!tw__job_has_retries(l, job)) {
 		job->options->retry.count = 0;
 		tw__attempt_decide(l, job, now_ns, todo); /* cancelled or stopped meanwhile, or it would be too late */
-		return true;
+		return;
 	}
 	tw__job_back_off(l, job, now_ns + delay_ns);
-	return true;
 }
 
-static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static void do_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
 	tw_job_release_fn *release = job->options ? job->options->release : NULL;
@@ -155,43 +145,42 @@ static bool do_release(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 		release(job->arg);
 	}
 	tw__limiter_call_end(&call);
-	if (tw__forked(l->service))
-		return false;
 	tw__context_release(job->context);
 	job->context = NULL;
 	tw__limiter_relock(l);
 	tw__job_finish(l, job, todo);
-	return true;
 }
 
-static bool do_low_water(struct tw_limiter *l, struct tw__todo *todo)
+static void do_low_water(struct tw_limiter *l, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
 	todo->low_water = false;
 	call_begin(l, NULL, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.on_low_water), 0);
 	l->config.on_low_water(l->config.low_water_arg);
-	return call_end(l, &call);
+	call_end(l, &call);
 }
 
-/* One step; false: in a forked child, without the lock. */
-static bool do_next(struct tw_limiter *l, struct tw__todo *todo)
+/* One step. */
+static void do_next(struct tw_limiter *l, struct tw__todo *todo)
 {
 	struct tw__job *job;
 	if (todo->runners)
-		return send_runners(l, todo), true;
-	if ((job = take(&todo->stops, &todo->stops_end)))
-		return do_stop(l, job, todo);
-	if ((job = take(&todo->retries, &todo->retries_end)))
-		return do_retry(l, job, todo);
-	if (todo->low_water)
-		return do_low_water(l, todo);
-	if ((job = take(&todo->settled, &todo->settled_end)))
-		return do_settled(l, job, todo);
-	if ((job = take(&todo->releases, &todo->releases_end)))
-		return do_release(l, job, todo);
-	todo->idle = false;
-	return tw__idle_tell(l);
+		send_runners(l, todo);
+	else if ((job = take(&todo->stops, &todo->stops_end)))
+		do_stop(l, job, todo);
+	else if ((job = take(&todo->retries, &todo->retries_end)))
+		do_retry(l, job, todo);
+	else if (todo->low_water)
+		do_low_water(l, todo);
+	else if ((job = take(&todo->settled, &todo->settled_end)))
+		do_settled(l, job, todo);
+	else if ((job = take(&todo->releases, &todo->releases_end)))
+		do_release(l, job, todo);
+	else {
+		todo->idle = false;
+		tw__idle_tell(l);
+	}
 }
 
 static bool anything(const struct tw__todo *todo)
@@ -229,8 +218,7 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
 		l->calls++; /* what is sent here may be all that was left, and over before this thread is back */
-		if (!do_next(l, todo))
-			return;
+		do_next(l, todo);
 		l->calls--;
 		tw__inbox_attend(l, todo);
 	}

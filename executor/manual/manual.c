@@ -45,7 +45,17 @@ struct tw_manual {
 
 static bool inherited(const struct tw_manual *manual)
 {
-	return tw_unlikely(manual->fork_generation != tw__fork_generation());
+	return manual->fork_generation != tw__fork_generation();
+}
+
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static int check(const struct tw_manual *manual, const char *call)
+{
+	if (!manual)
+		return tw__misuse(-EINVAL, "%s: manual is NULL", call);
+	if (inherited(manual))
+		return tw__misuse(-EPERM, "%s: the queue belongs to the parent process", call);
+	return 0;
 }
 
 /*
@@ -115,16 +125,13 @@ static tw_batch *take(tw_manual *manual)
 
 int64_t tw_manual_pump(tw_manual *manual, size_t budget)
 {
-	if (!manual)
-		return tw__misuse(-EINVAL, "tw_manual_pump: manual is NULL");
-	if (inherited(manual))
-		return -EPERM;
+	int r = check(manual, "tw_manual_pump");
+	if (r)
+		return r;
 	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting, done = 0;
 	tw_batch *batch;
 	for (; done < most && (batch = take(manual)); done++) {
-		int r = tw_run_one(batch);
-		if (r == -EPERM || inherited(manual)) /* the callback has forked, and returned in the child */
-			return -EPERM;
+		r = tw_run_one(batch);
 		if (r < 0) {
 			tw_run_drop(batch);
 			return done ? (int64_t)done : r;
@@ -145,14 +152,13 @@ size_t tw_manual_waiting(tw_manual *manual)
 
 int tw_manual_fd(tw_manual *manual)
 {
-	if (!manual)
-		return tw__misuse(-EINVAL, "tw_manual_fd: manual is NULL");
-	if (inherited(manual))
-		return tw__misuse(-EPERM, "tw_manual_fd: the queue belongs to the parent process");
+	int r = check(manual, "tw_manual_fd");
+	if (r)
+		return r;
 	pthread_mutex_lock(&manual->lock);
 	if (manual->fd < 0)
 		manual->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	int r = manual->fd < 0 ? -errno : manual->fd;
+	r = manual->fd < 0 ? -errno : manual->fd;
 	update_fd(manual);
 	pthread_mutex_unlock(&manual->lock);
 	return r;

@@ -5,7 +5,12 @@
 #ifndef TW_EXECUTOR_BASE_H
 #define TW_EXECUTOR_BASE_H
 
+#include <errno.h>
+
 #include "wheel/run/work.h"
+
+/* What a call on an object with a base begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+#define TW__CHECK(object) (tw_unlikely(!(object)) ? -EINVAL : tw__forked((object)->base.service) ? -EPERM : 0)
 
 struct tw__base {
 	tw_service *service;

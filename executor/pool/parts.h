@@ -217,10 +217,12 @@ bool tw__pool_runs_wait(tw_pool *pool);
 /* pool.c: a slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
-/* In a child of the process that made the pool: its locks may be held for ever, its threads are not there. */
-static inline bool tw__pool_forked(const tw_pool *pool)
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child, where locks may be held forever and no worker is. */
+static inline int tw__pool_check(const tw_pool *pool)
 {
-	return tw_unlikely(pool->fork_generation != tw__fork_generation());
+	if (tw_unlikely(!pool))
+		return -EINVAL;
+	return tw_unlikely(pool->fork_generation != tw__fork_generation()) ? -EPERM : 0;
 }
 
 /* pool.c: whether the executor is a face of one worker (tw__pool_pin). */

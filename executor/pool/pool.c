@@ -71,13 +71,12 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
 	static _Thread_local unsigned submits;
-	if (!pool || !fn)
-		return -EINVAL;
-	if (tw__pool_forked(pool))
-		return -EPERM;
+	int r = fn ? tw__pool_check(pool) : -EINVAL;
+	if (tw_unlikely(r))
+		return r;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
 	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
-	int r = try_enqueue(pool, &task);
+	r = try_enqueue(pool, &task);
 	if (tw_likely(r == 0))
 		return 0;
 	if (r != -ESHUTDOWN && timeout_ns > 0)
@@ -246,13 +245,12 @@ static int begin_close(tw_pool *pool)
 
 int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
 {
-	if (!pool || (unsigned)mode > TW_POOL_DROP)
-		return -EINVAL;
-	if (tw__pool_forked(pool))
-		return -EPERM;
+	int r = (unsigned)mode > TW_POOL_DROP ? -EINVAL : tw__pool_check(pool);
+	if (r)
+		return r;
 	if (tw_pool_is_worker(pool))
 		return -EDEADLK;
-	int r = begin_close(pool);
+	r = begin_close(pool);
 	if (r < 0)
 		return r;
 	if (r == 0) {
@@ -287,7 +285,7 @@ int tw_pool_destroy(tw_pool *pool)
 {
 	if (!pool)
 		return 0;
-	if (tw__pool_forked(pool)) {
+	if (tw__pool_check(pool)) { /* a forked child */
 		tw__pool_free(pool);
 		return 0;
 	}

@@ -62,9 +62,9 @@ static struct tw__source *source_new(tw_pool *pool)
 
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 {
-	int r = 0;
-	if (tw__pool_forked(pool))
-		return -EPERM;
+	int r = tw__pool_check(pool);
+	if (r)
+		return r;
 	pthread_mutex_lock(&pool->lock);
 	struct tw__source *source = tw_load_relaxed(&pool->sources);
 	while (source && tw_load_relaxed(&source->in_use))
@@ -167,8 +167,9 @@ unsigned tw__executor_capacity(tw_executor *executor)
 
 int tw__pool_hold(tw_pool *pool)
 {
-	if (tw__pool_forked(pool))
-		return -EPERM;
+	int r = tw__pool_check(pool);
+	if (r)
+		return r;
 	pthread_mutex_lock(&pool->lock);
 	bool closed = pool->closed;
 	pool->holders += !closed;

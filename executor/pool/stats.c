@@ -34,10 +34,9 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 
 int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
 {
-	if (!pool || !out || out->size < offsetof(struct tw_pool_stats, services))
-		return -EINVAL;
-	if (tw__pool_forked(pool))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_pool_stats, services) ? -EINVAL : tw__pool_check(pool);
+	if (r)
+		return r;
 	struct tw__histogram *sums = calloc(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;

@@ -207,15 +207,14 @@ static uint64_t clock_now(void)
 	return tw_clock_now(tw_clock_monotonic());
 }
 
-static void run_in_context(const struct tw__worker *self, const struct tw__pool_task *task)
+static void run_in_context(const struct tw__pool_task *task)
 {
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
 	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never comes here */
 	task->fn(task->arg);
 	tw__context_leave(&saved);
-	if (!tw__pool_forked(self->pool))
-		tw__context_release(task->context);
+	tw__context_release(task->context);
 }
 
 /* For services that look at what runs (wheel/core/user_code.h). */
@@ -243,7 +242,7 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
 	run_begins(self);
 	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
-	run_in_context(self, task);
+	run_in_context(task);
 	tw__user_end(level);
 	run_ends(self);
 	if (tw_unlikely(task->queued_ns)) {
@@ -272,8 +271,8 @@ static int claim_next(const struct tw__worker *self, tw_service *service, struct
 				     : tw__batch_claim(find->batch, find->sequence);
 }
 
-/* Runs the claimed one and what else it can claim. False: this is a forked child, made by a callback that has returned here. */
-static bool run_claimed(struct tw__worker *self, const struct tw__find *find, struct tw__local *local, int index,
+/* Runs the claimed one and what else it can claim. */
+static void run_claimed(struct tw__worker *self, const struct tw__find *find, struct tw__local *local, int index,
 			unsigned *count)
 {
 	tw_service *service = tw__batch_service(find->batch);
@@ -283,11 +282,8 @@ static bool run_claimed(struct tw__worker *self, const struct tw__find *find, st
 		    (tw__batch_left(find->batch, find->sequence) || tw__pool_more_waits(self->pool)))
 			tw__pool_call_for_help(self->pool);
 		tw__batch_run(find->batch, local, (unsigned)index, &clock);
-		if (tw__forked(service))
-			return false;
 	}
 	tw__running_none(local);
-	return true;
 }
 
 static void show(struct tw__worker *self, const struct tw__find *find)
@@ -304,7 +300,7 @@ static void hide(struct tw__worker *self)
 		sched_yield();
 }
 
-static bool run_batch(struct tw__worker *self, const struct tw__find *find)
+static void run_batch(struct tw__worker *self, const struct tw__find *find)
 {
 	bool taken_here = find->claimed < 0;
 	tw_service *service = tw__batch_service(find->batch);
@@ -316,25 +312,21 @@ static bool run_batch(struct tw__worker *self, const struct tw__find *find)
 	if (shown)
 		show(self, find);
 	run_begins(self);
-	if (!run_claimed(self, find, local, index, &count))
-		return false;
+	run_claimed(self, find, local, index, &count);
 	run_ends(self);
 	if (shown)
 		hide(self);
 	tw__batch_finish(find->batch, count);
-	return true;
 }
 
-/* False: in a forked child, where nothing is left to work on. */
-static bool work_on(struct tw__worker *self, const struct tw__find *find)
+static void work_on(struct tw__worker *self, const struct tw__find *find)
 {
 	if (find->work)
 		run_work(self, find->work);
 	else if (find->batch)
-		return run_batch(self, find);
+		run_batch(self, find);
 	else
 		run_task(self, &find->task);
-	return !tw__pool_forked(self->pool);
 }
 
 void *tw__worker_main(void *arg)
@@ -358,8 +350,7 @@ void *tw__worker_main(void *arg)
 		}
 		tw_sub_seq_cst(&pool->searching, 1);
 		do {
-			if (!work_on(self, &find))
-				return NULL;
+			work_on(self, &find);
 		} while (tw__worker_find(self, &find));
 		tw_add_seq_cst(&pool->searching, 1);
 	}

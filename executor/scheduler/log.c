@@ -10,10 +10,9 @@
 
 int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 {
-	if (!scheduler || !out || out->size < offsetof(struct tw_scheduler_stats, completed))
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_scheduler_stats, completed) ? -EINVAL : TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	struct tw_scheduler_stats stats = scheduler->stats;
 	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
@@ -63,10 +62,9 @@ static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
 
 int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
 {
-	if (!scheduler || (!out && n))
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = !out && n ? -EINVAL : TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	uint64_t count = held_events(scheduler, n);
 	copy_latest(scheduler, out, count);
@@ -162,10 +160,9 @@ static void put_rows(FILE *out)
 
 int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out)
 {
-	if (!scheduler || !out)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = out ? TW__CHECK(scheduler) : -EINVAL;
+	if (r)
+		return r;
 	size_t room = scheduler->config.log_events;
 	struct tw_scheduler_event *events = malloc((room ? room : 1) * sizeof *events);
 	if (!events)

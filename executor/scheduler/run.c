@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "executor/scheduler/internal.h"
-#include "mpsc/base/fork.h"
 #include "wheel/core/user_code.h"
 
 static _Thread_local struct tw__turn_frame *innermost;
@@ -53,8 +52,6 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_CANCELLED, -ECANCELED);
 	else
 		tw__scheduler_tell(scheduler, tw__ending_of(task), TW_FATE_DROPPED, -ESHUTDOWN);
-	if (tw__forked(scheduler->base.service))
-		return;
 	pthread_mutex_lock(&scheduler->lock);
 	*(cancelled ? &scheduler->stats.cancelled : &scheduler->stats.dropped) += 1;
 	tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, now_ns, 0);
@@ -101,7 +98,6 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 /* The scheduler may be gone when the done function has returned: another thread may destroy it as soon as it has been called. */
 void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
 {
-	uint32_t generation = tw__fork_generation();
 	if (ending.done) {
 		struct tw__turn_frame frame = {.outer = innermost, .scheduler = scheduler};
 		struct tw__context_saved saved;
@@ -114,8 +110,7 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 		tw__user_end(level);
 		innermost = frame.outer;
 	}
-	if (generation == tw__fork_generation())
-		tw__context_release(ending.context);
+	tw__context_release(ending.context);
 }
 
 /* Calls the user's functions, and restores the thread's state. Returns the turn's result: AGAIN only with a continuation. */
@@ -133,14 +128,14 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 	tw__user_end(level);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE; /* nothing to go on with: the task is done */
-	bool ended = result != TW_TURN_AGAIN && !tw__forked(turn->scheduler->base.service);
+	bool ended = result != TW_TURN_AGAIN;
 	if (ended && task->done) {
 		level = tw__user_begin(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), 0);
 		task->done(task->arg, TW_FATE_FIRED, result);
 		tw__user_end(level);
 	}
 	tw__context_leave(&saved);
-	if (ended && !tw__forked(turn->scheduler->base.service))
+	if (ended)
 		tw__context_release(task->context);
 	tw__priority_swap(former);
 	innermost = frame.outer;
@@ -153,16 +148,14 @@ static bool is_alone(const tw_scheduler *scheduler)
 	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->events;
 }
 
-/* The lock is held; free and held again. False: this is a forked child, and it is not held. */
-static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
+/* The lock is held; free and held again. */
+static void run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
 {
 	struct tw_turn turn;
 	begin(scheduler, task, &turn, *now_ns);
 	bool alone = is_alone(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
 	int result = call(task, &turn, *now_ns);
-	if (tw__forked(scheduler->base.service))
-		return false;
 	if (!alone)
 		*now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
@@ -170,11 +163,10 @@ static bool run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 		*now_ns = tw__scheduler_now(scheduler);
 	finish(scheduler, task, &turn, result, *now_ns);
 	scheduler->current = NULL;
-	return !tw__forked(scheduler->base.service);
 }
 
-/* The lock is held. False: this is a forked child, and it is not held any more. */
-static bool run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
+/* The lock is held. */
+static void run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 {
 	struct tw__task *task;
 	scheduler->slice_begin_ns = now_ns;
@@ -182,11 +174,9 @@ static bool run_slice(tw_scheduler *scheduler, size_t budget, int64_t now_ns)
 	scheduler->stats.slices++;
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	while (budget-- && (task = next_task(scheduler, now_ns))) {
-		if (!run_turn(scheduler, task, &now_ns))
-			return false;
+		run_turn(scheduler, task, &now_ns);
 		tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
 	}
-	return true;
 }
 
 /* ------------------------------------------------------------------- the hosts */
@@ -197,8 +187,7 @@ void tw__scheduler_host_called(struct tw__work *work)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->host = TW__HOST_RUNNING;
-	if (!run_slice(scheduler, SIZE_MAX, now_ns))
-		return;
+	run_slice(scheduler, SIZE_MAX, now_ns);
 	scheduler->host = TW__HOST_IDLE;
 	if (tw__scheduler_settle(scheduler))
 		tw__scheduler_unlock_and_call(scheduler);
@@ -217,11 +206,9 @@ static int end_of_run(tw_scheduler *scheduler)
 
 int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 {
-	if (!scheduler || budget == 0 || scheduler->config.host != TW_HOST_MANUAL)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
-	int result = 0;
+	int result = TW__CHECK(scheduler);
+	if (result || budget == 0 || scheduler->config.host != TW_HOST_MANUAL)
+		return result ? result : -EINVAL;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	if (scheduler->host == TW__HOST_RUNNING)
@@ -233,7 +220,8 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 		return result;
 	}
 	scheduler->host = TW__HOST_RUNNING;
-	return run_slice(scheduler, budget, now_ns) ? end_of_run(scheduler) : -EPERM;
+	run_slice(scheduler, budget, now_ns);
+	return end_of_run(scheduler);
 }
 
 /* -------------------------------------------------------------- what turns ask */
@@ -248,7 +236,7 @@ static bool in_turn(const tw_scheduler *scheduler)
 
 bool tw_should_yield(tw_scheduler *scheduler)
 {
-	if (!scheduler || !in_turn(scheduler) || tw__forked(scheduler->base.service))
+	if (TW__CHECK(scheduler) || !in_turn(scheduler))
 		return false;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
@@ -261,10 +249,9 @@ bool tw_should_yield(tw_scheduler *scheduler)
 
 int tw_scheduler_interrupt(tw_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->interrupted = true;
 	pthread_mutex_unlock(&scheduler->lock);
@@ -273,10 +260,9 @@ int tw_scheduler_interrupt(tw_scheduler *scheduler)
 
 int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
 {
-	if (!scheduler || fps > 1000)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = fps > 1000 ? -EINVAL : TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->slice_ns = fps ? INT64_C(1000000000) / fps : (int64_t)scheduler->config.slice_ns;
 	pthread_mutex_unlock(&scheduler->lock);
@@ -285,10 +271,9 @@ int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
 
 int tw_scheduler_pause(tw_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->paused = true;
 	pthread_mutex_unlock(&scheduler->lock);
@@ -297,10 +282,9 @@ int tw_scheduler_pause(tw_scheduler *scheduler)
 
 int tw_scheduler_resume(tw_scheduler *scheduler)
 {
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = TW__CHECK(scheduler);
+	if (r)
+		return r;
 	pthread_mutex_lock(&scheduler->lock);
 	scheduler->paused = false;
 	if (tw__scheduler_settle(scheduler))

@@ -258,8 +258,6 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 	struct tw_scheduler_config config;
 	if (!out || !service)
 		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
 	int r = read_config(&config, cfg);
 	if (r)
 		return r;
@@ -358,14 +356,13 @@ static void shut(tw_scheduler *scheduler)
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 {
-	int r = -EDEADLK;
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = TW__CHECK(scheduler);
+	if (r)
+		return r;
 	if (tw__scheduler_is_inside(scheduler))
 		return -EDEADLK;
 	pthread_mutex_lock(&scheduler->lock);
+	r = -EDEADLK;
 	if (!would_wait_for_itself(scheduler)) {
 		shut(scheduler);
 		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
@@ -425,7 +422,7 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 		return 0;
 	if (tw__scheduler_is_inside(scheduler))
 		return -EDEADLK;
-	if (tw__forked(scheduler->base.service)) {
+	if (TW__CHECK(scheduler)) { /* a forked child */
 		free_all(scheduler);
 		return 0;
 	}

@@ -221,21 +221,16 @@ int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_tur
 		      tw_scheduler_task *out)
 {
 	const struct tw_scheduler_post post = {.fn = fn, .arg = arg, .priority = priority};
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
-	return fn ? post_checked(scheduler, &post, out) : -EINVAL;
+	int r = fn ? TW__CHECK(scheduler) : -EINVAL;
+	return r ? r : post_checked(scheduler, &post, out);
 }
 
 int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
 {
 	struct tw_scheduler_post known;
-	if (!scheduler || !post)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_post, delay_ns), post);
+	int r = post ? TW__CHECK(scheduler) : -EINVAL;
+	if (!r)
+		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_post, delay_ns), post);
 	if (!r)
 		r = check(&known);
 	return r ? r : post_checked(scheduler, &known, out);
@@ -264,10 +259,9 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__end
 int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task handle)
 {
 	struct tw__ending ending;
-	if (!scheduler)
-		return -EINVAL;
-	if (tw__forked(scheduler->base.service))
-		return -EPERM;
+	int r = TW__CHECK(scheduler);
+	if (r)
+		return r;
 	struct tw__node *node = tw__node_find(&scheduler->nodes, handle.id);
 	if (!node)
 		return TW_GONE;

@@ -40,7 +40,7 @@ int tw_semaphore_destroy(tw_semaphore *s)
 {
 	if (!s)
 		return 0;
-	if (tw__forked(s->service)) {
+	if (TW__CHECK(s)) { /* a forked child */
 		free_all(s);
 		return 0;
 	}
@@ -56,10 +56,9 @@ int tw_semaphore_destroy(tw_semaphore *s)
 
 int tw_semaphore_stats_get(tw_semaphore *s, struct tw_semaphore_stats *out)
 {
-	if (!s || !out || out->size < offsetof(struct tw_semaphore_stats, available))
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_semaphore_stats, available) ? -EINVAL : TW__CHECK(s);
+	if (r)
+		return r;
 	struct tw_semaphore_stats stats = {.size = out->size};
 	pthread_mutex_lock(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word);

@@ -226,7 +226,6 @@ static void run(struct tw__work *work)
 {
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
-	tw_service *service = s->service;
 	pthread_mutex_lock(&s->lock);
 	bool runs = function->state == HANDED;
 	void *context = function->context;
@@ -240,13 +239,11 @@ static void run(struct tw__work *work)
 		return;
 	}
 	struct tw__context_saved saved;
-	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
+	struct tw__run_level *level = tw__user_begin(s->service, TW_RUN_KIND_SEMAPHORE, function->fn, 0);
 	tw__context_enter(context, &saved);
 	function->fn(function->arg);
 	tw__context_leave(&saved);
 	tw__user_end(level);
-	if (tw__forked(service))
-		return; /* a forked child: the lock may be held for ever */
 	tw__context_release(context);
 	pthread_mutex_lock(&s->lock);
 	put(s, function);
@@ -255,12 +252,10 @@ static void run(struct tw__work *work)
 
 int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
 {
-	if (!s || !fn)
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
 	struct tw__node *node;
-	int r = tw__node_get(&s->nodes, &node);
+	int r = fn ? TW__CHECK(s) : -EINVAL;
+	if (!r)
+		r = tw__node_get(&s->nodes, &node);
 	if (r)
 		return r;
 	struct function *function = (struct function *)(void *)node;
@@ -310,10 +305,9 @@ static int cancel(tw_semaphore *s, struct function *function, struct waiter **ne
 
 int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 {
-	if (!s)
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
+	int r = TW__CHECK(s);
+	if (r)
+		return r;
 	struct tw__node *node = tw__node_find(&s->nodes, waiter.id);
 	if (!node)
 		return TW_GONE;
@@ -342,11 +336,8 @@ static inline bool take(tw_semaphore *s)
 
 int tw_semaphore_try_acquire(tw_semaphore *s)
 {
-	if (tw_unlikely(!s))
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
-	return tw_likely(take(s)) ? 0 : -EAGAIN;
+	int r = TW__CHECK(s);
+	return r || tw_likely(take(s)) ? r : -EAGAIN;
 }
 
 /* Too late: out of the line, unless a permit is on its way, for which the thread then waits a moment longer. */
@@ -380,11 +371,8 @@ static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
 
 int tw_semaphore_acquire_until(tw_semaphore *s, uint64_t deadline_ns)
 {
-	if (tw_unlikely(!s))
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
-	return tw_likely(take(s)) ? 0 : wait_in_line(s, deadline_ns);
+	int r = tw_semaphore_try_acquire(s);
+	return tw_likely(r != -EAGAIN) ? r : wait_in_line(s, deadline_ns);
 }
 
 int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
@@ -412,10 +400,9 @@ static int release_slowly(tw_semaphore *s)
 
 int tw_semaphore_release(tw_semaphore *s)
 {
-	if (tw_unlikely(!s))
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
+	int r = TW__CHECK(s);
+	if (tw_unlikely(r))
+		return r;
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
 		if (tw_unlikely(word & WAITERS || held_of(word) == 0))
@@ -443,10 +430,9 @@ static struct waiter *start_waiters(tw_semaphore *s)
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
-	if (!s || capacity < 0)
-		return -EINVAL;
-	if (tw__forked(s->service))
-		return -EPERM;
+	int r = capacity < 0 ? -EINVAL : TW__CHECK(s);
+	if (r)
+		return r;
 	pthread_mutex_lock(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word), next;
 	do {

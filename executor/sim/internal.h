@@ -64,9 +64,10 @@ struct tw_sim {
 	uint64_t trace;
 };
 
-static inline bool tw__sim_inherited(const tw_sim *sim)
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static inline int tw__sim_check(const tw_sim *sim)
 {
-	return tw_unlikely(sim->fork_generation != tw__fork_generation());
+	return !sim ? -EINVAL : sim->fork_generation != tw__fork_generation() ? -EPERM : 0;
 }
 
 /* sim.c: into the trace, and told; with the lock held already, and without. */
@@ -85,7 +86,7 @@ bool tw__sim_take(tw_sim *sim, struct tw__sim_run *run);
 /* 0 .. bound - 1, bound at least 1. */
 uint64_t tw__sim_draw(tw_sim *sim, uint64_t bound);
 
-/* sim/step.c. One event not later than limit_ns. 1: done; 0: none before or at it; -ENOMEM, -EPERM, -ELOOP. */
+/* sim/step.c. One event not later than limit_ns. 1: done; 0: none before or at it; -ENOMEM, -ELOOP. */
 int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
 
 /* The same without the clock, whatever the workers' lateness. */

@@ -41,7 +41,7 @@ uint64_t tw_sim_trace(const tw_sim *sim)
 
 void tw_sim_note(tw_sim *sim, uint64_t note)
 {
-	if (sim && !tw__sim_inherited(sim))
+	if (!tw__sim_check(sim))
 		tw__sim_event(sim, TW_SIM_NOTE, sim->current < 0 ? UINT32_MAX : (uint32_t)sim->current, note);
 }
 
@@ -85,12 +85,11 @@ void tw_sim_spend(tw_sim *sim, uint64_t ns)
 
 int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 {
-	if (!sim || !fn)
-		return -EINVAL;
-	if (tw__sim_inherited(sim))
-		return -EPERM;
+	int r = fn ? tw__sim_check(sim) : -EINVAL;
+	if (r)
+		return r;
 	pthread_mutex_lock(&sim->lock);
-	int r = tw__sim_enqueue(sim, &(struct tw__sim_item){.fn = fn, .arg = arg, .tickets = 1});
+	r = tw__sim_enqueue(sim, &(struct tw__sim_item){.fn = fn, .arg = arg, .tickets = 1});
 	if (!r)
 		tw__sim_event_locked(sim, TW_SIM_HANDED, UINT32_MAX, 1);
 	pthread_mutex_unlock(&sim->lock);
@@ -102,10 +101,9 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 /* Begins a public call that steps: 0, or why not. */
 static int enter(tw_sim *sim)
 {
-	if (!sim)
-		return -EINVAL;
-	if (tw__sim_inherited(sim))
-		return -EPERM;
+	int r = tw__sim_check(sim);
+	if (r)
+		return r;
 	if (sim->stepping)
 		return -EDEADLK;
 	sim->stepping = true;
@@ -201,7 +199,7 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 	r = close_service(sim, mode);
 	if (!r)
 		r = tw_service_close(sim->service, TW_CLOSE_DROP, TW_FOREVER);
-	return tw__sim_inherited(sim) ? -EPERM : leave(sim, r);
+	return leave(sim, r);
 }
 
 static void free_all(tw_sim *sim)
@@ -240,7 +238,7 @@ int tw_sim_destroy(tw_sim *sim)
 {
 	if (!sim)
 		return 0;
-	if (tw__sim_inherited(sim)) {
+	if (tw__sim_check(sim)) { /* a forked child */
 		int r = tw_service_destroy(sim->service);
 		if (!r)
 			free_all(sim);

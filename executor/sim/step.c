@@ -46,10 +46,7 @@ static int take(tw_sim *sim, unsigned index)
 static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *local)
 {
 	struct tw__run_clock clock = {0};
-	tw_service *service = tw__batch_service(run->item.batch);
 	bool ran = tw__batch_run(run->item.batch, local, (unsigned)run->index, &clock);
-	if (tw__forked(service))
-		return ran;
 	tw__running_none(local);
 	tw__batch_finish(run->item.batch, 1);
 	return ran;
@@ -77,8 +74,6 @@ static int run(tw_sim *sim, unsigned index)
 	sim->current = (int)index;
 	sim->spent_ns = 0;
 	bool ran = carry_out(&held, local);
-	if (tw__sim_inherited(sim))
-		return -EPERM;
 	sim->current = -1;
 	worker->ready_ns = tw_sim_now(sim) + sim->spent_ns;
 	tw__sim_event(sim, ran ? TW_SIM_RAN : TW_SIM_SKIPPED, index, held.item.number);
@@ -133,7 +128,7 @@ static void drive_services(tw_sim *sim)
 	struct tw__clock_listener *l = tw__clock_manual_first(sim->clock);
 	for (uint64_t skip = tw__sim_draw(sim, count); skip > 0; skip--)
 		l = l->next;
-	for (; count > 0 && !tw__sim_inherited(sim); count--) {
+	for (; count > 0; count--) {
 		struct tw__clock_listener *next = l->next;
 		l->moved(l);
 		l = next ? next : tw__clock_manual_first(sim->clock);
@@ -185,8 +180,6 @@ static int go_on(tw_sim *sim, uint64_t limit_ns)
 	if (turn_ns > next_ns)
 		return move_one(sim, next_ns);
 	drive_services(sim);
-	if (tw__sim_inherited(sim))
-		return -EPERM;
 	sim->turn_late_ns = draw_lateness(sim);
 	tw__sim_event(sim, TW_SIM_TURN, UINT32_MAX, 0);
 	return 1;

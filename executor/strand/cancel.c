@@ -47,10 +47,9 @@ static struct tw__task_node *find(tw_strand *strand, tw_strand_task handle)
 	return node && tw_load_relaxed(&task->strand) == strand && tw__node_is(node, handle.id) ? task : NULL;
 }
 
-/* An enum tw_outcome. The lock is held; false in *here: it was given up in a forked child. */
-static int cancel(tw_strand *strand, struct tw__task_node *task, bool *here)
+/* An enum tw_outcome. The lock is held. */
+static int cancel(tw_strand *strand, struct tw__task_node *task)
 {
-	*here = true;
 	if (!task)
 		return TW_GONE;
 	switch ((enum tw__strand_state)task->state) {
@@ -70,9 +69,8 @@ static int cancel(tw_strand *strand, struct tw__task_node *task, bool *here)
 		strand->queued--;
 		strand->work.spare++;
 	}
-	*here = tw__strand_end(strand, task, TW_FATE_CANCELLED);
-	if (*here)
-		sweep_some(strand);
+	tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	sweep_some(strand);
 	return TW_CANCELLED;
 }
 
@@ -105,16 +103,13 @@ static void end_call(tw_strand *strand)
 
 int tw_strand_cancel(tw_strand *strand, tw_strand_task handle)
 {
-	bool here;
-	if (!strand)
-		return -EINVAL;
-	if (tw__forked(tw__strand_service(strand)))
-		return -EPERM;
+	int r = tw__strand_check(strand);
+	if (r)
+		return r;
 	begin_call(strand);
-	int r = cancel(strand, find(strand, handle), &here);
-	if (here)
-		end_call(strand);
-	return here ? r : -EPERM;
+	r = cancel(strand, find(strand, handle));
+	end_call(strand);
+	return r;
 }
 
 /* -------------------------------------------------------------------- waiting */
@@ -145,17 +140,14 @@ bool tw__strand_inside(const tw_strand *strand, const struct tw__task_node *task
 
 int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task handle, uint64_t timeout_ns)
 {
-	bool here, in_time = true;
-	if (!strand)
-		return -EINVAL;
-	if (tw__forked(tw__strand_service(strand)))
-		return -EPERM;
+	bool in_time = true;
+	int r = tw__strand_check(strand);
+	if (r)
+		return r;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
 	begin_call(strand);
 	struct tw__task_node *task = find(strand, handle);
-	int r = cancel(strand, task, &here);
-	if (!here)
-		return -EPERM;
+	r = cancel(strand, task);
 	if (r == TW_RUNNING && tw__strand_inside(strand, task))
 		r = TW_SELF;
 	while (r == TW_RUNNING && in_time) {
@@ -183,83 +175,80 @@ static void breathe(tw_strand *strand, unsigned *piece)
 	tw__tiny_lock(&strand->lock);
 }
 
-static bool end_batch(tw_strand *strand, tw_batch *batch, uint32_t tickets)
+static void end_batch(tw_strand *strand, tw_batch *batch, uint32_t tickets)
 {
-	tw_service *service = tw__strand_service(strand);
 	tw__tiny_unlock(&strand->lock);
 	while (tickets-- > 0)
 		tw__batch_end_one(batch);
-	if (tw__forked(service))
-		return false;
 	tw__tiny_lock(&strand->lock);
-	return true;
+}
+
+static void dispose_of_task(tw_strand *strand, struct tw__task_node *task)
+{
+	if (task->dead) {
+		leave_queue(strand, task);
+		return;
+	}
+	task->linked = false;
+	strand->queued--;
+	tw__strand_end(strand, task, TW_FATE_CANCELLED);
 }
 
 /* Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is held. */
-static bool dispose_of(tw_strand *strand, tw__link place, uint8_t tickets, bool *work)
+static bool dispose_of_cargo(tw_strand *strand, tw_batch *batch, uint8_t tickets)
 {
-	if (!(place & TW__LINK_CARGO)) {
-		struct tw__task_node *task = (struct tw__task_node *)place;
-		if (task->dead) {
-			leave_queue(strand, task);
-			return true;
-		}
-		task->linked = false;
-		strand->queued--;
-		return tw__strand_end(strand, task, TW_FATE_CANCELLED);
+	if (!tw__batch_is_work(batch)) {
+		end_batch(strand, batch, tickets ? tickets : tw__batch_chunk(batch)->count);
+		return false;
 	}
-	tw_batch *batch = (tw_batch *)(place - TW__LINK_CARGO);
-	if (!tw__batch_is_work(batch))
-		return end_batch(strand, batch, tickets ? tickets : tw__batch_chunk(batch)->count);
-	tw__strand_append(strand, place);
-	*work |= tw__strand_activate(strand);
-	return true;
+	tw__strand_append(strand, (tw__link)batch + TW__LINK_CARGO);
+	return tw__strand_activate(strand);
 }
 
-/* The lock is held. False: in a forked child. */
-static bool dispose_of_queue(tw_strand *strand, bool *work)
+/* The lock is held. True: the caller submits the strand's work. */
+static bool dispose_of_queue(tw_strand *strand)
 {
 	unsigned piece = 0;
+	bool work = false;
 	tw__strand_gather(strand);
 	uint8_t tickets = strand->head_left;
 	tw__link place = tw__strand_detach_queue(strand), next;
 	strand->head_left = 0;
 	for (; place; place = next, tickets = 0) {
 		next = *tw__strand_link(place);
-		if (!dispose_of(strand, place, tickets, work))
-			return false;
+		if (place & TW__LINK_CARGO)
+			work |= dispose_of_cargo(strand, (tw_batch *)(place - TW__LINK_CARGO), tickets);
+		else
+			dispose_of_task(strand, (struct tw__task_node *)place);
 		breathe(strand, &piece);
 	}
-	return true;
+	return work;
 }
 
-static bool dispose_of_delayed(tw_strand *strand)
+static void dispose_of_delayed(tw_strand *strand)
 {
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *item;
 	unsigned piece = 0;
 	while (delays && (item = tw__heap_pop_any(&delays->heap))) {
 		void *task = (char *)item - offsetof(struct tw__task_node, item);
-		if (!tw__strand_end(strand, task, TW_FATE_CANCELLED))
-			return false;
+		tw__strand_end(strand, task, TW_FATE_CANCELLED);
 		tw__strand_trim_heap(delays);
 		breathe(strand, &piece);
 	}
-	return true;
 }
 
-bool tw__strand_dispose(tw_strand *strand, bool *work)
+bool tw__strand_dispose(tw_strand *strand)
 {
-	*work = false;
 	if (tw_or_seq_cst(&strand->word, TW__STRAND_DISPOSED) & TW__STRAND_DISPOSED)
-		return true;
+		return false;
 	strand->settling++;
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	tw__strand_disarm(strand);
-	if (!dispose_of_queue(strand, work) || !dispose_of_delayed(strand))
-		return false;
+	bool work = dispose_of_queue(strand);
+	dispose_of_delayed(strand);
 	strand->settling--;
-	return true;
+	return work;
 }
 
 /* The lock is held, given up, and taken again: the work that a dispose has left in the queue is submitted. */
@@ -272,15 +261,11 @@ static void submit_work(tw_strand *strand)
 
 int tw_strand_dispose(tw_strand *strand)
 {
-	bool work;
-	if (!strand)
-		return -EINVAL;
-	if (tw__forked(tw__strand_service(strand)))
-		return -EPERM;
+	int r = tw__strand_check(strand);
+	if (r)
+		return r;
 	begin_call(strand);
-	if (!tw__strand_dispose(strand, &work))
-		return -EPERM;
-	if (work)
+	if (tw__strand_dispose(strand))
 		submit_work(strand);
 	end_call(strand);
 	return 0;
@@ -293,18 +278,15 @@ static bool is_busy(const tw_strand *strand)
 
 int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns)
 {
-	bool in_time = true, work;
-	if (!strand)
-		return -EINVAL;
-	if (tw__forked(tw__strand_service(strand)))
-		return -EPERM;
+	bool in_time = true;
+	int r = tw__strand_check(strand);
+	if (r)
+		return r;
 	if (tw__strand_inside(strand, NULL))
 		return -EDEADLK;
 	uint64_t deadline_ns = deadline_in(timeout_ns);
 	begin_call(strand);
-	if (!tw__strand_dispose(strand, &work))
-		return -EPERM;
-	if (work)
+	if (tw__strand_dispose(strand))
 		submit_work(strand);
 	while (is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);

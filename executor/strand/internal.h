@@ -170,6 +170,12 @@ static inline tw_service *tw__strand_service(tw_strand *strand)
 	return tw__work_service(&strand->work);
 }
 
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static inline int tw__strand_check(tw_strand *strand)
+{
+	return tw_unlikely(!strand) ? -EINVAL : tw__forked(tw__strand_service(strand)) ? -EPERM : 0;
+}
+
 static inline struct tw__strands *tw__strands_of(tw_service *service)
 {
 	return tw_load_acquire(&service->layers.strands); /* pairs with create */
@@ -232,8 +238,8 @@ static inline bool tw__strand_ring(tw_strand *strand)
 /* strand/run.c. Moves the mail and what is due to the queue. */
 void tw__strand_gather(tw_strand *strand);
 
-/* Ends a task that nobody else will: calls its release, and gives its context back, with the lock given up for it. False: that was in what is now a forked child. */
-bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
+/* Ends a task that nobody else will: calls its release, and gives its context back, with the lock given up for it. */
+void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
 
 /* strand/time.c. Puts a task into the heap and sets the timer. 0, -ENOMEM, -EAGAIN: nothing changed. */
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task);
@@ -271,10 +277,10 @@ int tw__strand_arm(tw_strand *strand);
 void tw__strand_disarm(tw_strand *strand);
 
 /*
- * strand/cancel.c. Disposes of the strand; the lock is given up again and again meanwhile. *work: the caller submits the strand's work once it
- * has given up the lock. False: in a forked child, where the lock is not taken again.
+ * strand/cancel.c. Disposes of the strand; the lock is given up again and again meanwhile. True: the caller submits the strand's work once it
+ * has given up the lock.
  */
-bool tw__strand_dispose(tw_strand *strand, bool *work);
+bool tw__strand_dispose(tw_strand *strand);
 
 /* Sleeps until something has ended; the lock is given up meanwhile. False: the time is up. */
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);

@@ -118,33 +118,28 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 	tw__strand_runs = run.outer;
 }
 
-/* Its release, and its context's, with the lock given up. False: in what is now a forked child. */
-static bool release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+/* Its release, and its context's, with the lock given up. */
+static void release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
-	tw_service *service = tw__strand_service(strand);
 	task->state = TW__TASK_SETTLING;
 	strand->settling++;
 	tw__tiny_unlock(&strand->lock);
 	if (task->release)
 		call_release(strand, task, fate);
-	if (tw__forked(service))
-		return false;
 	tw__context_release(task->context);
 	tw__tiny_lock(&strand->lock);
 	strand->settling--;
 	task->state = TW__TASK_QUEUED;
-	return true;
 }
 
 /* The runner passes a batch, so that nodes go back together. NULL: the node goes back immediately. */
-static bool end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
+static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
 {
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
-	bool releases = task->release || tw_unlikely(task->context && tw__context_has_release(task->context));
-	if (releases && !release(strand, task, fate))
-		return false;
+	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context)))
+		release(strand, task, fate);
 	if (tw_unlikely(task->terms)) {
 		free(task->terms);
 		task->terms = NULL;
@@ -156,12 +151,11 @@ static bool end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate
 		tw__node_put(nodes, &task->node);
 	if (tw_unlikely(tw__strand_ring(strand))) /* now: the caller may go on to wait for something else */
 		tw__strand_wake(&strand->bell);
-	return true;
 }
 
-bool tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
-	return end(strand, task, fate, NULL);
+	end(strand, task, fate, NULL);
 }
 
 /* ----------------------------------------------------------------------- runs */
@@ -191,9 +185,9 @@ static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 	return true;
 }
 
-/* Each is called with the lock held, and returns with it, but in what has become a forked child: false. */
+/* Each is called with the lock held, and returns with it. */
 
-static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
+static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
 	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
@@ -208,21 +202,20 @@ static bool run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	else
 		ran = call_by_terms(service, task);
 	tw__user_end(level);
-	if (tw__forked(service))
-		return false;
 	tw__tiny_lock(&strand->lock);
 	run->task = NULL;
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += ran;
 	if (tw_likely(!tw__strand_repeats(task)))
-		return end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
-	if (task->ended || tw__strand_disposed(strand))
-		return end(strand, task, TW_FATE_CANCELLED, ended);
-	return tw__strand_continue(strand, task, !ran) || end(strand, task, TW_FATE_FIRED, ended);
+		end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
+	else if (task->ended || tw__strand_disposed(strand))
+		end(strand, task, TW_FATE_CANCELLED, ended);
+	else if (!tw__strand_continue(strand, task, !ran))
+		end(strand, task, TW_FATE_FIRED, ended);
 }
 
 /* A ticket of a batch, or work of another layer, for which the strand is a mere executor. */
-static bool run_ticket(tw_strand *strand, tw_batch *batch)
+static void run_ticket(tw_strand *strand, tw_batch *batch)
 {
 	bool work = tw__batch_is_work(batch), disposed = tw__strand_disposed(strand);
 	int r = 1;
@@ -233,22 +226,20 @@ static bool run_ticket(tw_strand *strand, tw_batch *batch)
 		tw__batch_end_one(batch);
 	else if ((r = tw_run_one(batch)) == -ENOMEM)
 		tw_run_drop(batch);
-	if (tw__forked(tw__strand_service(strand)))
-		return false;
 	tw__tiny_lock(&strand->lock);
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += r == 1 && !work && !disposed;
-	return true;
 }
 
-static bool perform(tw_strand *strand, struct tw__strand_run *run, tw__link place)
+static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link place)
 {
-	if (place & TW__LINK_CARGO)
-		return run_ticket(strand, (tw_batch *)(place - TW__LINK_CARGO));
 	struct tw__task_node *task = (struct tw__task_node *)place;
-	if (tw_unlikely(tw__strand_disposed(strand)))
-		return end(strand, task, TW_FATE_CANCELLED, &run->ended);
-	return run_task(strand, run, task);
+	if (place & TW__LINK_CARGO)
+		run_ticket(strand, (tw_batch *)(place - TW__LINK_CARGO));
+	else if (tw_unlikely(tw__strand_disposed(strand)))
+		end(strand, task, TW_FATE_CANCELLED, &run->ended);
+	else
+		run_task(strand, run, task);
 }
 
 /* Nothing is left to run: idle, or gone, if nothing has come meanwhile. */
@@ -327,21 +318,18 @@ void tw__strand_run_work(struct tw__work *work)
 	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
 	struct tw__strand_run run = {.strand = strand, .outer = tw__strand_runs};
 	tw__link place = 0;
-	bool here = true;
 	struct slice slice = {0};
 	tw__strand_runs = &run;
 	tw__tiny_lock(&strand->lock);
-	for (unsigned budget = BUDGET; budget && here; budget--) {
+	for (unsigned budget = BUDGET; budget; budget--) {
 		tw__strand_gather(strand);
 		if (slice_is_over(&slice, strand, budget == BUDGET) || !(place = take(strand)))
 			break;
-		here = perform(strand, &run, place);
-		if (here && tw_unlikely(tw__strand_ring(strand)))
+		perform(strand, &run, place);
+		if (tw_unlikely(tw__strand_ring(strand)))
 			tw__strand_wake(&strand->bell);
 	}
 	tw__strand_runs = run.outer;
-	if (!here)
-		return;
 	tw__node_put_batch(&tw__strands_of(tw__strand_service(strand))->tasks, &run.ended);
 	leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
 }

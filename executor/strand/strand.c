@@ -83,8 +83,6 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 	struct tw__base base;
 	if (!out || !service || (executor && !tw__executor_is_sound(executor)))
 		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
 	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_strand_config, reserved), cfg) : 0;
 	if (r)
 		return r;
@@ -152,7 +150,7 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 
 tw_executor *tw_strand_executor(tw_strand *strand)
 {
-	if (!strand || tw__forked(tw__strand_service(strand)))
+	if (tw__strand_check(strand))
 		return NULL;
 	tw__tiny_lock(&strand->lock);
 	strand->flags |= TW__STRAND_EXPOSED;
@@ -224,7 +222,7 @@ static bool go(tw_strand *strand)
 static int destroy_forked(tw_strand *strand)
 {
 	free_parts(strand);
-	if (!(strand->flags & TW__STRAND_EXPOSED) && !tw__strand_inside(strand, NULL))
+	if (!(strand->flags & TW__STRAND_EXPOSED))
 		free(strand);
 	return 0;
 }
@@ -246,13 +244,10 @@ int tw_strand_destroy(tw_strand *strand)
 {
 	if (!strand)
 		return 0;
-	if (tw__forked(tw__strand_service(strand)))
+	if (tw__strand_check(strand))
 		return destroy_forked(strand);
-	bool work;
 	tw__tiny_lock(&strand->lock);
-	if (!tw__strand_dispose(strand, &work))
-		return 0;
-	if (work) {
+	if (tw__strand_dispose(strand)) {
 		tw__tiny_unlock(&strand->lock);
 		tw__work_submit(&strand->work); /* ACTIVE, and not DESTROYED: it stays */
 		tw__tiny_lock(&strand->lock);
@@ -272,10 +267,9 @@ int tw_strand_destroy(tw_strand *strand)
 
 int tw_strand_stats_get(tw_strand *strand, struct tw_strand_stats *out)
 {
-	if (!strand || !out || out->size < offsetof(struct tw_strand_stats, delayed))
-		return -EINVAL;
-	if (tw__forked(tw__strand_service(strand)))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_strand_stats, delayed) ? -EINVAL : tw__strand_check(strand);
+	if (r)
+		return r;
 	tw__tiny_lock(&strand->lock);
 	struct tw_strand_stats stats = {.size = out->size,
 					.queued = strand->queued,

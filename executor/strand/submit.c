@@ -146,12 +146,10 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 
 static int check_and_submit(tw_strand *strand, const struct request *request, tw_strand_task *out)
 {
-	int r;
-	if (tw_unlikely(tw__forked(tw__strand_service(strand))))
-		r = -EPERM;
-	else if (!is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
+	int r = tw__strand_check(strand);
+	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
 		r = tw__misuse(-ERANGE, "tw_strand_submit: a delay is at most TW_MAX_DELAY_NS (146 years)");
-	else
+	if (!r)
 		r = submit(strand, request, out);
 	if (tw_unlikely(r) && out)
 		*out = (tw_strand_task){0};

@@ -50,7 +50,7 @@ struct tw_executor {
  * or semaphore, and this thread is inside a submit that such a layer has called. Then the service's driver submits
  * the work again, so that no user function runs inside the layer's call.
  * -ENOMEM: this thread could not be set up for the service; the ticket is not used up: call again, or drop it. -EINVAL: NULL.
- * -EPERM: in a forked child, also if its callback has forked and returns there.
+ * -EPERM: in a forked child.
  */
 TW_API int tw_run_one(tw_batch *batch);
 

@@ -1,4 +1,4 @@
-/* Fork from inside: from callbacks, releases and visitors, whose child calls exec or _exit, or returns into the library. */
+/* Fork from inside callbacks, releases and visitors. The child uses the parent's service, is refused, and calls _exit. */
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -33,15 +33,6 @@ static void fork_and_exit(struct probe *probe)
 	forked_child = child;
 }
 
-static void fork_and_return(struct probe *probe)
-{
-	pid_t child = fork_amid_locks(probe->rig->service);
-	if (child == 0)
-		check_inside(probe);
-	else
-		forked_child = child;
-}
-
 static pid_t await_child(void)
 {
 	while (!forked_child)
@@ -52,7 +43,7 @@ static pid_t await_child(void)
 static const struct tw_service_config with_tick_thread = {.size = sizeof(struct tw_service_config)};
 
 /* A callback that forks, and others behind it in the same tick, which the child must not run. */
-static void fork_in_threads(bool pool, bool in_release, void (*act)(struct probe *))
+static void fork_in_threads(bool pool, bool in_release)
 {
 	struct tw_service_config cfg = with_tick_thread;
 	cfg.executor = pool ? NULL : tw_executor_inline();
@@ -60,7 +51,7 @@ static void fork_in_threads(bool pool, bool in_release, void (*act)(struct probe
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	struct probe probe = PROBE(&rig, 1), behind[50];
-	*(in_release ? &probe.act_in_release : &probe.act) = act;
+	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_exit;
 	probe_schedule_released(&probe, MS);
 	for (int i = 0; i < 50; i++) {
 		behind[i] = PROBE(&rig, 2);
@@ -76,57 +67,28 @@ static void fork_in_threads(bool pool, bool in_release, void (*act)(struct probe
 
 Test(fork_inside, from_a_callback_in_the_pool)
 {
-	fork_in_threads(true, false, fork_and_exit);
+	fork_in_threads(true, false);
 }
 
 Test(fork_inside, from_a_callback_on_the_tick_thread)
 {
-	fork_in_threads(false, false, fork_and_exit);
+	fork_in_threads(false, false);
 }
 
 Test(fork_inside, from_a_release)
 {
-	fork_in_threads(true, true, fork_and_exit);
+	fork_in_threads(true, true);
 }
 
-/* The child's one thread is a thread of the service: it ends, and with it the child. */
-Test(fork_inside, from_a_callback_that_returns_in_the_child)
-{
-	fork_in_threads(true, false, fork_and_return);
-	fork_in_threads(false, false, fork_and_return);
-	fork_in_threads(true, true, fork_and_return);
-	fork_in_threads(false, true, fork_and_return);
-}
-
-static bool in_child;
-
-static void fork_and_return_here(struct probe *probe)
-{
-	pid_t child = probe ? fork_amid_locks(probe->rig->service) : child_fork();
-	in_child = child == 0;
-	forked_child = child;
-}
-
-/* On a thread of the program the call that ran the callback returns, in the child too. */
 static void fork_inside_of(int (*call)(struct rig *, struct probe *), bool in_release)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1), behind = PROBE(&rig, 2);
-	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_return_here;
+	*(in_release ? &probe.act_in_release : &probe.act) = fork_and_exit;
 	probe_schedule_released(&probe, MS);
 	probe_schedule_released(&behind, MS);
-	int answer = call(&rig, &probe);
-	if (in_child) {
-		child_eq(answer, -EPERM);
-		child_eq(behind.runs, 0);
-		child_eq(behind.releases, 0);
-		check_calls(rig.service, behind.timer);
-		child_eq(tw_service_destroy(rig.service), 0);
-		check_own_clock();
-		_exit(0);
-	}
-	cr_assert(answer >= 0);
+	cr_assert(call(&rig, &probe) >= 0);
 	expect_child_well(await_child());
 	expect_eq(probe.releases, 1);
 	rig_close(&rig);
@@ -174,9 +136,9 @@ Test(fork_inside, from_a_release_on_the_callers_own_thread)
 static void fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
-	atomic_int *told = arg;
-	if (++*told == 2)
-		fork_and_return_here(NULL);
+	struct probe *probes = arg;
+	if (!forked_child)
+		fork_and_exit(&probes[0]);
 }
 
 Test(fork_inside, from_a_visitor_of_close)
@@ -184,30 +146,29 @@ Test(fork_inside, from_a_visitor_of_close)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe probes[4];
-	atomic_int told = 0;
 	for (int i = 0; i < 4; i++) {
 		probes[i] = PROBE(&rig, i);
 		probe_schedule_released(&probes[i], MS);
 	}
 	struct tw_close_options options = {
-	    .size = sizeof(options), .timeout_ns = TW_FOREVER, .dropped = fork_in_visitor, .visitor_arg = &told};
-	int answer = tw_service_close_with(rig.service, &options);
-	if (in_child) {
-		child_eq(answer, -EPERM);
-		child_eq(told, 2);
-		check_calls(rig.service, probes[0].timer);
-		_exit(0);
-	}
-	expect_eq(answer, 0);
+	    .size = sizeof(options), .timeout_ns = TW_FOREVER, .dropped = fork_in_visitor, .visitor_arg = probes};
+	expect_eq(tw_service_close_with(rig.service, &options), 0);
 	expect_child_well(await_child());
-	expect_eq(told, 4);
+	for (int i = 0; i < 4; i++)
+		expect_released(&probes[i], TW_FATE_DROPPED);
 	rig_close(&rig);
 }
 
 static int fork_in_foreach(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
-	(void)arg, (void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
-	fork_and_return_here(NULL);
+	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	pid_t child = child_fork();
+	if (child == 0) {
+		check_calls(((struct probe *)arg)->rig->service, timer);
+		check_own_service();
+		_exit(0);
+	}
+	forked_child = child;
 	return 0;
 }
 
@@ -217,12 +178,7 @@ Test(fork_inside, from_a_visitor_of_foreach)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	int answer = tw_foreach(rig.service, fork_in_foreach, NULL);
-	if (in_child) {
-		child_eq(answer, -EPERM);
-		_exit(0);
-	}
-	expect_eq(answer, 0);
+	expect_eq(tw_foreach(rig.service, fork_in_foreach, &probe), 0);
 	expect_child_well(await_child());
 	rig_close(&rig);
 }
@@ -232,21 +188,7 @@ static int by_cancel(struct rig *rig, struct probe *probe)
 	return tw_cancel(rig->service, probe->timer);
 }
 
-/* The timer was cancelled before the fork, so the call says so on both sides. */
 Test(fork_inside, from_a_release_in_a_cancel)
 {
-	struct rig rig;
-	rig_open(&rig, NULL);
-	struct probe probe = PROBE(&rig, 1);
-	probe.act_in_release = fork_and_return_here;
-	probe_schedule_released(&probe, MS);
-	int answer = by_cancel(&rig, &probe);
-	if (in_child) {
-		child_eq(answer, TW_CANCELLED);
-		child_eq(by_cancel(&rig, &probe), -EPERM);
-		_exit(0);
-	}
-	expect_eq(answer, TW_CANCELLED);
-	expect_child_well(await_child());
-	rig_close(&rig);
+	fork_inside_of(by_cancel, true);
 }

@@ -73,39 +73,6 @@ Test(fork_loop, a_child_closes_its_descriptors_and_moves_nothing)
 	expect_eq(tw_service_destroy(service), 0);
 }
 
-static pid_t child = -1;
-
-static void fork_here(void *arg)
-{
-	(void)arg;
-	child = child_fork();
-}
-
-/* In the child the advance ends at once, before it sets the descriptor anew: the parent's is the same one. */
-Test(fork_loop, a_callback_that_forks_and_returns_leaves_the_descriptor_alone)
-{
-	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
-	int fd = tw_fd(service);
-	atomic_int runs = 0;
-	tw_timer later;
-	expect_eq(tw_schedule(service, 0, fork_here, NULL, NULL), 0);
-	expect_eq(tw_schedule(service, 300 * MS, count, &runs, &later), 0);
-	int answer = 0;
-	while (child < 0 && answer >= 0)
-		answer = tw_advance(service, TW_NO_LIMIT);
-	if (child == 0) {
-		child_eq(answer, -EPERM);
-		check_calls(service, later);
-		child_eq(tw_service_destroy(service), 0);
-		_exit(0);
-	}
-	expect_child_well(child);
-	expect_eq(readable(fd, 5000), true);
-	while (!runs)
-		expect_ge(tw_advance(service, TW_NO_LIMIT), 0);
-	expect_eq(tw_service_destroy(service), 0);
-}
-
 static void leave_service(void *arg)
 {
 	int before = open_descriptors();
