@@ -250,6 +250,7 @@ check-bench: deps-build+bench ## tests of the bench: options, files, comparison,
 
 include test/checks.mk
 include examples/cache/cache.mk
+include test/peers/peers.mk
 
 ##@ Rules of the sources
 
