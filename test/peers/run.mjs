@@ -8,7 +8,7 @@ import {parseArgs} from 'node:util';
 
 import {Player} from './lib/player.mjs';
 import {Random} from './lib/random.mjs';
-import {compare} from './lib/compare.mjs';
+import {compare, withoutEnd} from './lib/compare.mjs';
 import {minimise} from './lib/minimise.mjs';
 import {readPage} from './lib/page.mjs';
 import * as actions from './rows/actions.mjs';
@@ -48,7 +48,7 @@ async function load(name) {
 
 /** Both traces, and what differs: null, or a text. */
 async function playBoth(row, theirs, text) {
-	const [mine, other] = await Promise.all([ours.play(text), theirs.play(text)]);
+	const [mine, other] = (await Promise.all([ours.play(text), theirs.play(text)])).map(withoutEnd);
 	return {mine, other, difference: compare(mine, other, row.normalise)};
 }
 

@@ -1,6 +1,12 @@
 // Compares two traces step by step.
 
-/** A trace as steps: [{index, lines}]. Step -1 is the player's own end, and is left out. */
+/** A trace without what follows "> -1", which is how a player cleans up. */
+export function withoutEnd(trace) {
+	const end = trace.indexOf('> -1');
+	return end < 0 ? trace : trace.slice(0, end);
+}
+
+/** A trace as steps: [{index, lines}]. */
 export function steps(trace) {
 	const all = [];
 	let index = 'before the first step';
@@ -14,7 +20,7 @@ export function steps(trace) {
 			all.at(-1).lines.push(line);
 		}
 	}
-	return all.filter((step) => step.index !== '-1');
+	return all;
 }
 
 /** null, or a text. normalise: gives the lines of a step the form in which they must be equal. */

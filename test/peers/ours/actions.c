@@ -20,6 +20,7 @@ struct actions {
 	intptr_t armings;
 	bool wanted;
 	bool is_virtual, by_caller;
+	bool goes_on; /* after a failure of a virtual clock, where RxJS closes all that waits */
 };
 
 static int64_t now_ms(const struct actions *a)
@@ -58,7 +59,7 @@ static void failed(void *arg, tw_action *action, int failure, size_t closed)
 	(void)action;
 	(void)closed;
 	say("failed %d", failure - FAILURE);
-	a->script->ended |= a->is_virtual;
+	a->script->ended |= a->is_virtual && !a->goes_on;
 }
 
 static void wanted(void *arg, bool wanted)
@@ -135,6 +136,8 @@ static void act(void *arg, const struct step *step, bool inside)
 		task->armed_ms = -1;
 	} else if (step_is(step, "closed"))
 		say("closed %d", task->action && tw_action_is_closed(task->action));
+	else if (step_is(step, "keep"))
+		a->goes_on = true;
 	else if (step_is(step, "now"))
 		say("now %d", (int)now_ms(a));
 	else if (step_is(step, "fail") && a->running >= 0)

@@ -18,7 +18,8 @@ struct limiter {
 		tw_job handle;
 		tw_waiter waiter;
 		bool submitted, started, ended;
-		bool completed; /* in its own start */
+		bool completed;
+		bool holds; /* its permit beyond its timeout */
 	} jobs[IDS];
 };
 
@@ -68,8 +69,7 @@ static void done(void *arg, const struct tw_job_result *result)
 /* Theirs gives the permit back at the timeout, whether the job has ended or not. */
 static void stop(void *arg, tw_job job, enum tw_job_status why)
 {
-	(void)arg;
-	if (why == TW_JOB_TIMED_OUT)
+	if (why == TW_JOB_TIMED_OUT && !((struct job *)arg)->holds)
 		tw_job_complete(player.limiter, job, -ETIMEDOUT, NULL);
 }
 
@@ -79,6 +79,7 @@ static void submit(const struct step *step)
 	if (job->submitted)
 		return;
 	job->submitted = true;
+	job->holds = step_is(step, "submit!");
 	if (player.semaphore) {
 		MUST(tw_semaphore_acquire_async(player.semaphore, run_waiter, job, &job->waiter));
 		return;
@@ -101,7 +102,7 @@ static void submit(const struct step *step)
 static void complete(const struct step *step)
 {
 	struct job *job = &player.jobs[step->args[0]];
-	if (!job->started || job->ended || job->completed)
+	if (!job->started || (job->ended && !job->holds) || job->completed)
 		return;
 	job->completed = true;
 	if (player.semaphore) {
@@ -162,7 +163,7 @@ static void advance(int64_t ms)
 static void act(void *arg, const struct step *step, bool inside)
 {
 	(void)arg;
-	if (step_is(step, "submit"))
+	if (step_is(step, "submit") || step_is(step, "submit!"))
 		submit(step);
 	else if (step_is(step, "complete"))
 		complete(step);

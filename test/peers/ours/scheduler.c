@@ -101,10 +101,12 @@ static bool is_slice_over(void)
 	return player.painted || (kind_is(player.script, "slice") && now_ms() - player.slice_begin_ms >= SLICE_MS);
 }
 
-static void ask_yield(void)
+static void ask_yield(bool raw)
 {
 	bool yields = tw_should_yield(player.scheduler), urged = is_urged(&player.jobs[player.running]);
-	if (urged && !yields)
+	if (raw)
+		say("yield %d", yields);
+	else if (urged && !yields)
 		say("yield missed");
 	else
 		say("yield %d", yields && !(urged && !is_slice_over()));
@@ -143,7 +145,7 @@ static void act(void *arg, const struct step *step, bool inside)
 		cancel(step, step_is(step, "cancel!"));
 	else if (step_is(step, "advance"))
 		move_clock(step->args[0]);
-	else if (step_is(step, "run") && !inside)
+	else if ((step_is(step, "run") || step_is(step, "run!")) && !inside)
 		run(step);
 	else if (step_is(step, "with"))
 		tw_priority_run((enum tw_priority)step->args[0], say_priority, "with");
@@ -155,8 +157,8 @@ static void act(void *arg, const struct step *step, bool inside)
 		player.jobs[player.running].goes_on = true;
 	else if (step_is(step, "fail"))
 		player.jobs[player.running].fails = true;
-	else if (step_is(step, "yield"))
-		ask_yield();
+	else if (step_is(step, "yield") || step_is(step, "yield!"))
+		ask_yield(step_is(step, "yield!"));
 	else if (step_is(step, "paint") && (player.until_paint || kind_is(player.script, "slice")))
 		paint();
 }

@@ -37,9 +37,10 @@ static void fire(void *arg)
 	timer->running = false;
 }
 
-static uint64_t delay_ns(int64_t ticks)
+static uint64_t delay_ns(const struct step *step)
 {
-	return (uint64_t)ticks * player.tick_ns + (kind_is(player.script, "netty") ? player.tick_ns / 2 : 0);
+	bool half = kind_is(player.script, "netty") && !step_is(step, "at!");
+	return (uint64_t)step->args[1] * player.tick_ns + (half ? player.tick_ns / 2 : 0);
 }
 
 static void report(const struct step *step, int r)
@@ -56,7 +57,7 @@ static void schedule(const struct step *step)
 	if (timer->used)
 		return;
 	timer->used = true;
-	report(step, tw_schedule(player.fixture.service, delay_ns(step->args[1]), fire, timer, &timer->handle));
+	report(step, tw_schedule(player.fixture.service, delay_ns(step), fire, timer, &timer->handle));
 }
 
 /* Java's executor makes up for each missed instant. */
@@ -64,7 +65,7 @@ static void schedule_series(const struct step *step, enum tw_period_mode mode)
 {
 	struct timer *timer = &player.timers[step->args[0]];
 	const struct tw_period period = {.size = sizeof period,
-					 .first_ns = delay_ns(step->args[1]),
+					 .first_ns = delay_ns(step),
 					 .period_ns = (uint64_t)step->args[2] * player.tick_ns,
 					 .mode = mode,
 					 .missed = mode == TW_FIXED_RATE ? TW_MISSED_BURST : TW_MISSED_SKIP};
@@ -75,13 +76,13 @@ static void schedule_series(const struct step *step, enum tw_period_mode mode)
 }
 
 /* A timer that cancels itself in its run: Java's executor answers yes, Netty no. So that is left out for one-shot timers. */
-static void cancel(const struct step *step)
+static void cancel(const struct step *step, bool forced)
 {
 	const struct timer *timer = &player.timers[step->args[0]];
-	if (!timer->used || (timer->running && !timer->series))
+	if (!timer->used || (timer->running && !timer->series && !forced))
 		return;
 	int r = tw_cancel(player.fixture.service, timer->handle);
-	say("cancel %d %d", (int)step->args[0], r == TW_CANCELLED || r == TW_RUNNING);
+	say("cancel %d %d", (int)step->args[0], r == TW_CANCELLED || (r == TW_RUNNING && timer->series));
 }
 
 /* The clock jumps, as after a stall; then all that is due runs. */
@@ -120,14 +121,14 @@ static void stop(void)
 static void act(void *arg, const struct step *step, bool inside)
 {
 	(void)arg;
-	if (step_is(step, "at"))
+	if (step_is(step, "at") || step_is(step, "at!"))
 		schedule(step);
 	else if (step_is(step, "rate"))
 		schedule_series(step, TW_FIXED_RATE);
 	else if (step_is(step, "delay"))
 		schedule_series(step, TW_FIXED_DELAY);
-	else if (step_is(step, "cancel"))
-		cancel(step);
+	else if (step_is(step, "cancel") || step_is(step, "cancel!"))
+		cancel(step, step_is(step, "cancel!"));
 	else if (inside)
 		return;
 	else if (step_is(step, "advance"))

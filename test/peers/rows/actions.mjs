@@ -12,8 +12,8 @@ const KINDS = ['virtual', 'test', 'queue', 'async', 'asap', 'frame'];
 const TASKS = 6;
 const SLOT = 8; // ms
 
-// RxJS's queue and frame actions keep their interval if they change from a delay to none; its asap scheduler fails if a delayed
-// action fires beside a turn that waits (differences.md). So each task of a queue or of frames always has a delay, or never.
+// RxJS's queue and frame actions keep their interval if they change from a delay to none; its delayed asap actions take
+// a waiting turn along (differences.md). So each task of a queue or of frames always has a delay, or never.
 function generateDelay(random, kind, id) {
 	if (kind === 'asap')
 		return 0;
@@ -191,7 +191,7 @@ class RxPlay {
 			fn();
 		} catch (failure) {
 			this.play.say(failure.task === undefined ? `threw ${failure.name}` : `failed ${failure.task}`);
-			this.play.ended ||= this.isVirtual;
+			this.play.ended ||= this.isVirtual && !this.goesOn;
 		}
 	}
 
@@ -231,6 +231,7 @@ class RxPlay {
 		case 'arm!': this.arm(id, delay, true); break;
 		case 'close': this.close(id); break;
 		case 'closed': this.play.say(`closed ${Number(this.task(id).current?.closed ?? false)}`); break;
+		case 'keep': this.goesOn = true; break;
 		case 'now': this.play.say(`now ${this.now()}`); break;
 		case 'fail':
 			if (this.running)

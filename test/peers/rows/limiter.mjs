@@ -96,6 +96,7 @@ export function generate(random) {
 		const op = random.weighted(weights);
 		switch (op) {
 		case 'submit':
+		case 'submit!':
 			if (id < JOBS)
 				lines.push(generateSubmit(random, kind, id++, kind === 'bottleneck' && knobs[1] > 0));
 			break;
@@ -227,7 +228,8 @@ class LimiterPlay {
 
 	step(op, [first, second, third]) {
 		switch (op) {
-		case 'submit': this.submit(first, second, third); break;
+		case 'submit':
+		case 'submit!': this.submit(first, second, third); break;
 		case 'complete': this.complete(first, second); break;
 		case 'limit': this.limiter.limit(first); break;
 		case 'clear': this.limiter.clear(); break;

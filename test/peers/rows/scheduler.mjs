@@ -123,38 +123,43 @@ class ReactPlay {
 			this.react.unstable_advanceTime(ms);
 	}
 
-	runMock() {
+	runMock(raw) {
 		// The mock forgets its timer if that finds a cancelled task (differences.md): an empty task makes it look again.
-		if (!this.react.unstable_hasPendingWork())
+		if (!raw && !this.react.unstable_hasPendingWork())
 			this.react.unstable_scheduleCallback(1, () => {});
-		for (;;)
-			try {
-				if (this.untilPaint)
-					this.react.unstable_flushUntilNextPaint();
-				else
-					this.react.unstable_flushAllWithoutAsserting();
-				return;
-			} catch (failure) {
-				if (failure.task === undefined)
-					throw failure;
-				this.play.say(`failed ${failure.task}`);
-			}
+		const flush = this.untilPaint ? this.react.unstable_flushUntilNextPaint : this.react.unstable_flushAllWithoutAsserting;
+		while (!this.attempt(flush)) {
+			// A task has failed, and the rest still waits.
+		}
+	}
+
+	/** False: a task has failed. */
+	attempt(fn) {
+		try {
+			fn();
+			return true;
+		} catch (failure) {
+			if (failure.task === undefined)
+				throw failure;
+			this.play.say(`failed ${failure.task}`);
+			return false;
+		}
 	}
 
 	runSlices() {
 		while (this.host.fire(this.host.now) || this.immediate) {
 			const fn = this.immediate;
 			this.immediate = null;
-			fn?.();
+			this.attempt(() => fn?.());
 		}
 	}
 
-	run(untilPaint) {
+	run(untilPaint, raw) {
 		this.untilPaint = Boolean(untilPaint);
 		if (this.isSlice)
 			this.runSlices();
 		else
-			this.runMock();
+			this.runMock(raw);
 		this.untilPaint = false;
 	}
 
@@ -172,8 +177,9 @@ class ReactPlay {
 		case 'with': react.unstable_runWithPriority(first, () => this.sayPriority('with')); break;
 		case 'next': react.unstable_next(() => this.sayPriority('next')); break;
 		case 'run':
+		case 'run!':
 			if (!inside)
-				this.run(first);
+				this.run(first, op === 'run!');
 			break;
 		case 'again':
 			if (inside)
@@ -184,6 +190,7 @@ class ReactPlay {
 				this.running.fails = true;
 			break;
 		case 'yield':
+		case 'yield!':
 			if (inside)
 				this.play.say(`yield ${Number(react.unstable_shouldYield())}`);
 			break;

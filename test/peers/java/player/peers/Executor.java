@@ -58,8 +58,8 @@ final class Executor implements Script.Player {
 		}
 	}
 
-	private void cancel(int id) {
-		if (!series.containsKey(id) || (running == id && !series.get(id)))
+	private void cancel(int id, boolean forced) {
+		if (!series.containsKey(id) || (running == id && !series.get(id) && !forced))
 			return;
 		ScheduledFuture<?> future = futures.get(id);
 		say("cancel " + id + " " + (future != null && future.cancel(false) ? 1 : 0));
@@ -98,7 +98,7 @@ final class Executor implements Script.Player {
 		long to = VirtualTime.nanoTime() + step.arg(0) * TICK_NS;
 		switch (step.op()) {
 		case "at", "rate", "delay" -> schedule(step);
-		case "cancel" -> cancel(step.arg(0));
+		case "cancel", "cancel!" -> cancel(step.arg(0), step.op().endsWith("!"));
 		case "advance" -> advanceTo(to);
 		case "stall" -> {
 			VirtualTime.set(to);

@@ -36,12 +36,12 @@ final class Wheel implements Script.Player {
 		running = -1;
 	}
 
-	private void schedule(int id, long ticks) {
+	private void schedule(int id, long delay) {
 		if (timeouts.containsKey(id))
 			return;
 		timeouts.put(id, null);
 		try {
-			timeouts.put(id, timer.newTimeout(timeout -> fire(id), ticks * TICK_NS + TICK_NS / 2, TimeUnit.NANOSECONDS));
+			timeouts.put(id, timer.newTimeout(timeout -> fire(id), delay, TimeUnit.NANOSECONDS));
 		} catch (IllegalStateException e) {
 			say("refused " + id);
 		}
@@ -85,7 +85,8 @@ final class Wheel implements Script.Player {
 	@Override
 	public void step(Script.Step step, boolean inside) {
 		switch (step.op()) {
-		case "at" -> schedule(step.arg(0), step.arg(1));
+		case "at" -> schedule(step.arg(0), step.arg(1) * TICK_NS + TICK_NS / 2);
+		case "at!" -> schedule(step.arg(0), step.arg(1) * TICK_NS);
 		case "cancel" -> cancel(step.arg(0));
 		case "advance" -> advance(step.arg(0));
 		case "stall" -> move(VirtualTime.nanoTime() + step.arg(0) * TICK_NS);
