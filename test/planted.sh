@@ -1,20 +1,26 @@
 #!/bin/sh
-# planted.sh [PATTERN]: plants the bugs of test/planted/list whose lines match the pattern, one after the other, in a copy
-# of the sources in build/planted. The bug's fuzz target, or the soak, must find it. Without a bug each of them must find
-# nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
+# planted.sh [--list FILE] [PATTERN]: plants the bugs of a list whose lines match the pattern, one after the other, in a copy
+# of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it: a fuzz target,
+# the soak, or peers_ROW (test/peers), which must also show it in a script of at most 15 steps. Without a bug each target must
+# find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
 set -eu
 cd "$(dirname "$0")/.."
 
+list=$PWD/test/planted/list
+if [ "${1:-}" = --list ]; then
+	list=$PWD/$2
+	shift 2
+fi
 pattern=${1:-.}
 fuzz_seconds=${FUZZ_SECONDS:-120}
 soak_seconds=${SOAK_SECONDS:-12}
-list=$PWD/test/planted/list
+peers=$PWD/build/peers
 copy=build/planted
 make=${MAKE:-make}
 
 # A file that has not changed keeps its time, so that little is built again.
 mkdir -p "$copy"
-find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging -type f | while read -r f; do
+find ./Makefile ./.ci ./include ./mpsc ./wheel ./executor ./test ./packaging ./examples/*/*.mk -type f | while read -r f; do
 	cmp -s "$f" "$copy/$f" || { mkdir -p "$copy/${f%/*}" && cp "$f" "$copy/$f"; }
 done
 (cd "$copy" && find include mpsc wheel executor test -type f) | while read -r f; do
@@ -23,23 +29,39 @@ done
 cd "$copy"
 
 binary() { # TARGET
-	case $1 in soak) echo build/release/test/soak ;; *) echo build/fuzz/test/fuzz/$1 ;; esac
+	case $1 in
+	soak) echo build/release/test/soak ;;
+	peers_*) echo build/release/test/peers/ours/play ;;
+	*) echo "build/fuzz/test/fuzz/$1" ;;
+	esac
 }
 
 build() { # TARGET
-	case $1 in soak) mode="MODE=release" ;; *) mode="MODE=fuzz CC=clang" ;; esac
+	case $1 in soak | peers_*) mode="MODE=release" ;; *) mode="MODE=fuzz CC=clang" ;; esac
 	# shellcheck disable=SC2086 # two words
 	$make --no-print-directory -s -j"$(nproc)" MAKELEVEL=1 $mode "$(binary "$1")" >log 2>&1 ||
 		{ tail -n 20 log >&2; echo "planted: it could not be built" >&2; exit 1; }
 }
 
 look() { # TARGET SECONDS: true, nothing was found
-	if [ "$1" = soak ]; then
+	case $1 in
+	soak)
 		timeout $((2 * $2 + 60)) build/release/test/soak "$2" >log 2>&1 # one that hangs has found something
-	else
+		;;
+	peers_*)
+		node test/peers/run.mjs --packages "$peers" --row "${1#peers_}" >log 2>&1
+		;;
+	*)
 		rm -rf build/fuzz/corpus build/fuzz/found
 		FUZZ_SEED=1 test/fuzz.sh "$2" "$(binary "$1")" >log 2>&1
-	fi
+		;;
+	esac
+}
+
+# Prints in how many steps the log shows what was found. False: in none, or in more than 15.
+is_short() {
+	steps=$(sed -n 's/^-- minimised, \([0-9]*\) steps.*/\1/p' log)
+	[ "${steps:-16}" -le 15 ] && echo ", shown in $steps steps"
 }
 
 # plant NAME COMMAND: prints the file that has the mark; `planted` is that file with the bug.
@@ -76,11 +98,15 @@ while IFS='	' read -r target name what command <&3; do
 	begun=$(date +%s)
 	case $target in soak) seconds=$soak_seconds ;; *) seconds=$fuzz_seconds ;; esac
 	count=$((count + 1))
+	shown=
 	if look "$target" "$seconds"; then
 		missed=$((missed + 1))
 		echo "planted: $target DOES NOT FIND in $seconds s: $what ($file)"
+	elif case $target in peers_*) ! shown=$(is_short) ;; *) false ;; esac then
+		missed=$((missed + 1))
+		echo "planted: $target shows no short script: $what ($file)"
 	else
-		echo "planted: $target finds in $(($(date +%s) - begun)) s: $what"
+		echo "planted: $target finds in $(($(date +%s) - begun)) s$shown: $what"
 	fi
 	cp original "$file"
 done 3<bugs

@@ -44,6 +44,7 @@ static bool end_run(struct tw_action *action, int failure)
 	bool was_closed = action->closed, ended;
 	action->running = false;
 	scheduler->stats.failures += failure != 0;
+	/* planted: failed_goes_on */
 	ended = failure && !was_closed ? tw__action_close(action, TW_FATE_FIRED, &rest)
 				       : was_closed && tw__action_ended(action);
 	if (rest.context || rest.cancel.id || rest.cancel_frame.id) { /* it had armed itself before it failed */
@@ -128,6 +129,7 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list 
 	struct tw__action_list closed = {0};
 	struct tw_action *action;
 	size_t n = 0;
+	/* planted: closes_next_batch */
 	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
 		tw__action_unlink(list, action);
 		tw__action_set_place(action, TW__ACTION_NOWHERE);
@@ -237,6 +239,7 @@ int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gath
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
 	const struct batch batch = {.list = &scheduler->batches,
+				    /* planted: turn_takes_new */
 				    .number = scheduler->batch++}; /* what comes now is of the next */
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;

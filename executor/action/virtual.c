@@ -27,6 +27,7 @@ int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__re
 	if (r)
 		return r;
 	tw__action_detach(action, rest);
+	/* planted: armings_reversed */
 	action->item.id = order_of(++scheduler->armings, scheduler->config.seed);
 	tw__heap_push_reserved(&scheduler->heap, &action->item, (int64_t)at_ns);
 	tw__action_set_place(action, TW__ACTION_VIRTUAL);

@@ -51,6 +51,7 @@ static bool is_empty(const struct tw__rank *rank)
 static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 {
 	if (!line->aging_ns)
+		/* planted: low_first */
 		return -rank->priority;
 	/* At most 2^62, then at most 2^15 * 2^46 more: no clock overflows it. */
 	uint64_t since_ns = job_of(rank->jobs.next)->since_ns;

@@ -86,6 +86,7 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
+	/* planted: permit_less */
 	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
 	       tw__rate_allows(l, l->searching, now_ns);
 }

@@ -78,6 +78,7 @@ void tw__rate_begin(struct tw_limiter *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->tokens_out--;
+	/* planted: token_early */
 	*token(l, l->tokens_used++) = tw_now(l->service) + l->config.rate_interval_ns;
 	if (l->line.count > l->searching)
 		arm(l, *token(l, 0));

@@ -120,6 +120,7 @@ static int admit(struct tw_limiter *l)
 	uint64_t startable = tw__startable(l, l->tokens ? tw_now(l->service) : 0), in_line = l->pending - l->retrying;
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
+	/* planted: room_for_one_more */
 	return (no_queue ? startable > in_line : waiting < l->config.max_pending) ? 0 : -EAGAIN;
 }
 

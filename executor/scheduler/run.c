@@ -81,6 +81,7 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 	    .scheduler = scheduler,
 	    .task = {tw__node_handle(&task->node)},
 	    .priority = (enum tw_priority)task->priority,
+	    /* planted: expires_late */
 	    .did_timeout = task->expiration_ns <= now_ns,
 	    .next = task->fn,
 	};
@@ -137,6 +138,7 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 	tw__context_leave(&saved);
 	if (ended)
 		tw__context_release(task->context);
+	/* planted: priority_stays */
 	tw__priority_swap(former);
 	innermost = frame.outer;
 	return result;

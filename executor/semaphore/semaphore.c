@@ -53,6 +53,7 @@ static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
 	struct waiter *next = comes_back ? line->first : NULL;
 	while (next && next->sequence < waiter->sequence)
 		next = next->next;
+	/* planted: last_come_first */
 	waiter->next = next;
 	waiter->previous = next ? next->previous : line->last;
 	*(waiter->next ? &waiter->next->previous : &line->last) = waiter;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# check.sh PLAYER [OPTION...]: installs what the rows need, and plays those that can be played. The last line counts the rows.
-# Options are those of run.mjs. A row that was left out is no failure: it is named and counted.
+# check.sh PLAYER [OPTION...]: installs what the rows need, and plays those that can be played. The
+# last line counts the rows. Options are those of run.mjs. A row that was left out is no failure: it
+# is named and counted.
 set -u
 cd "$(dirname "$0")/../.."
 

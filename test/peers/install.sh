@@ -1,6 +1,7 @@
 #!/bin/sh
-# install.sh [ROW...]: puts what the rows need into build/peers, and prints the rows that can be played. A row that cannot be
-# played is named on the standard error. Packages of npm have the versions of package-lock.json.
+# install.sh [ROW...]: puts what the rows need into build/peers, and prints the rows that can be
+# played. A row that cannot be played is named on the standard error. Packages of npm have the
+# versions of package-lock.json.
 set -eu
 cd "$(dirname "$0")/../.."
 to=$PWD/build/peers from=$PWD/test/peers

@@ -1,4 +1,5 @@
-# Differential tests beside real systems; the Makefile includes this file. test/peers/README.md tells how they work.
+# Differential tests beside real systems; the Makefile includes this file. test/peers/README.md
+# tells how they work.
 
 peers_o := $(patsubst %.c,$B/%.o,$(wildcard test/peers/ours/*.c))
 

@@ -28,7 +28,9 @@ const {values: options} = parseArgs({
 	},
 });
 
-const rows = [timers, actions, scheduler, limiter].filter(({name}) => !options.row || options.row.includes(name));
+const rows = [timers, actions, scheduler, limiter].filter(
+	({name}) => !options.row || options.row.includes(name),
+);
 const require = createRequire(path.resolve(options.packages, 'package.json'));
 const ours = new Player(path.resolve(options.ours), []);
 
@@ -42,7 +44,9 @@ async function load(name) {
 		const folder = path.resolve(options.packages, 'node_modules', name);
 		const about = JSON.parse(readFileSync(path.join(folder, 'package.json')));
 		const main = about.exports?.default ?? about.exports;
-		return import(pathToFileURL(path.join(folder, typeof main === 'string' ? main : about.main)));
+		return import(
+			pathToFileURL(path.join(folder, typeof main === 'string' ? main : about.main))
+		);
 	}
 }
 
@@ -53,10 +57,15 @@ async function playBoth(row, theirs, text) {
 }
 
 async function reportDifference(row, theirs, seed, text) {
-	const least = await minimise(text, async (shorter) => (await playBoth(row, theirs, shorter)).difference !== null);
+	const least = await minimise(
+		text,
+		async (shorter) => (await playBoth(row, theirs, shorter)).difference !== null,
+	);
 	const {mine, other, difference} = await playBoth(row, theirs, least);
 	console.log(`peers: ${row.name}: DIFFERENCE with seed ${seed}: ${difference}`);
-	console.log(`-- minimised, ${least.split('\n').length - 1} steps; to see the whole: --row ${row.name} --seed ${seed}`);
+	console.log(
+		`-- minimised, ${least.split('\n').length - 1} steps; to see the whole: --row ${row.name} --seed ${seed}`,
+	);
 	console.log(least);
 	console.log(`-- ours\n${mine.join('\n')}\n-- ${row.peer}\n${other.join('\n')}`);
 }
@@ -79,13 +88,20 @@ async function playSeeds(row, theirs) {
 
 /** The listed differences of a row: each side does what the page says. */
 async function playPage(row, theirs) {
-	const listed = readPage(new URL('differences.md', import.meta.url)).filter(({script}) => script.startsWith(`${row.name} `));
+	const listed = readPage(new URL('differences.md', import.meta.url)).filter(({script}) =>
+		script.startsWith(`${row.name} `),
+	);
 	let failed = false;
 	for (const {title, script, mine, other} of listed) {
 		const played = await playBoth(row, theirs, script);
-		for (const [side, expected, seen] of [['ours', mine, played.mine], [row.peer, other, played.other]])
+		for (const [side, expected, seen] of [
+			['ours', mine, played.mine],
+			[row.peer, other, played.other],
+		])
 			if (seen.join('\n') !== expected) {
-				console.log(`peers: differences.md, "${title}": ${side} does otherwise:\n${seen.join('\n')}`);
+				console.log(
+					`peers: differences.md, "${title}": ${side} does otherwise:\n${seen.join('\n')}`,
+				);
 				failed = true;
 			}
 		if (mine === other) {
@@ -100,11 +116,16 @@ async function playRow(row) {
 	const begun = Date.now();
 	const theirs = await row.open(load, options);
 	const seeds = await playSeeds(row, theirs);
-	const page = options['without-page'] || options.seed !== undefined ? {listed: 0, failed: false} : await playPage(row, theirs);
+	const page =
+		options['without-page'] || options.seed !== undefined
+			? {listed: 0, failed: false}
+			: await playPage(row, theirs);
 	theirs.close();
 	if (!seeds.failed)
-		console.log(`peers: ${row.name}: ${seeds.played} scripts, ${seeds.events} lines of trace, no unlisted difference to ${row.peer}; ` +
-			`${page.listed} listed; ${((Date.now() - begun) / 1000).toFixed(1)} s`);
+		console.log(
+			`peers: ${row.name}: ${seeds.played} scripts, ${seeds.events} lines of trace, no unlisted difference to ${row.peer}; ` +
+				`${page.listed} listed; ${((Date.now() - begun) / 1000).toFixed(1)} s`,
+		);
 	return seeds.failed || page.failed;
 }
 
@@ -113,16 +134,15 @@ async function playFile(file) {
 	const row = rows.find(({name}) => text.startsWith(`${name} `));
 	const theirs = await row.open(load, options);
 	const {mine, other, difference} = await playBoth(row, theirs, text);
-	console.log(`-- ours\n${mine.join('\n')}\n-- ${row.peer}\n${other.join('\n')}\n-- ${difference ?? 'equal'}`);
+	console.log(
+		`-- ours\n${mine.join('\n')}\n-- ${row.peer}\n${other.join('\n')}\n-- ${difference ?? 'equal'}`,
+	);
 	theirs.close();
 	return difference !== null;
 }
 
 let failed = false;
-if (options.script)
-	failed = await playFile(options.script);
-else
-	for (const row of rows)
-		failed = (await playRow(row)) || failed;
+if (options.script) failed = await playFile(options.script);
+else for (const row of rows) failed = (await playRow(row)) || failed;
 ours.end();
 process.exitCode = failed ? 1 : 0;

@@ -25,6 +25,7 @@ static uint64_t passed_over(const struct tw__option *option, uint64_t now_ns)
 		return past - 1; /* planted: one_instant_more */
 	uint64_t allowed_ns = option->max_lateness_ns + option->slack_ns;
 	if (!option->late_drop || allowed_ns < option->slack_ns || behind_ns <= allowed_ns)
+		/* planted: burst_skips */
 		return 0;
 	return (behind_ns - allowed_ns - 1) / option->period_ns + 1; /* burst: they would be dropped one by one */
 }
@@ -38,6 +39,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	else if (option->runs_left && --option->runs_left == 0)
 		return false;
 	if (option->fixed_delay) {
+		/* planted: delay_from_instant */
 		option->nominal_ns = now_ns + option->period_ns;
 	} else {
 		option->nominal_ns += option->period_ns;

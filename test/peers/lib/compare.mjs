@@ -15,8 +15,7 @@ export function steps(trace) {
 			index = line.slice(2);
 			all.push({index, lines: []});
 		} else {
-			if (all.length === 0)
-				all.push({index, lines: []});
+			if (all.length === 0) all.push({index, lines: []});
 			all.at(-1).lines.push(line);
 		}
 	}

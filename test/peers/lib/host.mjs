@@ -1,4 +1,5 @@
-// A host for JavaScript packages whose time stands still until it is moved: timers fire in the order of (time, setting).
+// A host for JavaScript packages whose time stands still until it is moved: timers fire in the
+// order of (time, setting).
 
 export class Host {
 	constructor(now = 0, leastDelay = 0) {
@@ -10,7 +11,12 @@ export class Host {
 
 	set(fn, delay, period = null) {
 		const wait = Math.max(this.leastDelay, delay || 0);
-		const timer = {fn, at: this.now + wait, order: ++this.count, period: period === null ? null : wait};
+		const timer = {
+			fn,
+			at: this.now + wait,
+			order: ++this.count,
+			period: period === null ? null : wait,
+		};
 		this.timers.push(timer);
 		return timer;
 	}
@@ -20,10 +26,8 @@ export class Host {
 
 	clear = (timer) => {
 		const index = this.timers.indexOf(timer);
-		if (index >= 0)
-			this.timers.splice(index, 1);
-		if (timer)
-			timer.cleared = true;
+		if (index >= 0) this.timers.splice(index, 1);
+		if (timer) timer.cleared = true;
 	};
 
 	/** The first timer that is due at `until` or before; null: none. */
@@ -33,11 +37,13 @@ export class Host {
 		return due[0] ?? null;
 	}
 
-	/** Fires the first timer that is due by then. An interval is set again when its function has returned. */
+	/**
+	 * Fires the first timer that is due by then. An interval is set again when its function has
+	 * returned.
+	 */
 	fire(until) {
 		const timer = this.first(until);
-		if (!timer)
-			return false;
+		if (!timer) return false;
 		this.now = Math.max(this.now, timer.at);
 		this.timers.splice(this.timers.indexOf(timer), 1);
 		try {

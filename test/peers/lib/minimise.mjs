@@ -1,4 +1,5 @@
-// Makes a script that shows a difference as short as removing lines can: first halves, then ever smaller parts.
+// Makes a script that shows a difference as short as removing lines can: first halves, then ever
+// smaller parts.
 
 export async function minimise(text, differs) {
 	let [header, ...lines] = text.trim().split('\n');
@@ -14,8 +15,7 @@ export async function minimise(text, differs) {
 				at += size;
 			}
 		}
-		if (!removed || size > 1)
-			size = size === 1 ? 0 : Math.floor(size / 2);
+		if (!removed || size > 1) size = size === 1 ? 0 : Math.floor(size / 2);
 	}
 	return [header, ...lines].join('\n');
 }

@@ -21,16 +21,14 @@ export class Player {
 		}
 		const waiting = this.waiting;
 		this.waiting = null;
-		if (error)
-			this.error = error;
+		if (error) this.error = error;
 		waiting?.(error ? [error] : this.lines);
 		this.lines = [];
 	}
 
 	/** The trace. One script at a time. */
 	play(text) {
-		if (this.error)
-			return Promise.resolve([this.error]);
+		if (this.error) return Promise.resolve([this.error]);
 		return new Promise((resolve) => {
 			this.waiting = resolve;
 			this.process.stdin.write(`${text.trim()}\nend\n`);

@@ -34,8 +34,7 @@ export class Random {
 	weighted(weights) {
 		let left = this.below(Object.values(weights).reduce((sum, weight) => sum + weight, 0));
 		for (const [name, weight] of Object.entries(weights)) {
-			if (left < weight)
-				return name;
+			if (left < weight) return name;
 			left -= weight;
 		}
 		throw new Error('no weights');

@@ -31,8 +31,7 @@ export class Play {
 	/** after: called when a step of the script itself has been carried out. */
 	async all(after = () => {}) {
 		for (const [index, {on, op, args}] of this.script.steps.entries()) {
-			if (on >= 0 || this.ended)
-				continue;
+			if (on >= 0 || this.ended) continue;
 			this.say(`> ${index}`);
 			this.step(op, args, false);
 			await after(op, args);
@@ -44,10 +43,8 @@ export class Play {
 	run(id) {
 		const nth = (this.runs.get(id) ?? 0) + 1;
 		this.runs.set(id, nth);
-		if (++this.runsInAll > MOST_RUNS)
-			throw new Error('too many runs');
+		if (++this.runsInAll > MOST_RUNS) throw new Error('too many runs');
 		for (const step of this.script.steps)
-			if (step.on === id && step.nth === nth)
-				this.step(step.op, step.args, true);
+			if (step.on === id && step.nth === nth) this.step(step.op, step.args, true);
 	}
 }

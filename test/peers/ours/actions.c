@@ -1,4 +1,7 @@
-/* Actions: arm, close, fail, advance and flush on a scheduler of each kind. The rule for failures is that of RxJS 7. */
+/*
+ * Actions: arm, close, fail, advance and flush on a scheduler of each kind. The rule for failures
+ * is that of RxJS 7.
+ */
 #include <stdio.h>
 
 #include <errno.h>
@@ -68,8 +71,8 @@ static void wanted(void *arg, bool wanted)
 }
 
 /*
- * An arming beside one that waits is left out where RxJS runs both, or in another order, unless the step asks for
- * it by "!".
+ * An arming beside one that waits is left out where RxJS runs both, or in another order, unless the
+ * step asks for it by "!".
  */
 static bool is_double(const struct actions *a, const struct task *task)
 {

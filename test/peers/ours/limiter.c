@@ -1,7 +1,9 @@
 /*
- * Limiters and semaphores: asynchronous jobs that the script ends. All run on a queue that is pumped after each step.
+ * Limiters and semaphores: asynchronous jobs that the script ends. All run on a queue that is
+ * pumped after each step.
  *
- * Knobs: permits; then for kind "prate" starts and their interval, for "bottleneck" the time between two starts and max_pending.
+ * Knobs: permits; then for kind "prate" starts and their interval, for "bottleneck" the time
+ * between two starts and max_pending.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -232,8 +234,8 @@ void play_limiter(struct script *script)
 	service_open(&player.fixture, MS);
 	MUST(tw_manual_create(&player.queue, NULL));
 	if (kind_is(script, "semaphore"))
-		MUST(tw_semaphore_create(&player.semaphore, player.fixture.service,
-					 tw_manual_executor(player.queue), (int32_t)script->knobs[0]));
+		MUST(tw_semaphore_create(&player.semaphore, player.fixture.service, tw_manual_executor(player.queue),
+					 (int32_t)script->knobs[0]));
 	else
 		open_limiter(script);
 	script_play(script, act, &player);

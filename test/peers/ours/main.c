@@ -1,7 +1,9 @@
 /*
- * The player of our side: reads scripts from its input, one after the other, and writes the trace of each, up to a line "end".
+ * The player of our side: reads scripts from its input, one after the other, and writes the trace
+ * of each, up to a line "end".
  *
- * Each script is played in a process of its own, so that one that crashes or hangs says so in its trace.
+ * Each script is played in a process of its own, so that one that crashes or hangs says so in its
+ * trace.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -17,7 +17,7 @@ struct scheduler {
 		int number; /* of its post */
 	} jobs[IDS];
 	int posts;
-	int running; /* -1: none */
+	int running;      /* -1: none */
 	bool until_paint; /* of the present run */
 	bool painted;
 	int64_t slice_begin_ms;
@@ -73,7 +73,10 @@ static void post(const struct step *step)
 	MUST(tw_scheduler_post_task(player.scheduler, &post, &job->handle));
 }
 
-/* In React a running task that goes on after its cancel is not cancelled. So that is left out, unless asked for by "!". */
+/*
+ * In React a running task that goes on after its cancel is not cancelled. So that is left out,
+ * unless asked for by "!".
+ */
 static void cancel(const struct step *step, bool forced)
 {
 	struct job *job = &player.jobs[step->args[0]];

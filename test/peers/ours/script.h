@@ -5,8 +5,8 @@
  *     OP ARG...             a step of the script
  *     on ID N OP ARG...     a step inside the N-th run of task ID
  *
- * All arguments are numbers. The trace has a line "> INDEX" for each step of the script, followed by what happened in it.
- * README.md lists the operations of each row.
+ * All arguments are numbers. The trace has a line "> INDEX" for each step of the script, followed
+ * by what happened in it. README.md lists the operations of each row.
  */
 #ifndef TEST_PEERS_SCRIPT_H
 #define TEST_PEERS_SCRIPT_H

@@ -1,6 +1,7 @@
 /*
- * Timers and series, beside Java's. Kind "stpe": times in ticks of 100 us. Kind "netty": in ticks of 1 ms, and half a tick is
- * added to each delay, since Netty's wheel rounds an exact multiple up to the next tick.
+ * Timers and series, beside Java's. Kind "stpe": times in ticks of 100 us. Kind "netty": in ticks
+ * of 1 ms, and half a tick is added to each delay, since Netty's wheel rounds an exact multiple up
+ * to the next tick.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -75,7 +76,10 @@ static void schedule_series(const struct step *step, enum tw_period_mode mode)
 	report(step, tw_schedule_every(player.fixture.service, &period, fire, timer, &timer->handle));
 }
 
-/* A timer that cancels itself in its run: Java's executor answers yes, Netty no. So that is left out for one-shot timers. */
+/*
+ * A timer that cancels itself in its run: Java's executor answers yes, Netty no. So that is left
+ * out for one-shot timers.
+ */
 static void cancel(const struct step *step, bool forced)
 {
 	const struct timer *timer = &player.timers[step->args[0]];

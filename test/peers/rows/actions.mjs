@@ -12,20 +12,21 @@ const KINDS = ['virtual', 'test', 'queue', 'async', 'asap', 'frame'];
 const TASKS = 6;
 const SLOT = 8; // ms
 
-// RxJS's queue and frame actions keep their interval if they change from a delay to none; its delayed asap actions take
-// a waiting turn along (differences.md). So each task of a queue or of frames always has a delay, or never.
+// RxJS's queue and frame actions keep their interval if they change from a delay to none; its
+// delayed asap actions take a waiting turn along (differences.md). So each task of a queue or of
+// frames always has a delay, or never.
 function generateDelay(random, kind, id) {
-	if (kind === 'asap')
-		return 0;
-	if (kind === 'queue' || kind === 'frame')
-		return id % 3 === 0 ? random.between(1, 6) : 0;
-	if (kind === 'async') // ours runs a delay of 0 before what is due in the next tick, node behind it (differences.md)
+	if (kind === 'asap') return 0;
+	if (kind === 'queue' || kind === 'frame') return id % 3 === 0 ? random.between(1, 6) : 0;
+	if (kind === 'async')
+		// ours runs a delay of 0 before what is due in the next tick, node behind it (differences.md)
 		return random.between(1, 6);
 	return random.percent(20) ? 0 : random.between(1, 6);
 }
 
-// RxJS moves an action that is armed again behind its equals. Ours keeps the place that its timer has (differences.md). So where
-// timers wait, armed actions are armed again only by "slot", which gives each task instants of its own.
+// RxJS moves an action that is armed again behind its equals. Ours keeps the place that its timer
+// has (differences.md). So where timers wait, armed actions are armed again only by "slot", which
+// gives each task instants of its own.
 function generateArm(random, kind, id, slots) {
 	const delay = generateDelay(random, kind, id);
 	return slots && delay > 0 ? `slot ${id} ${delay}` : `arm ${id} ${delay}`;
@@ -35,16 +36,22 @@ function generateInside(random, kind, id, slots) {
 	const op = random.weighted({arm: 8, self: 6, close: 2, closed: 1, fail: 1, now: 1});
 	const other = random.below(TASKS);
 	switch (op) {
-	case 'arm': return generateArm(random, kind, other, slots);
-	case 'self': return generateArm(random, kind, id, slots);
-	case 'close': return `close ${other}`;
-	case 'closed': return `closed ${other}`;
-	default: return op;
+		case 'arm':
+			return generateArm(random, kind, other, slots);
+		case 'self':
+			return generateArm(random, kind, id, slots);
+		case 'close':
+			return `close ${other}`;
+		case 'closed':
+			return `closed ${other}`;
+		default:
+			return op;
 	}
 }
 
-// Node puts an interval behind the timers that its own run has set, since it goes on when the run has returned. Ours takes its
-// place when it is armed. So the steps of a run end with those that arm its own action (differences.md).
+// Node puts an interval behind the timers that its own run has set, since it goes on when the run
+// has returned. Ours takes its place when it is armed. So the steps of a run end with those that
+// arm its own action (differences.md).
 function sortOwnArmLast(lines, id) {
 	const isOwn = (line) => line.startsWith(`arm ${id} `) || line.startsWith(`slot ${id} `);
 	return [...lines.filter((line) => !isOwn(line)), ...lines.filter(isOwn)];
@@ -56,25 +63,34 @@ export function generate(random) {
 	const lines = [`actions ${kind}`];
 	for (let id = 0; id < TASKS; id++)
 		for (let nth = 1; nth <= 3; nth++) {
-			if (random.percent(45))
-				continue;
-			const inside = Array.from({length: random.between(1, 3)}, () => generateInside(random, kind, id, slots));
-			for (const line of kind === 'async' || kind === 'frame' || kind === 'queue' ? sortOwnArmLast(inside, id) : inside)
+			if (random.percent(45)) continue;
+			const inside = Array.from({length: random.between(1, 3)}, () =>
+				generateInside(random, kind, id, slots),
+			);
+			for (const line of kind === 'async' || kind === 'frame' || kind === 'queue'
+				? sortOwnArmLast(inside, id)
+				: inside)
 				lines.push(`on ${id} ${nth} ${line}`);
 		}
-	const drive = {virtual: ['advance'], test: ['advance', 'flush'], asap: ['flush'], frame: ['flush', 'advance']}[kind] ?? ['advance'];
+	const drive = {
+		virtual: ['advance'],
+		test: ['advance', 'flush'],
+		asap: ['flush'],
+		frame: ['flush', 'advance'],
+	}[kind] ?? ['advance'];
 	for (let i = random.between(4, 14); i > 0; i--) {
 		const op = random.weighted({arm: 10, close: 1, closed: 1, now: 1, drive: 6});
 		const id = random.below(TASKS);
-		if (op === 'arm')
-			lines.push(generateArm(random, kind, id, slots));
+		if (op === 'arm') lines.push(generateArm(random, kind, id, slots));
 		else if (op === 'drive') {
 			const how = random.pick(drive);
 			lines.push(how === 'advance' ? `advance ${random.between(1, slots ? 40 : 9)}` : how);
-		} else
-			lines.push(op === 'now' ? 'now' : `${op} ${id}`);
+		} else lines.push(op === 'now' ? 'now' : `${op} ${id}`);
 	}
-	lines.push(drive.includes('advance') ? 'advance 120' : 'flush', ...Array.from({length: TASKS}, (_, id) => `closed ${id}`));
+	lines.push(
+		drive.includes('advance') ? 'advance 120' : 'flush',
+		...Array.from({length: TASKS}, (_, id) => `closed ${id}`),
+	);
 	return lines.join('\n');
 }
 
@@ -99,24 +115,35 @@ class RxPlay {
 	setHost() {
 		const ask = (fn) => (this.turn = {fn});
 		const clear = (turn) => {
-			if (this.turn === turn)
-				this.turn = null;
+			if (this.turn === turn) this.turn = null;
 		};
-		this.rx.intervalProvider.delegate = {setInterval: this.host.setInterval, clearInterval: this.host.clear};
+		this.rx.intervalProvider.delegate = {
+			setInterval: this.host.setInterval,
+			clearInterval: this.host.clear,
+		};
 		this.rx.immediateProvider.delegate = {setImmediate: ask, clearImmediate: clear};
-		this.rx.animationFrameProvider.delegate = {requestAnimationFrame: ask, cancelAnimationFrame: clear};
+		this.rx.animationFrameProvider.delegate = {
+			requestAnimationFrame: ask,
+			cancelAnimationFrame: clear,
+		};
 	}
 
 	makeScheduler() {
 		const {rx} = this;
 		const now = () => this.host.now;
 		switch (this.kind) {
-		case 'virtual': return new rx.VirtualTimeScheduler();
-		case 'test': return new rx.TestScheduler(() => {});
-		case 'queue': return new rx.QueueScheduler(rx.QueueAction, now);
-		case 'asap': return new rx.AsapScheduler(rx.AsapAction, now);
-		case 'frame': return new rx.AnimationFrameScheduler(rx.AnimationFrameAction, now);
-		default: return new rx.AsyncScheduler(rx.AsyncAction, now);
+			case 'virtual':
+				return new rx.VirtualTimeScheduler();
+			case 'test':
+				return new rx.TestScheduler(() => {});
+			case 'queue':
+				return new rx.QueueScheduler(rx.QueueAction, now);
+			case 'asap':
+				return new rx.AsapScheduler(rx.AsapAction, now);
+			case 'frame':
+				return new rx.AnimationFrameScheduler(rx.AnimationFrameAction, now);
+			default:
+				return new rx.AsyncScheduler(rx.AsyncAction, now);
 		}
 	}
 
@@ -130,7 +157,8 @@ class RxPlay {
 		return this.tasks.get(id);
 	}
 
-	// An arming beside one that waits is left out where RxJS runs both, or in another order, unless the step asks for it by "!".
+	// An arming beside one that waits is left out where RxJS runs both, or in another order,
+	// unless the step asks for it by "!".
 	isDouble(task) {
 		return task.armed >= 0 && this.kind !== 'virtual';
 	}
@@ -148,12 +176,13 @@ class RxPlay {
 		this.running = task;
 		this.play.run(id);
 		this.running = outer;
-		if (task.fails)
-			throw {task: id};
+		if (task.fails) throw {task: id};
 	}
 
 	create(id) {
-		return new this.scheduler.schedulerActionCtor(this.scheduler, (state) => this.work(id, state));
+		return new this.scheduler.schedulerActionCtor(this.scheduler, (state) =>
+			this.work(id, state),
+		);
 	}
 
 	arm(id, delay, forced) {
@@ -162,20 +191,18 @@ class RxPlay {
 			this.play.say('skip');
 			return;
 		}
-		if (!task.first)
-			task.first = task.current = this.create(id);
+		if (!task.first) task.first = task.current = this.create(id);
 		else if (this.isVirtual && !forced && !task.current.closed && task.current.id === undefined)
 			task.first.add((task.current = this.create(id))); // a rested one would keep its old place (differences.md)
 		const armed = !task.current.closed;
-		if (armed)
-			task.armed = delay;
+		if (armed) task.armed = delay;
 		this.armings++;
-		if (this.kind === 'queue' && !armed && !forced) // it would throw (differences.md)
+		if (this.kind === 'queue' && !armed && !forced)
+			// it would throw (differences.md)
 			return;
 		this.attempt(() => {
 			const action = task.current.schedule(this.armings, delay);
-			if (this.isVirtual)
-				task.current = action;
+			if (this.isVirtual) task.current = action;
 		});
 	}
 
@@ -190,7 +217,9 @@ class RxPlay {
 		try {
 			fn();
 		} catch (failure) {
-			this.play.say(failure.task === undefined ? `threw ${failure.name}` : `failed ${failure.task}`);
+			this.play.say(
+				failure.task === undefined ? `threw ${failure.name}` : `failed ${failure.task}`,
+			);
 			this.play.ended ||= this.isVirtual && !this.goesOn;
 		}
 	}
@@ -204,8 +233,7 @@ class RxPlay {
 		if (this.isVirtual) {
 			const to = this.scheduler.frame + ms;
 			this.flush(to);
-			if (!this.play.ended)
-				this.scheduler.frame = to;
+			if (!this.play.ended) this.scheduler.frame = to;
 			return;
 		}
 		const to = this.host.now + ms;
@@ -220,47 +248,69 @@ class RxPlay {
 	driveTurn() {
 		const turn = this.turn;
 		this.turn = null;
-		if (turn)
-			this.attempt(() => turn.fn());
+		if (turn) this.attempt(() => turn.fn());
 	}
 
 	step(op, [id, delay], inside) {
 		switch (op) {
-		case 'arm': this.arm(id, delay, false); break;
-		case 'slot': this.arm(id, this.slot(id, delay), true); break;
-		case 'arm!': this.arm(id, delay, true); break;
-		case 'close': this.close(id); break;
-		case 'closed': this.play.say(`closed ${Number(this.task(id).current?.closed ?? false)}`); break;
-		case 'keep': this.goesOn = true; break;
-		case 'now': this.play.say(`now ${this.now()}`); break;
-		case 'fail':
-			if (this.running)
-				this.running.fails = true;
-			break;
-		case 'advance':
-			if (!inside)
-				this.advance(id);
-			break;
-		case 'flush':
-			if (!inside && this.byCaller)
-				this.driveTurn();
-			else if (!inside && this.isVirtual)
-				this.flush(this.kind === 'test' ? 750 : Infinity);
-			break;
+			case 'arm':
+				this.arm(id, delay, false);
+				break;
+			case 'slot':
+				this.arm(id, this.slot(id, delay), true);
+				break;
+			case 'arm!':
+				this.arm(id, delay, true);
+				break;
+			case 'close':
+				this.close(id);
+				break;
+			case 'closed':
+				this.play.say(`closed ${Number(this.task(id).current?.closed ?? false)}`);
+				break;
+			case 'keep':
+				this.goesOn = true;
+				break;
+			case 'now':
+				this.play.say(`now ${this.now()}`);
+				break;
+			case 'fail':
+				if (this.running) this.running.fails = true;
+				break;
+			case 'advance':
+				if (!inside) this.advance(id);
+				break;
+			case 'flush':
+				if (!inside && this.byCaller) this.driveTurn();
+				else if (!inside && this.isVirtual)
+					this.flush(this.kind === 'test' ? 750 : Infinity);
+				break;
 		}
-		if (!inside && this.byCaller)
-			this.play.say(`wanted ${Number(this.turn !== null)}`);
+		if (!inside && this.byCaller) this.play.say(`wanted ${Number(this.turn !== null)}`);
 	}
 }
 
 export async function open(load) {
 	const base = await load('rxjs');
 	const internal = (path) => load(`rxjs/internal/scheduler/${path}`);
-	const parts = ['intervalProvider', 'immediateProvider', 'animationFrameProvider', 'QueueScheduler', 'QueueAction',
-		'AsapScheduler', 'AsapAction', 'AnimationFrameScheduler', 'AnimationFrameAction', 'AsyncScheduler', 'AsyncAction'];
-	const rx = {VirtualTimeScheduler: base.VirtualTimeScheduler, TestScheduler: (await load('rxjs/testing')).TestScheduler};
-	for (const part of parts)
-		rx[part] = (await internal(part))[part];
+	const parts = [
+		'intervalProvider',
+		'immediateProvider',
+		'animationFrameProvider',
+		'QueueScheduler',
+		'QueueAction',
+		'AsapScheduler',
+		'AsapAction',
+		'AnimationFrameScheduler',
+		'AnimationFrameAction',
+		'AsyncScheduler',
+		'AsyncAction',
+	];
+	const rx = {
+		VirtualTimeScheduler: base.VirtualTimeScheduler,
+		TestScheduler: (await load('rxjs/testing')).TestScheduler,
+	};
+	for (const part of parts) rx[part] = (await internal(part))[part];
 	return {
 		play: (text) => {
 			const player = new RxPlay(parse(text), rx);

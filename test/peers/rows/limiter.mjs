@@ -6,12 +6,13 @@ import {Play, parse} from '../lib/script.mjs';
 export const name = 'limiter';
 export const peer = 'p-limit, p-queue, bottleneck';
 
-// In one instant of a step promises settle in an order of their own, behind their jobs. So starts are compared in order, and ends
-// as those of an instant.
+// In one instant of a step promises settle in an order of their own, behind their jobs. So starts
+// are compared in order, and ends as those of an instant.
 export function normalise(lines) {
 	const rank = (line) => (line.startsWith('start') ? 0 : line.startsWith('finish') ? 1 : 2);
 	const time = (line) => Number(line.split(' at ')[1] ?? 0);
-	const inOrder = (a, b) => rank(a) - rank(b) || (rank(a) === 1 ? time(a) - time(b) || (a < b ? -1 : 1) : 0);
+	const inOrder = (a, b) =>
+		rank(a) - rank(b) || (rank(a) === 1 ? time(a) - time(b) || (a < b ? -1 : 1) : 0);
 	return [...lines].sort(inOrder);
 }
 
@@ -21,45 +22,60 @@ const KINDS = ['plimit', 'semaphore', 'pqueue', 'pqueue', 'prate', 'bottleneck',
 const JOBS = 16;
 
 function generateSubmit(random, kind, id, equal) {
-	// A job that is submitted inside a start takes a free permit at once in p-queue. Ours gives that to the first in line when the
-	// executor comes to it (differences.md). So those have one priority.
-	const priorities = equal ? [0] : {pqueue: [0, 0, 1, 2, 5], bottleneck: [0, 0, 1, 2, 4, -4]}[kind] ?? [0];
-	const timeout = (kind === 'pqueue' || kind === 'bottleneck') && random.percent(25) ? random.between(1, 9) : 0;
+	// A job that is submitted inside a start takes a free permit at once in p-queue. Ours gives
+	// that to the first in line when the executor comes to it (differences.md). So those have
+	// one priority.
+	const priorities = equal
+		? [0]
+		: ({pqueue: [0, 0, 1, 2, 5], bottleneck: [0, 0, 1, 2, 4, -4]}[kind] ?? [0]);
+	const timeout =
+		(kind === 'pqueue' || kind === 'bottleneck') && random.percent(25)
+			? random.between(1, 9)
+			: 0;
 	return `submit ${id} ${random.pick(priorities)} ${timeout}`;
 }
 
 function generateKnobs(random, kind) {
 	const permits = random.between(1, 4);
 	switch (kind) {
-	case 'prate': return [permits + 20, random.between(1, 4), random.between(2, 9)];
-	// Bottleneck chooses a job when it plans the job's start, ours at the start (differences.md). So where starts are spaced,
-	// all jobs have one priority, and there is no bound on those that wait.
-	case 'bottleneck': return random.percent(50) ? [permits, random.pick([2, 5]), 0] : [permits, 0, random.pick([0, 1, 2, 4])];
-	default: return [permits];
+		case 'prate':
+			return [permits + 20, random.between(1, 4), random.between(2, 9)];
+		// Bottleneck chooses a job when it plans the job's start, ours at the start
+		// (differences.md). So where starts are spaced, all jobs have one priority, and there is no
+		// bound on those that wait.
+		case 'bottleneck':
+			return random.percent(50)
+				? [permits, random.pick([2, 5]), 0]
+				: [permits, 0, random.pick([0, 1, 2, 4])];
+		default:
+			return [permits];
 	}
 }
 
 function generateInside(random, kind, id) {
 	const op = random.weighted({submit: 4, own: 4, other: 2});
 	switch (op) {
-	case 'submit': return generateSubmit(random, kind, random.below(JOBS), true);
-	case 'own': return `complete ${id} ${random.below(2)}`;
-	default: return `complete ${random.below(JOBS)} ${random.below(2)}`;
+		case 'submit':
+			return generateSubmit(random, kind, random.below(JOBS), true);
+		case 'own':
+			return `complete ${id} ${random.below(2)}`;
+		default:
+			return `complete ${random.below(JOBS)} ${random.below(2)}`;
 	}
 }
 
-/** All jobs are submitted at first, since p-queue counts starts in windows, ours in any span of time (differences.md). */
+/**
+ * All jobs are submitted at first, since p-queue counts starts in windows, ours in any span of time
+ * (differences.md).
+ */
 function generateRate(random, header) {
 	const lines = [header];
 	const count = random.between(4, JOBS);
-	for (let id = 0; id < count; id++)
-		lines.push(`on ${id} 1 complete ${id} 0`);
+	for (let id = 0; id < count; id++) lines.push(`on ${id} 1 complete ${id} 0`);
 	lines.push('pause');
-	for (let id = 0; id < count; id++)
-		lines.push(`submit ${id} 0 0`);
+	for (let id = 0; id < count; id++) lines.push(`submit ${id} 0 0`);
 	lines.push('resume');
-	for (let i = random.between(2, 6); i > 0; i--)
-		lines.push(`advance ${random.between(1, 20)}`);
+	for (let i = random.between(2, 6); i > 0; i--) lines.push(`advance ${random.between(1, 20)}`);
 	return lines.join('\n');
 }
 
@@ -67,13 +83,15 @@ export function generate(random) {
 	const kind = random.pick(KINDS);
 	const knobs = generateKnobs(random, kind);
 	const header = `limiter ${kind} ${knobs.join(' ')}`;
-	if (kind === 'prate')
-		return generateRate(random, header);
+	if (kind === 'prate') return generateRate(random, header);
 	const lines = [header];
 	for (let id = 0; id < JOBS; id++)
 		if (random.percent(30)) {
-			const inside = Array.from({length: random.between(1, 2)}, () => generateInside(random, kind, id));
-			// p-queue starts a job inside its submit, before the steps that follow. So a job ends with its one submit.
+			const inside = Array.from({length: random.between(1, 2)}, () =>
+				generateInside(random, kind, id),
+			);
+			// p-queue starts a job inside its submit, before the steps that follow. So
+			// a job ends with its one submit.
 			inside.sort((a, b) => (a < b ? -1 : 1));
 			if (kind !== 'pqueue' || inside.filter((line) => line.startsWith('submit')).length < 2)
 				lines.push(...inside.map((line) => `on ${id} 1 ${line}`));
@@ -86,24 +104,31 @@ export function generate(random) {
 	if (kind === 'pqueue') {
 		weights.pause = weights.resume = 1;
 		weights[random.pick(['idle', 'clear'])] = 1; // p-queue does not notice that a clear has made it idle (differences.md)
-		if (weights.idle)
-			delete weights.clear;
+		if (weights.idle) delete weights.clear;
 	}
-	if (kind === 'pqueue' || kind === 'bottleneck')
-		weights.advance = 6;
+	if (kind === 'pqueue' || kind === 'bottleneck') weights.advance = 6;
 	let id = 0;
 	for (let i = random.between(8, 40); i > 0; i--) {
 		const op = random.weighted(weights);
 		switch (op) {
-		case 'submit':
-		case 'submit!':
-			if (id < JOBS)
-				lines.push(generateSubmit(random, kind, id++, kind === 'bottleneck' && knobs[1] > 0));
-			break;
-		case 'complete': lines.push(`complete ${random.below(JOBS)} ${random.below(2)}`); break;
-		case 'limit': lines.push(`limit ${random.between(1, 5)}`); break;
-		case 'advance': lines.push(`advance ${random.between(1, 8)}`); break;
-		default: lines.push(op);
+			case 'submit':
+			case 'submit!':
+				if (id < JOBS)
+					lines.push(
+						generateSubmit(random, kind, id++, kind === 'bottleneck' && knobs[1] > 0),
+					);
+				break;
+			case 'complete':
+				lines.push(`complete ${random.below(JOBS)} ${random.below(2)}`);
+				break;
+			case 'limit':
+				lines.push(`limit ${random.between(1, 5)}`);
+				break;
+			case 'advance':
+				lines.push(`advance ${random.between(1, 8)}`);
+				break;
+			default:
+				lines.push(op);
 		}
 	}
 	return lines.join('\n');
@@ -123,12 +148,19 @@ function replaceGlobals(host) {
 }
 
 function restoreGlobals() {
-	Object.assign(globalThis, {setTimeout: real.setTimeout, setInterval: real.setInterval, clearTimeout: real.clearTimeout,
-		clearInterval: real.clearInterval});
+	Object.assign(globalThis, {
+		setTimeout: real.setTimeout,
+		setInterval: real.setInterval,
+		clearTimeout: real.clearTimeout,
+		clearInterval: real.clearInterval,
+	});
 	Date.now = real.now;
 }
 
-/** What the packages differ in. Each has add(fn, priority, timeout), limit, clear, pause, resume, onIdle. */
+/**
+ * What the packages differ in. Each has add(fn, priority, timeout), limit, clear, pause, resume,
+ * onIdle.
+ */
 const adapters = {
 	plimit: ({pLimit}, [permits]) => {
 		const limit = pLimit(permits);
@@ -138,12 +170,22 @@ const adapters = {
 			clear: () => limit.clearQueue(),
 		};
 	},
-	pqueue: ({PQueue}, [concurrency]) => queueAdapter(new PQueue({concurrency, throwOnTimeout: true})),
-	prate: ({PQueue}, [concurrency, intervalCap, interval]) => queueAdapter(new PQueue({concurrency, intervalCap, interval})),
+	pqueue: ({PQueue}, [concurrency]) =>
+		queueAdapter(new PQueue({concurrency, throwOnTimeout: true})),
+	prate: ({PQueue}, [concurrency, intervalCap, interval]) =>
+		queueAdapter(new PQueue({concurrency, intervalCap, interval})),
 	bottleneck: ({Bottleneck}, [maxConcurrent, minTime, highWater]) => {
-		const limiter = new Bottleneck({maxConcurrent, minTime, ...(highWater ? {highWater, strategy: Bottleneck.strategy.OVERFLOW} : {})});
+		const limiter = new Bottleneck({
+			maxConcurrent,
+			minTime,
+			...(highWater ? {highWater, strategy: Bottleneck.strategy.OVERFLOW} : {}),
+		});
 		return {
-			add: (fn, priority, timeout) => limiter.schedule({priority: 5 - priority, ...(timeout ? {expiration: timeout} : {})}, fn),
+			add: (fn, priority, timeout) =>
+				limiter.schedule(
+					{priority: 5 - priority, ...(timeout ? {expiration: timeout} : {})},
+					fn,
+				),
 		};
 	},
 };
@@ -161,8 +203,7 @@ function queueAdapter(queue) {
 }
 
 function outcome(error) {
-	if (error?.message?.includes('timed out'))
-		return 'timeout';
+	if (error?.message?.includes('timed out')) return 'timeout';
 	return error?.message?.includes('dropped') ? 'refused' : 'failed';
 }
 
@@ -182,8 +223,7 @@ class LimiterPlay {
 
 	/** Until nothing happens any more at this instant. */
 	async settle() {
-		do
-			await new Promise((resolve) => realImmediate(resolve));
+		do await new Promise((resolve) => realImmediate(resolve));
 		while (this.host.fire(this.host.now));
 	}
 
@@ -197,45 +237,58 @@ class LimiterPlay {
 	}
 
 	submit(id, priority, timeout) {
-		if (this.jobs.has(id))
-			return;
+		if (this.jobs.has(id)) return;
 		const job = {started: false, ended: false};
 		this.jobs.set(id, job);
 		const finish = (how) => {
 			job.ended = true;
 			this.finish(id, how);
 		};
-		this.limiter.add(() => this.start(id), priority, timeout).then(() => finish('ok'), (error) => finish(outcome(error)));
+		this.limiter
+			.add(() => this.start(id), priority, timeout)
+			.then(
+				() => finish('ok'),
+				(error) => finish(outcome(error)),
+			);
 	}
 
 	finish(id, how) {
-		if (how === 'refused')
-			this.play.say(`finish ${id} refused at ${this.host.now - 1e6}`);
-		else
-			this.say(`finish ${id} ${this.saysAll ? how : 'ok'}`);
+		if (how === 'refused') this.play.say(`finish ${id} refused at ${this.host.now - 1e6}`);
+		else this.say(`finish ${id} ${this.saysAll ? how : 'ok'}`);
 	}
 
 	complete(id, fails) {
 		const job = this.jobs.get(id);
-		if (!job?.started || job.ended || job.completed)
-			return;
+		if (!job?.started || job.ended || job.completed) return;
 		job.completed = true;
-		if (fails)
-			job.reject(new Error('failed'));
-		else
-			job.resolve();
+		if (fails) job.reject(new Error('failed'));
+		else job.resolve();
 	}
 
 	step(op, [first, second, third]) {
 		switch (op) {
-		case 'submit':
-		case 'submit!': this.submit(first, second, third); break;
-		case 'complete': this.complete(first, second); break;
-		case 'limit': this.limiter.limit(first); break;
-		case 'clear': this.limiter.clear(); break;
-		case 'pause': this.limiter.pause(); break;
-		case 'resume': this.limiter.resume(); break;
-		case 'idle': this.limiter.onIdle().then(() => this.play.say('idle')); break;
+			case 'submit':
+			case 'submit!':
+				this.submit(first, second, third);
+				break;
+			case 'complete':
+				this.complete(first, second);
+				break;
+			case 'limit':
+				this.limiter.limit(first);
+				break;
+			case 'clear':
+				this.limiter.clear();
+				break;
+			case 'pause':
+				this.limiter.pause();
+				break;
+			case 'resume':
+				this.limiter.resume();
+				break;
+			case 'idle':
+				this.limiter.onIdle().then(() => this.play.say('idle'));
+				break;
 		}
 	}
 
@@ -243,8 +296,7 @@ class LimiterPlay {
 		await this.settle();
 		for (let i = 0; op === 'advance' && i < ms; i++) {
 			this.host.now++;
-			while (this.host.fire(this.host.now))
-				await this.settle();
+			while (this.host.fire(this.host.now)) await this.settle();
 		}
 	}
 

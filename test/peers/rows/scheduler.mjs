@@ -1,4 +1,5 @@
-// The scheduler beside React's: its mock (kinds "mock" and "paint"), and the real one on a host of ours (kind "slice").
+// The scheduler beside React's: its mock (kinds "mock" and "paint"), and the real one on a host of
+// ours (kind "slice").
 
 import {Host} from '../lib/host.mjs';
 import {Play, parse} from '../lib/script.mjs';
@@ -18,23 +19,37 @@ function generatePost(random, id, delays) {
 	return `post ${id} ${priority} ${delay}`;
 }
 
-// The mock stops for good if its timer comes due inside a task (differences.md). So there a script has delays, or tasks that take
-// time, but not both.
+// The mock stops for good if its timer comes due inside a task (differences.md). So there a script
+// has delays, or tasks that take time, but not both.
 function generateInside(random, kind, delays) {
-	const weights = {post: 6, cancel: 3, advance: 4, again: 4, with: 1, next: 1, yield: 4, fail: 1, paint: 2};
-	if (kind !== 'mock') // their slice ends where a task fails or goes on (differences.md)
+	const weights = {
+		post: 6,
+		cancel: 3,
+		advance: 4,
+		again: 4,
+		with: 1,
+		next: 1,
+		yield: 4,
+		fail: 1,
+		paint: 2,
+	};
+	if (kind !== 'mock')
+		// their slice ends where a task fails or goes on (differences.md)
 		weights.fail = weights.again = 0;
-	if (kind === 'mock')
-		weights.paint = 0;
-	if (kind !== 'slice' && delays)
-		weights.advance = 0;
+	if (kind === 'mock') weights.paint = 0;
+	if (kind !== 'slice' && delays) weights.advance = 0;
 	const op = random.weighted(weights);
 	switch (op) {
-	case 'post': return generatePost(random, random.below(TASKS), delays);
-	case 'cancel': return `cancel ${random.below(TASKS)}`;
-	case 'advance': return `advance ${random.pick([1, 1, 2, 3, 5, 251, 5001])}`;
-	case 'with': return `with ${random.between(1, 5)}`;
-	default: return op;
+		case 'post':
+			return generatePost(random, random.below(TASKS), delays);
+		case 'cancel':
+			return `cancel ${random.below(TASKS)}`;
+		case 'advance':
+			return `advance ${random.pick([1, 1, 2, 3, 5, 251, 5001])}`;
+		case 'with':
+			return `with ${random.between(1, 5)}`;
+		default:
+			return op;
 	}
 }
 
@@ -49,12 +64,23 @@ export function generate(random) {
 	for (let i = random.between(5, 16); i > 0; i--) {
 		const op = random.weighted({post: 10, cancel: 2, advance: 4, run: 4, with: 1, next: 1});
 		switch (op) {
-		case 'post': lines.push(generatePost(random, random.below(TASKS), delays)); break;
-		case 'cancel': lines.push(`cancel ${random.below(TASKS)}`); break;
-		case 'advance': lines.push(`advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`); break;
-		case 'run': lines.push(`run ${kind === 'paint' ? random.below(2) : 0}`); break;
-		case 'with': lines.push(`with ${random.between(1, 5)}`); break;
-		default: lines.push(op);
+			case 'post':
+				lines.push(generatePost(random, random.below(TASKS), delays));
+				break;
+			case 'cancel':
+				lines.push(`cancel ${random.below(TASKS)}`);
+				break;
+			case 'advance':
+				lines.push(`advance ${random.pick([1, 2, 3, 5, 249, 250, 5000, 10000])}`);
+				break;
+			case 'run':
+				lines.push(`run ${kind === 'paint' ? random.below(2) : 0}`);
+				break;
+			case 'with':
+				lines.push(`with ${random.between(1, 5)}`);
+				break;
+			default:
+				lines.push(op);
 		}
 	}
 	lines.push('run 0', 'advance 6000', 'run 0');
@@ -92,42 +118,44 @@ class ReactPlay {
 
 	turn(id, late) {
 		const job = this.jobs.get(id);
-		this.play.say(`run ${id} prio ${this.react.unstable_getCurrentPriorityLevel()} late ${Number(late)} at ${this.now()}`);
+		this.play.say(
+			`run ${id} prio ${this.react.unstable_getCurrentPriorityLevel()} late ${Number(late)} at ${this.now()}`,
+		);
 		this.running = job;
 		job.goesOn = job.fails = false;
 		this.play.run(id);
 		this.running = null;
-		if (job.fails)
-			throw {task: id};
+		if (job.fails) throw {task: id};
 		return job.goesOn ? (stillLate) => this.turn(id, stillLate) : undefined;
 	}
 
 	post(id, priority, delay) {
-		if (this.jobs.has(id))
-			return;
+		if (this.jobs.has(id)) return;
 		const job = {goesOn: false, fails: false};
 		this.jobs.set(id, job);
-		job.handle = this.react.unstable_scheduleCallback(priority, (late) => this.turn(id, late), {delay});
+		job.handle = this.react.unstable_scheduleCallback(priority, (late) => this.turn(id, late), {
+			delay,
+		});
 	}
 
 	cancel(id, forced) {
 		const job = this.jobs.get(id);
-		if (job && (job !== this.running || forced))
-			this.react.unstable_cancelCallback(job.handle);
+		if (job && (job !== this.running || forced)) this.react.unstable_cancelCallback(job.handle);
 	}
 
 	advance(ms) {
-		if (this.isSlice)
-			this.host.now += ms;
-		else
-			this.react.unstable_advanceTime(ms);
+		if (this.isSlice) this.host.now += ms;
+		else this.react.unstable_advanceTime(ms);
 	}
 
 	runMock(raw) {
-		// The mock forgets its timer if that finds a cancelled task (differences.md): an empty task makes it look again.
+		// The mock forgets its timer if that finds a cancelled task (differences.md): an
+		// empty task makes it look again.
 		if (!raw && !this.react.unstable_hasPendingWork())
 			this.react.unstable_scheduleCallback(1, () => {});
-		const flush = this.untilPaint ? this.react.unstable_flushUntilNextPaint : this.react.unstable_flushAllWithoutAsserting;
+		const flush = this.untilPaint
+			? this.react.unstable_flushUntilNextPaint
+			: this.react.unstable_flushAllWithoutAsserting;
 		while (!this.attempt(flush)) {
 			// A task has failed, and the rest still waits.
 		}
@@ -139,8 +167,7 @@ class ReactPlay {
 			fn();
 			return true;
 		} catch (failure) {
-			if (failure.task === undefined)
-				throw failure;
+			if (failure.task === undefined) throw failure;
 			this.play.say(`failed ${failure.task}`);
 			return false;
 		}
@@ -156,10 +183,8 @@ class ReactPlay {
 
 	run(untilPaint, raw) {
 		this.untilPaint = Boolean(untilPaint);
-		if (this.isSlice)
-			this.runSlices();
-		else
-			this.runMock(raw);
+		if (this.isSlice) this.runSlices();
+		else this.runMock(raw);
 		this.untilPaint = false;
 	}
 
@@ -170,42 +195,56 @@ class ReactPlay {
 	step(op, [first, second, third], inside) {
 		const {react} = this;
 		switch (op) {
-		case 'post': this.post(first, second, third); break;
-		case 'cancel': this.cancel(first, false); break;
-		case 'cancel!': this.cancel(first, true); break;
-		case 'advance': this.advance(first); break;
-		case 'with': react.unstable_runWithPriority(first, () => this.sayPriority('with')); break;
-		case 'next': react.unstable_next(() => this.sayPriority('next')); break;
-		case 'run':
-		case 'run!':
-			if (!inside)
-				this.run(first, op === 'run!');
-			break;
-		case 'again':
-			if (inside)
-				this.running.goesOn = true;
-			break;
-		case 'fail':
-			if (inside)
-				this.running.fails = true;
-			break;
-		case 'yield':
-		case 'yield!':
-			if (inside)
-				this.play.say(`yield ${Number(react.unstable_shouldYield())}`);
-			break;
-		case 'paint':
-			if (inside)
-				react.unstable_requestPaint();
-			break;
+			case 'post':
+				this.post(first, second, third);
+				break;
+			case 'cancel':
+				this.cancel(first, false);
+				break;
+			case 'cancel!':
+				this.cancel(first, true);
+				break;
+			case 'advance':
+				this.advance(first);
+				break;
+			case 'with':
+				react.unstable_runWithPriority(first, () => this.sayPriority('with'));
+				break;
+			case 'next':
+				react.unstable_next(() => this.sayPriority('next'));
+				break;
+			case 'run':
+			case 'run!':
+				if (!inside) this.run(first, op === 'run!');
+				break;
+			case 'again':
+				if (inside) this.running.goesOn = true;
+				break;
+			case 'fail':
+				if (inside) this.running.fails = true;
+				break;
+			case 'yield':
+			case 'yield!':
+				if (inside) this.play.say(`yield ${Number(react.unstable_shouldYield())}`);
+				break;
+			case 'paint':
+				if (inside) react.unstable_requestPaint();
+				break;
 		}
 	}
 }
 
 export async function open(load, {packages}) {
 	const {readFileSync} = await import('node:fs');
-	const compile = (file) => new Function('exports', 'performance', 'setTimeout', 'clearTimeout', 'setImmediate',
-		readFileSync(`${packages}/node_modules/scheduler/cjs/${file}.production.js`, 'utf8'));
+	const compile = (file) =>
+		new Function(
+			'exports',
+			'performance',
+			'setTimeout',
+			'clearTimeout',
+			'setImmediate',
+			readFileSync(`${packages}/node_modules/scheduler/cjs/${file}.production.js`, 'utf8'),
+		);
 	const sources = {mock: compile('scheduler-unstable_mock'), real: compile('scheduler')};
 	return {play: (text) => new ReactPlay(parse(text), sources).play.all(), close() {}};
 }

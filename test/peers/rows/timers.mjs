@@ -9,8 +9,9 @@ const KINDS = ['stpe', 'stpe', 'netty'];
 const TIMERS = 24;
 const SERIES = 8; // the first of the timers, in kind "stpe"
 
-// In one instant the runs of one-shot timers keep their order. A series takes its place there when it is filed again, in Java it
-// keeps the place of its first run (differences.md). So of the series only the number of runs in an instant is compared.
+// In one instant the runs of one-shot timers keep their order. A series takes its place there when
+// it is filed again, in Java it keeps the place of its first run (differences.md). So of the series
+// only the number of runs in an instant is compared.
 export function normalise(lines) {
 	const rank = (line) => (/^(series|cancel [0-7] )/.test(line) ? 1 : 0);
 	const time = (line) => Number(line.split(' at ')[1] ?? -1);
@@ -22,22 +23,42 @@ export function normalise(lines) {
 			groups.push({at, items: []});
 		groups.at(-1).items.push(item);
 	}
-	return groups.flatMap(({items}) => items.sort((a, b) => rank(a.line) - rank(b.line) ||
-		(rank(a.line) ? (a.line < b.line ? -1 : a.line > b.line ? 1 : 0) : a.index - b.index)).map(({line}) => line));
+	return groups.flatMap(({items}) =>
+		items
+			.sort(
+				(a, b) =>
+					rank(a.line) - rank(b.line) ||
+					(rank(a.line)
+						? a.line < b.line
+							? -1
+							: a.line > b.line
+								? 1
+								: 0
+						: a.index - b.index),
+			)
+			.map(({line}) => line),
+	);
 }
 
 // ---------------------------------------------------------------------- generator
 
 function generateDelay(random, kind) {
 	const ticks = random.weighted({near: 8, middle: 2, far: 1});
-	const delay = {near: random.between(1, 8), middle: random.between(9, 90), far: random.between(400, 6000)}[ticks];
+	const delay = {
+		near: random.between(1, 8),
+		middle: random.between(9, 90),
+		far: random.between(400, 6000),
+	}[ticks];
 	return kind === 'netty' ? delay : delay * 10;
 }
 
-// Series have instants of their own: each has another number of ticks beyond the tens on which one-shot timers are due.
+// Series have instants of their own: each has another number of ticks beyond the tens on which
+// one-shot timers are due.
 function generateSeries(random, id) {
 	const first = random.between(0, 6) * 10 + id + 1;
-	return random.percent(50) ? `rate ${id} ${first} ${random.between(1, 6) * 10}` : `delay ${id} ${first} ${random.between(1, 6) * 10 + id + 1}`;
+	return random.percent(50)
+		? `rate ${id} ${first} ${random.between(1, 6) * 10}`
+		: `delay ${id} ${first} ${random.between(1, 6) * 10 + id + 1}`;
 }
 
 function generateInside(random, kind) {
@@ -53,21 +74,41 @@ export function generate(random) {
 		for (let i = random.pick([0, 0, 0, 1, 2]); i > 0; i--)
 			lines.push(`on ${id} 1 ${generateInside(random, kind)}`);
 	for (let id = 0; id < SERIES; id++)
-		if (random.percent(20))
-			lines.push(`on ${id} ${random.between(1, 3)} cancel ${id}`);
+		if (random.percent(20)) lines.push(`on ${id} ${random.between(1, 3)} cancel ${id}`);
 	for (let i = random.between(8, 40); i > 0; i--) {
-		const op = random.weighted({at: 12, series: kind === 'stpe' ? 3 : 0, cancel: 4, advance: 6, stall: 3});
+		const op = random.weighted({
+			at: 12,
+			series: kind === 'stpe' ? 3 : 0,
+			cancel: 4,
+			advance: 6,
+			stall: 3,
+		});
 		switch (op) {
-		case 'at': lines.push(`at ${random.between(SERIES, TIMERS - 1)} ${generateDelay(random, kind)}`); break;
-		case 'series': lines.push(generateSeries(random, random.below(SERIES))); break;
-		case 'cancel': lines.push(`cancel ${random.below(TIMERS)}`); break;
-		case 'advance': lines.push(`advance ${random.between(1, random.percent(90) ? 8 : 40) * unit}`); break;
-		case 'stall': lines.push(`stall ${random.between(1, random.percent(90) ? 8 : 60) * unit}`); break;
+			case 'at':
+				lines.push(
+					`at ${random.between(SERIES, TIMERS - 1)} ${generateDelay(random, kind)}`,
+				);
+				break;
+			case 'series':
+				lines.push(generateSeries(random, random.below(SERIES)));
+				break;
+			case 'cancel':
+				lines.push(`cancel ${random.below(TIMERS)}`);
+				break;
+			case 'advance':
+				lines.push(`advance ${random.between(1, random.percent(90) ? 8 : 40) * unit}`);
+				break;
+			case 'stall':
+				lines.push(`stall ${random.between(1, random.percent(90) ? 8 : 60) * unit}`);
+				break;
 		}
 	}
-	for (let id = 0; id < SERIES; id++)
-		lines.push(`cancel ${id}`);
-	lines.push(random.percent(50) ? `advance ${6100 * unit}` : 'advance 0', 'stop', `at ${TIMERS} 1`);
+	for (let id = 0; id < SERIES; id++) lines.push(`cancel ${id}`);
+	lines.push(
+		random.percent(50) ? `advance ${6100 * unit}` : 'advance 0',
+		'stop',
+		`at ${TIMERS} 1`,
+	);
 	return lines.join('\n');
 }
 
@@ -75,8 +116,15 @@ export function generate(random) {
 
 export async function open(load, {packages}) {
 	const jar = (file) => `/usr/share/java/${file}.jar`;
-	const player = new Player('java', ['-Xshare:auto', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC',
-		`-Xbootclasspath/a:${packages}/java/boot.jar`, `-javaagent:${packages}/java/player.jar`,
-		'-cp', [`${packages}/java/player.jar`, jar('netty-common'), jar('netty-all')].join(':'), 'peers.Main']);
+	const player = new Player('java', [
+		'-Xshare:auto',
+		'-XX:TieredStopAtLevel=1',
+		'-XX:+UseSerialGC',
+		`-Xbootclasspath/a:${packages}/java/boot.jar`,
+		`-javaagent:${packages}/java/player.jar`,
+		'-cp',
+		[`${packages}/java/player.jar`, jar('netty-common'), jar('netty-all')].join(':'),
+		'peers.Main',
+	]);
 	return {play: (text) => player.play(text), close: () => player.end()};
 }

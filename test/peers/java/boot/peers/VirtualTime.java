@@ -1,7 +1,8 @@
 package peers;
 
 /**
- * The time that the executor and the wheel see in place of System.nanoTime and Thread.sleep. It stands still until it is moved.
+ * The time that the executor and the wheel see in place of System.nanoTime and Thread.sleep. It
+ * stands still until it is moved.
  *
  * The boot class loader loads this class, since ScheduledThreadPoolExecutor must see it.
  */

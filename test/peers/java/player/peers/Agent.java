@@ -10,8 +10,9 @@ import java.lang.instrument.Instrumentation;
 import java.security.ProtectionDomain;
 
 /**
- * Lets the two classes under comparison call VirtualTime in place of System.nanoTime and Thread.sleep. Nothing else of them
- * changes: the references to these two methods in the constant pool get another class.
+ * Lets the two classes under comparison call VirtualTime in place of System.nanoTime and
+ * Thread.sleep. Nothing else of them changes: the references to these two methods in the constant
+ * pool get another class.
  */
 public final class Agent implements ClassFileTransformer {
 	private static final int UTF8 = 1, INTEGER = 3, FLOAT = 4, LONG = 5, DOUBLE = 6, CLASS = 7, STRING = 8, METHOD = 10,

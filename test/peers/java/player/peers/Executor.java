@@ -10,8 +10,8 @@ import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 
 /**
- * Java's executor. Its thread factory makes no threads, which the class allows. This thread takes what is due off its queue
- * and runs it, so all is exact. Times are in ticks of 100 us.
+ * Java's executor. Its thread factory makes no threads, which the class allows. This thread takes
+ * what is due off its queue and runs it, so all is exact. Times are in ticks of 100 us.
  */
 final class Executor implements Script.Player {
 	private static final long TICK_NS = 100_000;

@@ -4,7 +4,10 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.InputStreamReader;
 
-/** Reads scripts from the input, one after the other, and writes the trace of each, up to a line "end". */
+/**
+ * Reads scripts from the input, one after the other, and writes the trace of each, up to a line
+ * "end".
+ */
 public final class Main {
 	public static void main(String[] arguments) throws IOException {
 		BufferedReader in = new BufferedReader(new InputStreamReader(System.in));

@@ -8,7 +8,10 @@ import java.util.Set;
 import java.util.TreeSet;
 import java.util.concurrent.TimeUnit;
 
-/** Netty's wheel, on its own thread, which sleeps in virtual time. Ticks of 1 ms; each delay is half a tick longer. */
+/**
+ * Netty's wheel, on its own thread, which sleeps in virtual time. Ticks of 1 ms; each delay is half
+ * a tick longer.
+ */
 final class Wheel implements Script.Player {
 	private static final long TICK_NS = 1_000_000;
 
