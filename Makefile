@@ -88,7 +88,7 @@ test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C s
 cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
-.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench check-bench check-includes
+.PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench lars check-bench check-includes
 .PHONY: check-format format clean
 .SECONDARY:
 .DEFAULT_GOAL := all
@@ -176,24 +176,25 @@ loop_lacks = $(strip $(foreach l,$(loop_names),$(if $(libs_$l),,$l)))
 # Libraries to compare with, each only if it is installed: bench/subject_NAME*.c, and BENCH_HAS_NAME.
 bench_peers := libevent libev libuv
 upper = $(shell echo $(1) | tr a-z A-Z)
+include bench/rivals/rivals.mk
 ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
 bench_has   := $(foreach p,$(bench_peers),$(if $(libs_$p),$p))
 bench_libs  := $(foreach p,$(bench_has),$(libs_$p))
 bench_lacks := $(filter-out $(bench_has),$(bench_peers))
-flags_bench/subject := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p))
+flags_bench/subject := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p)) $(rival_flags)
 endif
 bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/subject_$p.c bench/subject_$p_%.c), \
 	$(wildcard bench/*.c))
-bench_o := $(bench_c:%.c=$B/%.o)
+bench_o := $(bench_c:%.c=$B/%.o) $(rival_o)
 
 $B/bench/peers: FORCE
-	@mkdir -p $(@D); echo '$(bench_has)' | cmp -s - $@ || echo '$(bench_has)' >$@
+	@mkdir -p $(@D); echo '$(bench_has) $(rivals)' | cmp -s - $@ || echo '$(bench_has) $(rivals)' >$@
 
 $B/bench/subject.o: $B/bench/peers
 
-$B/bench/bench: $(bench_o) $(lib) $B/bench/peers
+$B/bench/bench: $(bench_o) $(lib) $B/bench/peers $(rival_programs)
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")
-	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) -ljansson -lm
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $(bench_o) $(lib) $(ck_libs) $(bench_libs) $(rival_libs) -ljansson -lm
 
 # ------------------------------------------------------------------ to run
 
@@ -240,13 +241,18 @@ models-mutants: deps-models ## the same models, each with one rule removed: each
 
 ##@ Bench
 
-bench: deps-build+bench ## figures beside heaps, a bare wheel, libevent, libev, libuv, timerfd; BENCH="--quick"
+bench: deps-build+bench+rivals ## figures beside heaps, a bare wheel, event loops, Java, Netty, Go, asio; BENCH="--quick"
 	$(again) $B/bench/bench
 	$(Q)$B/bench/bench --out build/bench/results.json $(BENCH)
+
+lars: deps-build+bench+rivals+lars ## docs/lars.md: the hashed wheel against the heap executor; some minutes
+	$(again) $B/bench/bench
+	$(Q)bench/rivals/lars.sh $B/bench/bench docs/lars.md
 
 check-bench: deps-build+bench ## tests of the bench: options, files, comparison, page; half a minute
 	$(again) $B/bench/bench
 	$(Q)test/bench.sh $B/bench/bench
+	$(Q)test/rivals.sh $B/bench/bench
 
 include test/checks.mk
 include examples/cache/cache.mk

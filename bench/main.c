@@ -20,6 +20,7 @@
 #include "bench/report.h"
 #include "bench/results.h"
 #include "bench/results_file.h"
+#include "bench/rivals/rival.h"
 #include "bench/run.h"
 
 struct moment {
@@ -94,6 +95,8 @@ static bool run_group(struct bench *bench, const struct group *group)
 		control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
 		for (unsigned i = 0; i < group->subject_count; i++) {
+			if (rep >= plan_reps(group, group->subjects[i], &bench->options))
+				continue;
 			progress_run(group, group->subjects[i], rep);
 			if (!cells[i]->lost && !run_once(bench, group, group->subjects[i], cells[i], control))
 				return false;
@@ -108,7 +111,7 @@ static bool run_group(struct bench *bench, const struct group *group)
 
 static bool is_tried(const struct bench *bench, const struct subject *subject)
 {
-	return (subject->workloads & workload_trial.bit) && options_want_subject(&bench->options, subject->name);
+	return (subject->workloads & workload_trial.bit) && plan_has(&bench->plan, subject);
 }
 
 static double trials_s(const struct bench *bench)
@@ -273,6 +276,7 @@ static void begin(struct bench *bench)
 	strftime(bench->results.occasion.when, sizeof bench->results.occasion.when, "%Y-%m-%d %H:%M UTC", gmtime(&now));
 	machine_look(&bench->machine);
 	report_machine(stdout, &bench->machine);
+	rivals_print_skipped(stdout);
 	run_catch_interrupts();
 	progress_begin(&bench->plan, trials_s(bench));
 	bench->start = moment_now();

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/options.h"
+#include "bench/rivals/rival.h"
 #include "bench/subject.h"
 #include "bench/workload.h"
 
@@ -91,9 +92,13 @@ static void parse_workloads(struct options *options, char *text)
 static void parse_subjects(struct options *options, char *text)
 {
 	options->subject_count = split(text, options->subjects);
-	for (unsigned i = 0; i < options->subject_count; i++)
-		if (!subject_find(options->subjects[i]))
-			refuse("no such subject:", options->subjects[i]);
+	for (unsigned i = 0; i < options->subject_count; i++) {
+		const char *name = options->subjects[i];
+		if (rival_lacks(name))
+			refuse("this subject needs", rival_lacks(name));
+		if (!subject_find(name))
+			refuse("no such subject:", name);
+	}
 }
 
 enum { MOST_TIMERS = 1 << 28, MOST_THREADS = 1024, MOST_REPS = 100 };

@@ -12,6 +12,9 @@ enum { BYTES_PER_TIMER = 250 };
 /* Without being named, peers join groups of so many threads. */
 enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
 
+/* Unless the number of repetitions is given. Most of a rival's time is the warm-up of its runtime. */
+enum { MOST_PEER_REPS = 3, MOST_RIVAL_REPS = 2 };
+
 /* From these on, groups are slow, and very slow. */
 enum { MANY_TIMERS = 1000000, MOST_TIMERS = 4000000 };
 
@@ -73,12 +76,14 @@ static struct list threads_of_curve(void)
 	return list;
 }
 
-/* Subjects that the user named, and all with --full or --growth, run wherever they can. */
+/* Subjects that the user named, and all with --full or --growth, run wherever they can. Rivals: not with --growth. */
 static bool usual(const struct group *group, const struct subject *subject, const struct options *options)
 {
 	const struct workload *workload = group->workload;
-	if (options->subject_count || options->full || options->growth)
+	if (options->subject_count || options->full || (options->growth && !subject->rival))
 		return true;
+	if (subject->rival && options->quick)
+		return false;
 	if (subject->spared & workload->bit)
 		return false;
 	if (!subject->peer || options->size_count || options->thread_count)
@@ -95,7 +100,7 @@ static void say_too_many(const struct workload *workload, const struct subject *
 	while (all_subjects[index] != subject)
 		index++;
 	if (!(told[index] & workload->bit))
-		fprintf(stderr, "bench: %s is left out for %s where n is too large: the system allows it %u timers\n",
+		fprintf(stderr, "bench: %s is left out for %s where n is too large: it takes at most %u timers here\n",
 			workload->name, subject->name, most);
 	told[index] |= workload->bit;
 }
@@ -144,7 +149,7 @@ static unsigned usual_reps(const struct group *group, const struct options *opti
 	if (group->threads > machine_cores())
 		most = 3;
 	if (group->n >= MANY_TIMERS)
-		most = options->quick ? 2 : 3;
+		most = options->quick || !workload->many_threads ? 2 : 3;
 	if (group->n >= MOST_TIMERS)
 		most = workload->many_threads ? 2 : 1;
 	return reps < most || options->full ? reps : most;
@@ -169,6 +174,8 @@ static void add_group(struct plan *plan, const struct workload *workload, uint32
 	group.reps = options->reps ? options->reps : usual_reps(&group, options);
 	group.run_s = (options->quick ? workload->quick_s : workload->s) +
 		      (workload->s_per_timer > 0 ? workload->s_per_timer : 4e-7) * n;
+	for (unsigned i = 0; i < group.subject_count; i++)
+		group.runs += plan_reps(&group, group.subjects[i], options);
 	plan->groups = realloc(plan->groups, (plan->count + 1) * sizeof *plan->groups);
 	if (!plan->groups)
 		abort();
@@ -215,11 +222,33 @@ void plan_make(struct plan *plan, const struct options *options)
 {
 	*plan = (struct plan){0};
 	for (const struct workload *const *w = all_workloads; *w; w++)
-		if (options_want_workload(options, (*w)->name))
+		if (options_want_workload(options, (*w)->name) && !((*w)->named_only && !options->workload_count))
 			plan_workload(plan, *w, options);
 }
 
 double plan_group_s(const struct group *group)
 {
-	return group->run_s * group->reps * group->subject_count;
+	return group->run_s * group->runs;
+}
+
+unsigned plan_reps(const struct group *group, const struct subject *subject, const struct options *options)
+{
+	bool fire = group->workload->bit == ON_FIRE, slow = fire || group->n >= MANY_TIMERS;
+	unsigned most = group->reps;
+	if (options->reps || options->full)
+		return group->reps;
+	if (subject->peer)
+		most = fire ? 1 : slow ? MOST_PEER_REPS - 1 : MOST_PEER_REPS;
+	if (subject->rival)
+		most = slow ? 1 : MOST_RIVAL_REPS;
+	return most < group->reps ? most : group->reps;
+}
+
+bool plan_has(const struct plan *plan, const struct subject *subject)
+{
+	for (size_t i = 0; i < plan->count; i++)
+		for (unsigned j = 0; j < plan->groups[i].subject_count; j++)
+			if (plan->groups[i].subjects[j] == subject)
+				return true;
+	return false;
 }

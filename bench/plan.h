@@ -12,7 +12,7 @@
 #include "bench/options.h"
 #include "bench/workload.h"
 
-enum { MAX_SUBJECTS = 32 };
+enum { MAX_SUBJECTS = 64 };
 
 struct group {
 	const struct workload *workload;
@@ -20,7 +20,8 @@ struct group {
 	unsigned threads, reps;
 	unsigned subject_count;
 	const struct subject *subjects[MAX_SUBJECTS];
-	double run_s; /* about how long a run takes */
+	unsigned runs; /* of all subjects together */
+	double run_s;  /* about how long a run takes */
 };
 
 struct plan {
@@ -32,5 +33,11 @@ struct plan {
 void plan_make(struct plan *plan, const struct options *options);
 
 double plan_group_s(const struct group *group);
+
+/* Repetitions of this subject in the group. */
+unsigned plan_reps(const struct group *group, const struct subject *subject, const struct options *options);
+
+/* The subject takes part in a group. */
+bool plan_has(const struct plan *plan, const struct subject *subject);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "bench/replace.h"
 #include "bench/results_file.h"
+#include "bench/rivals/rival.h"
 
 /* ---- writing */
 
@@ -50,6 +51,7 @@ static json_t *occasion_object(const struct occasion *occasion)
 	json_t *object = json_object();
 	put(object, "mode", text(occasion->mode));
 	put(object, "when", text(occasion->when));
+	put(object, "rivals_skipped", json_integer(rivals_skipped()));
 	put(object, "complete", json_boolean(occasion->complete));
 	put(object, "took_s", number(occasion->took_s));
 	put(object, "others_cpu_s", number(occasion->others_cpu_s));

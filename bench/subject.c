@@ -30,6 +30,26 @@ const struct subject *const all_subjects[] = {&subject_tickwheel,
 #endif
 					      &subject_timerfd,
 					      &subject_posix,
+#ifdef BENCH_HAS_JAVA
+					      &subject_java_stpe,
+#endif
+#ifdef BENCH_HAS_NETTY
+					      &subject_netty,
+#endif
+#ifdef BENCH_HAS_GO
+					      &subject_go,
+#endif
+#ifdef BENCH_HAS_ASIO
+					      &subject_asio,
+					      &subject_asio_mt,
+#endif
+#ifdef BENCH_HAS_GLIB
+					      &subject_glib,
+					      &subject_glib_mt,
+#endif
+#ifdef BENCH_HAS_DPDK
+					      &subject_dpdk,
+#endif
 					      &subject_limit,
 					      &subject_batch,
 					      &subject_pool,

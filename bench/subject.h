@@ -30,9 +30,10 @@ enum workload_bit {
 	ON_PERIODIC = 1 << 10,
 	ON_POOL = 1 << 11,
 	ON_LAYERS = 1 << 12,
+	ON_APART = 1 << 13,
 	/* All that timers do; pools and layers are subjects of their own. */
 	ON_ALL = ON_CHURN | ON_REQUEST | ON_TOUCH | ON_FIRE | ON_IDLE | ON_MEMORY | ON_RETENTION | ON_STORM |
-		 ON_SERVER | ON_PERIODIC
+		 ON_SERVER | ON_PERIODIC | ON_APART
 };
 
 struct subject_setup {
@@ -51,6 +52,10 @@ struct subject_view {
 	size_t user_bytes; /* what the user of a timer keeps for it: handle or record */
 };
 
+struct workload;
+struct order;
+struct outcome;
+
 struct subject {
 	const char *name;
 	const char *what;
@@ -58,6 +63,11 @@ struct subject {
 	bool peer;          /* left to a workload's small cells unless it is named, or with --full */
 	unsigned workloads; /* those that make sense */
 	unsigned spared;    /* of these, those in which another subject tells as much: as for peers */
+
+	bool rival; /* of rivals/: left out of --quick unless it is named, and repeated less often */
+
+	/* Runs the workload by a program of the rival's own language. All below is unused then. NULL: not a program. */
+	void (*run)(const struct workload *workload, const struct order *order, struct outcome *outcome);
 
 	/* The largest number of slots that the system's limits allow, which it raises as far as it may. NULL: no limit. */
 	uint32_t (*most_slots)(void);
@@ -126,6 +136,10 @@ extern const struct subject subject_batch, subject_pool, subject_strand, subject
 /* Each only where its library was found when this was compiled. */
 extern const struct subject subject_libevent, subject_libevent_mt, subject_libev, subject_libev_mt, subject_libuv,
     subject_libuv_mt;
+
+/* Rivals, each only where it was found when this was compiled: rivals/rivals.mk. */
+extern const struct subject subject_java_stpe, subject_netty, subject_go, subject_asio, subject_asio_mt, subject_glib,
+    subject_glib_mt, subject_dpdk;
 
 /* In the order of the tables; NULL at the end. */
 extern const struct subject *const all_subjects[];

@@ -6,19 +6,13 @@
 #include "bench/hammer.h"
 #include "bench/workload.h"
 
-const struct workload *const all_workloads[] = {&workload_churn,
-						&workload_request,
-						&workload_touch,
-						&workload_fire,
-						&workload_idle,
-						&workload_memory,
-						&workload_retention,
-						&workload_storm,
-						&workload_server,
-						&workload_periodic,
-						&workload_pool,
-						&workload_layers,
-						NULL};
+const struct workload *const all_workloads[] = {&workload_churn,     &workload_request,
+						&workload_touch,     &workload_fire,
+						&workload_idle,      &workload_memory,
+						&workload_retention, &workload_storm,
+						&workload_server,    &workload_periodic,
+						&workload_pool,      &workload_layers,
+						&workload_apart,     NULL};
 
 const struct workload *workload_find(const char *name)
 {

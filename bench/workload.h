@@ -32,6 +32,7 @@ struct workload {
 	const char *(*size_label)(uint32_t n); /* NULL: the number */
 	bool many_threads;                     /* else run with one */
 	bool fixed_sizes;                      /* --n does not apply */
+	bool named_only;                       /* runs only if --only names it */
 	bool grows;                            /* --growth: also as curves over n, and over threads if many */
 	uint32_t curve_n;                      /* the n of the curve over threads */
 	unsigned quick_reps, reps;
@@ -46,7 +47,7 @@ struct workload {
 
 extern const struct workload workload_churn, workload_request, workload_touch, workload_fire, workload_idle,
     workload_memory, workload_retention, workload_storm, workload_server, workload_periodic, workload_pool,
-    workload_layers;
+    workload_layers, workload_apart;
 
 /* No measurement: see trial.c. */
 extern const struct workload workload_trial;

@@ -1,0 +1,3 @@
+module tickwheel/bench/rivals/go
+
+go 1.19

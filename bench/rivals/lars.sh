@@ -1,0 +1,233 @@
+#!/bin/sh
+# lars.sh BENCH PAGE: measures the hashed wheel against the heap executor and writes PAGE (docs/lars.md) with its plots
+# beside it. Results of single sizes stay in build/lars/ and are not measured again; remove the folder to start over.
+# SIZES="1000 10000" measures and shows other sizes.
+set -eu
+
+[ $# -eq 2 ] || { echo "usage: lars.sh BENCH PAGE" >&2; exit 2; }
+bench=$1 page=$2 plots=${2%.md} data=build/lars
+sizes=${SIZES:-1000 10000 100000 1000000 10000000}
+subjects="tickwheel heap-mutex java-stpe netty"
+mkdir -p "$data"
+
+for tool in jq gnuplot; do
+	command -v $tool >/dev/null || { echo "lars: needs $tool (Debian's jq, gnuplot-nox)" >&2; exit 1; }
+done
+for subject in $subjects; do
+	"$bench" --help | grep -q "^  $subject " || { echo "lars: the bench has no $subject: make deps-rivals" >&2; exit 1; }
+done
+
+# ---- measure
+
+list=$(echo "$subjects" | tr ' ' ,)
+for n in $sizes; do
+	reps=3
+	[ "$n" -lt 10000000 ] || reps=1
+	for workload in W13 W4; do
+		file=$data/$workload-$n.json
+		[ ! -s "$file" ] || continue
+		"$bench" --only $workload --n "$n" --threads 1 --reps $reps --subject "$list" --out "$data/part.json" >&2
+		mv "$data/part.json" "$file"
+	done
+done
+
+# ---- read
+
+# value FILE SUBJECT FIGURE: the median, or nothing.
+value() {
+	jq -r --arg s "$2" --arg f "$3" \
+		'.cells[] | select(.subject == $s and .workload != "trial" and (has("failure") | not)) | .[$f].median // empty' "$1"
+}
+
+# column FIGURE WORKLOAD SUBJECT: n and value, a line each.
+column() {
+	for n in $sizes; do
+		v=$(value "$data/$2-$n.json" "$3" "$1")
+		[ -z "$v" ] || echo "$n $v"
+	done
+}
+
+# ---- plot
+
+# plot NAME TITLE FIGURE WORKLOAD
+plot() {
+	lines=
+	for subject in $subjects; do
+		column "$3" "$4" "$subject" >"$data/$1-$subject.data"
+		lines="$lines${lines:+, }'$data/$1-$subject.data' title '$subject' with linespoints lw 2 pt 7 ps 0.6"
+	done
+	gnuplot --default-settings - <<END
+set terminal svg size 620,360 noenhanced background rgb 'white' font 'sans-serif,12'
+set output '$plots-$1.svg'
+set title '$2'
+set logscale xy
+set format x '10^{%T}'
+set xlabel 'timers'
+set ylabel 'nanoseconds'
+set key outside right top
+set grid ytics lc rgb '#dddddd'
+set border 3
+set tics nomirror
+plot $lines
+END
+}
+
+# ---- write
+
+name_of() {
+	case $1 in
+	tickwheel) echo "tickwheel" ;;
+	heap-mutex) echo "heap, mutex" ;;
+	java-stpe) echo "STPE (Java)" ;;
+	netty) echo "Netty's wheel" ;;
+	control) echo "a thread that only sleeps from tick to tick" ;;
+	esac
+}
+
+size_of() {
+	case $1 in
+	*000000) echo "${1%000000}M" ;;
+	*000) echo "${1%000}k" ;;
+	*) echo "$1" ;;
+	esac
+}
+
+heading() {
+	line="| $1 |" rule="|---|"
+	for subject in $subjects; do
+		line="$line $(name_of "$subject") |" rule="$rule---|"
+	done
+	printf '%s\n%s\n' "$line" "$rule"
+}
+
+# table FIGURE WORKLOAD: a row for each size, and the growth from the first to the last.
+table() {
+	heading "timers"
+	for n in $sizes; do
+		printf '| %s |' "$(size_of "$n")"
+		for subject in $subjects; do
+			v=$(value "$data/$2-$n.json" "$subject" "$1")
+			if [ -n "$v" ]; then printf ' %.0f |' "$v"; else printf ' failed |'; fi
+		done
+		echo
+	done
+	printf '| growth |'
+	for subject in $subjects; do
+		column "$1" "$2" "$subject" | awk 'NR == 1 { first = $2 } { last = $2 }
+			END { if (NR > 1 && first > 0) printf " %.1f times |", last / first; else printf " |" }'
+	done
+	echo
+}
+
+# The size at which lateness is shown: the largest at which the machine has time to spare.
+lateness_size=$(for n in $sizes; do [ "$n" -gt 100000 ] || echo "$n"; done | tail -n 1)
+[ -n "$lateness_size" ] || lateness_size=${sizes%% *}
+
+lateness_table() {
+	file=$data/W4-$lateness_size.json
+	printf '| | p50 | p99 | max |\n|---|---|---|---|\n'
+	for subject in $subjects control; do
+		printf '| %s |' "$(name_of "$subject")"
+		for figure in lateness_p50_ns lateness_p99_ns lateness_max_ns; do
+			v=$(value "$file" "$subject" $figure)
+			if [ -n "$v" ]; then printf ' %.0f |' "$(echo "$v" | awk '{ print $1 / 1000 }')"; else printf ' |'; fi
+		done
+		echo
+	done
+}
+
+machine() {
+	jq -r '.machine | "\(.cpu), \(.cores) cores, \(.compiler); clock \(.clock_ns * 10 | round / 10) ns, compare-and-swap \(.cas_ns * 10 | round / 10) ns"' \
+		"$data/W13-${sizes%% *}.json"
+}
+
+plot schedule "schedule one timer, caller's wall time" schedule_ns W13
+plot cancel "cancel one timer, caller's wall time" cancel_ns W13
+plot pair "schedule and cancel, CPU time of the whole process" cpu_ns_per_op W13
+plot expire "expire one timer, CPU time of the whole process" cpu_ns_per_op W4
+base=$(basename "$plots")
+
+{
+	cat <<END
+# The hashed wheel against the heap
+
+This page is made by \`make lars\`. Do not edit it: edit \`bench/rivals/lars.sh\`.
+
+Akka's LightArrayRevolverScheduler (LARS) replaced a heap of timers by a hashed wheel. tickwheel follows that design.
+Its claim is that schedule, cancel and expiry take the same time with a thousand timers and with ten million. This page
+checks the claim against the rival that LARS replaced, Java's ScheduledThreadPoolExecutor (STPE), and beside two
+others: a heap behind a mutex in C, and Netty's HashedWheelTimer.
+
+Machine: $(machine).
+Medians of three repetitions, or of one from 10M on. All subjects of a size ran in turns, in processes of their own.
+
+## Schedule
+
+![schedule](${base}-schedule.svg)
+
+Nanoseconds of the calling thread for each call, with so many timers pending (30 to 60 s out). A batch of timers is
+cancelled and scheduled again; the two halves are timed apart.
+
+END
+	table schedule_ns W13
+	cat <<END
+
+## Cancel
+
+![cancel](${base}-cancel.svg)
+
+Nanoseconds of the calling thread for each call.
+
+END
+	table cancel_ns W13
+	cat <<END
+
+## Schedule and cancel, with the work that is left to other threads
+
+![schedule and cancel](${base}-pair.svg)
+
+A wheel leaves work to its own thread; the Java virtual machine collects garbage on others. CPU nanoseconds of the whole
+process for one schedule and one cancel:
+
+END
+	table cpu_ns_per_op W13
+	cat <<END
+
+## Expiry
+
+![expiry](${base}-expire.svg)
+
+CPU nanoseconds of the whole process for each timer, with so many timers due within two seconds. With few timers it is
+the cost of waking up for each tick, or for each timer; with many it is the cost of the timers themselves.
+
+END
+	table cpu_ns_per_op W4
+	cat <<END
+
+## What a wheel's resolution costs
+
+A heap knows each deadline to the nanosecond. A wheel knows its tick, 1 ms here for both wheels. Microseconds from the deadline to the start of the callback, with $(size_of "$lateness_size") timers due within two seconds:
+
+END
+	lateness_table
+	cat <<END
+
+None ran early. tickwheel rounds a deadline up to the next tick, and a delay may take one tick more, since it is counted
+from a time that is up to a tick old. So a timer is late by up to two ticks. A shorter tick makes timers more exact, and wakes
+the thread more often while timers are due.
+
+## What cannot be compared
+
+- **Java.** Each schedule allocates a task. The collector's threads are part of the CPU time, not of the caller's time,
+  as long as the heap has room: it has 512 MB and 500 bytes for each timer. The virtual machine has compiled the code
+  before the measurement begins.
+- **STPE** removes cancelled tasks at once here (setRemoveOnCancelPolicy). Without it cancel is a store, and each
+  cancelled task stays in the heap until its deadline.
+- **Netty** takes new and cancelled timers from its queues in the next tick, as tickwheel does. Its wheel has 65536 buckets here,
+  so that no timer takes two rounds.
+- **Beyond the caches** each call waits for memory. A wheel's cost then grows with the number of timers too, as that
+  of any structure does: a timer's record is somewhere in memory.
+END
+} >"$data/page.md"
+mv "$data/page.md" "$page"
+echo "page         $page"
