@@ -12,13 +12,37 @@ $(cache_tests): $B/cache/%: $B/test/cache/%.o
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
 
-.PHONY: test-cache check-cache
+cache_parts := buffer glob resp siphash table
+$B/cache/parts: $(cache_parts:%=$B/examples/cache/%.o)
+build/fuzz/test/fuzz/fuzz_resp: $(patsubst %,build/fuzz/plain/examples/cache/%.o,buffer glob resp)
+
+.PHONY: test-cache stress-cache check-cache
+
+EXPIRIES ?= 10000000
 
 # The part that needs no redis-server; a part of `make test`.
 test-cache: deps-build
 	$(again) $(tickcache) $(cache_tests)
-	$(Q)test/cache/replay.sh $(tickcache) $B/cache/replay
+	$(Q)TSAN_OPTIONS="suppressions=$(CURDIR)/test/tsan.supp halt_on_error=1 $$TSAN_OPTIONS" \
+		test/cache/run.sh $B/cache $(if $(filter release,$(MODE)),100000,30000)
 
-check-cache: deps-build+cache ## replays the cache's table of commands against it and a redis-server
+stress-cache: deps-build ## EXPIRIES=n keys of the cache expire under eight clients; none early, late or lost
+	$(again) $(tickcache) $(cache_tests)
+	$(Q)test/cache/stress.sh $B/cache $(EXPIRIES)
+
+check-cache: deps-build+cache ## the cache's tests with sanitizers, and its table of commands against a redis-server
 	$(again) $(tickcache) $(cache_tests)
 	$(Q)test/cache/replay.sh $(tickcache) $B/cache/replay both
+	$(again) test-cache MODE=asan
+	$(again) test-cache MODE=tsan
+
+# ------------------------------------------------------------------ to measure
+
+$B/cache/lateness: $B/examples/cache/measure/lateness.o
+	@mkdir -p $(@D)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -lm
+
+.PHONY: cache
+cache: deps-build+cache ## a Redis-protocol cache beside a real redis-server: lateness, throughput, memory; report
+	$(again) $(tickcache) $B/cache/lateness
+	$(Q)examples/cache/measure/run.sh $(tickcache) $B/cache/lateness build/cache

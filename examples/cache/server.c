@@ -141,17 +141,17 @@ static int fail(const char *what, int error)
 }
 
 /* Raises the limit of descriptors for the wanted clients, or takes fewer clients. */
-static unsigned fit_clients(unsigned long wanted)
+static unsigned fit_clients(unsigned long wanted, unsigned long threads)
 {
 	struct rlimit files;
 	getrlimit(RLIMIT_NOFILE, &files);
-	rlim_t needed = wanted + SPARE_DESCRIPTORS + 4 * MAX_THREADS;
+	rlim_t spare = SPARE_DESCRIPTORS + 4 * threads, needed = wanted + spare;
 	if (files.rlim_cur < needed) {
 		struct rlimit more = {files.rlim_max < needed ? files.rlim_max : needed, files.rlim_max};
 		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
 			files = more;
 	}
-	rlim_t usable = files.rlim_cur > 2 * SPARE_DESCRIPTORS ? files.rlim_cur - SPARE_DESCRIPTORS : SPARE_DESCRIPTORS;
+	rlim_t usable = files.rlim_cur > spare ? files.rlim_cur - spare : 1;
 	if (usable >= wanted)
 		return (unsigned)wanted;
 	fprintf(stderr, "tickcache: %lu descriptors allow for %lu clients instead of %lu\n",
@@ -277,7 +277,7 @@ int main(int argc, char **argv)
 	sigset_t end;
 	int which;
 	block_signals(&end);
-	cache.max_clients = fit_clients(o.max_clients);
+	cache.max_clients = fit_clients(o.max_clients, o.threads);
 	cache.maxmemory = o.maxmemory;
 	cache.max_bulk = RESP_MAX_BULK;
 	cache.port = (unsigned)o.port;

@@ -165,7 +165,7 @@ void table_unlink(struct shard *s, uint64_t hash, struct entry *e)
 	*link_of(s, hash, e) = e->next;
 	set_keys(s, s->keys - 1);
 	bytes_changed(s, 0, footprint(e));
-	if (s->keys < s->count / 2 && s->count > LEAST_BUCKETS)
+	while (s->keys < s->count / 2 && s->count > LEAST_BUCKETS) /* twice at most */
 		shrink(s);
 }
 

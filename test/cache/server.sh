@@ -1,3 +1,4 @@
+# shellcheck shell=sh
 # Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and ends them.
 # After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails unless the server ends with status 0.
 
@@ -21,6 +22,7 @@ has_port() {
 }
 
 start_tickcache() {
+	: >"$cache_work/tickcache" # not the port of the server before
 	"$@" --port 0 >"$cache_work/tickcache" 2>"$cache_work/errors" &
 	tickcache_pid=$!
 	cache_pids="$cache_pids $tickcache_pid"

@@ -1,0 +1,124 @@
+#!/bin/bash
+# run.sh TICKCACHE LATENESS OUT: starts tickcache and a redis-server on ports of their own and measures both with the same
+# clients, in turn. Prints a table and a verdict, and writes OUT/report.html. Exit status 1: a key was early, lost, or
+# visible after its deadline. QUICK=1 leaves out most cells; ONLY=expiry or ONLY=throughput measures one half, and keeps the
+# other half's results of the run before.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+
+tickcache=$1 lateness=$2 out=$3
+results=$out/data/results
+[ -n "${ONLY:-}" ] || rm -rf "$out/data"
+mkdir -p "$out/data"
+touch "$results"
+case ${ONLY:-} in
+expiry) sed -i '/^throughput/!d' "$results" ;;
+throughput) sed -i '/^throughput/d' "$results" ;;
+esac
+declare -A port=([redis]=7471 [tick1]=7472 [tick2]=7473) pid
+names=(redis tick1 tick2)
+rounds=3 tests=(set get incr mset) loads=("50 1" "500 1" "50 16" "500 16")
+[ "${QUICK:-}" != 1 ] || { rounds=1 loads=("50 1" "50 16"); }
+
+cleanup() { for p in "${pid[@]}"; do kill "$p" 2>/dev/null || true; done; wait 2>/dev/null || true; }
+trap cleanup EXIT
+
+# ------------------------------------------------------------------ progress
+
+started=$SECONDS
+# Seconds that each server's cells of expiry take, and each run of redis-benchmark.
+expected=$((2 + 110 + rounds * ${#loads[@]} * ${#tests[@]} * 3 * 6 / 10))
+[ "${QUICK:-}" != 1 ] || expected=60
+case ${ONLY:-} in expiry) expected=110 ;; throughput) expected=$((expected - 110)) ;; esac
+progress() {
+	local left=$((expected - (SECONDS - started)))
+	[ "$left" -gt 0 ] || left=1
+	printf '\r\033[K%3d s, about %d s left: %s' $((SECONDS - started)) "$left" "$1" >&2
+}
+
+# ------------------------------------------------------------------ servers
+
+start() {
+	local tries=0
+	redis-server --port "${port[redis]}" --bind 127.0.0.1 --save "" --appendonly no --dir "$out/data" >"$out/data/redis.log" &
+	pid[redis]=$!
+	"$tickcache" --port "${port[tick1]}" --threads 1 >"$out/data/tick1.log" &
+	pid[tick1]=$!
+	"$tickcache" --port "${port[tick2]}" --threads 2 >"$out/data/tick2.log" &
+	pid[tick2]=$!
+	for name in "${names[@]}"; do
+		until redis-cli -p "${port[$name]}" ping >/dev/null 2>&1; do
+			tries=$((tries + 1))
+			[ "$tries" -lt 200 ] || { echo "cache: $name does not start, see $out/data" >&2; exit 1; }
+			sleep 0.05
+		done
+	done
+}
+
+# ------------------------------------------------------------------ expiry
+
+# NAME CELL KEYS BACKGROUND MODE WAIT_S
+expiry() {
+	progress "$1, $2"
+	echo "expiry server=$1 cell=$2 background=$4 mode=$5 $("$lateness" "${port[$1]}" "${pid[$1]}" "$3" "$4" "$5" "$6" \
+		"$out/data/$1-$2")" >>"$results"
+}
+
+# Redis with many other keys would need minutes: it is given some seconds.
+measure_expiry() {
+	for name in redis tick1; do
+		progress "$name, memory"
+		echo "memory server=$name $("$lateness" "${port[$name]}" "${pid[$name]}" 1 500000 hold 1 "$out/data/$name-hold")" >>"$results"
+		expiry "$name" 20k-beside-500k 20000 500000 spread 4
+		[ "${QUICK:-}" != 1 ] || continue
+		expiry "$name" 20k-alone 20000 0 spread 4
+		expiry "$name" 100k-alone 100000 0 spread 4
+		expiry "$name" 100k-beside-500k 100000 500000 spread 4
+		expiry "$name" 100k-same-ms 100000 0 same 4
+		expiry "$name" 20k-renewed 20000 0 renewed 4
+	done
+}
+
+# ------------------------------------------------------------------ throughput
+
+cpu_ticks() { awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/${pid[$1]}/stat"; }
+
+# NAME TEST CLIENTS PIPELINE
+throughput() {
+	local requests=30000 before after rate
+	[ "$4" = 1 ] || requests=300000
+	[ "$2" != mset ] || requests=$((requests / ($4 > 1 ? 6 : 2)))
+	before=$(cpu_ticks "$1")
+	rate=$(redis-benchmark -p "${port[$1]}" -c "$3" -P "$4" -n "$requests" -r 100000 -t "$2" --csv 2>/dev/null |
+		awk -F'"' 'NR > 1 { print $4 }')
+	after=$(cpu_ticks "$1")
+	echo "throughput server=$1 test=$2 clients=$3 pipeline=$4 rate=$rate" \
+		"cpu_us=$(awk -v t=$((after - before)) -v n="$requests" -v hz="$(getconf CLK_TCK)" \
+			'BEGIN { printf "%.2f", t / hz * 1e6 / n }')" >>"$results"
+}
+
+measure_throughput() {
+	for ((round = 1; round <= rounds; round++)); do
+		for load in "${loads[@]}"; do
+			for test in "${tests[@]}"; do
+				for name in "${names[@]}"; do
+					progress "$name, redis-benchmark, round $round of $rounds"
+					# shellcheck disable=SC2086 # two words
+					throughput "$name" "$test" $load
+				done
+			done
+		done
+	done
+}
+
+# ------------------------------------------------------------------ run
+
+start
+[ "${ONLY:-}" = throughput ] || measure_expiry
+[ "${ONLY:-}" = expiry ] || measure_throughput
+printf '\r\033[K' >&2
+status=0
+awk -v took=$((SECONDS - started)) -f examples/cache/measure/table.awk "$results" >"$out/data/table" || status=$?
+cat "$out/data/table"
+examples/cache/measure/report.sh "$out"
+exit "$status"

@@ -1,0 +1,98 @@
+# table.awk: the results of run.sh as tables for people, and the verdict. Exit status 1: a promise is broken.
+
+function value(name,   i) {
+	for (i = 2; i <= NF; i++)
+		if (index($i, name "=") == 1)
+			return substr($i, length(name) + 2)
+	return ""
+}
+
+function ms(text) { return text == "inf" ? sprintf("%10s", "-") : sprintf("%10.2f", text) }
+
+function median(list, n,   i, k, t) {
+	for (i = 2; i <= n; i++)
+		for (k = i; k > 1 && list[k] < list[k - 1]; k--) { t = list[k]; list[k] = list[k - 1]; list[k - 1] = t }
+	return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
+}
+
+function of_rounds(what, key,   list, i) {
+	for (i = 1; i <= rounds[key]; i++)
+		list[i] = seen[what, key, i] + 0
+	return median(list, rounds[key])
+}
+
+function aim(reached, text) {
+	printf "  %-8s %s\n", reached ? "reached" : "MISSED", text
+}
+
+function promise(kept, text) {
+	printf "  %-8s %s\n", kept ? "kept" : "BROKEN", text
+	if (!kept)
+		broken = 1
+}
+
+$1 == "memory" { used[value("server")] = value("used_bytes"); resident[value("server")] = value("resident_bytes") }
+
+$1 == "expiry" {
+	server = value("server"); cell = value("cell")
+	if (!(cell in cells)) { cells[cell] = ++cell_count; cell_name[cell_count] = cell }
+	p50[server, cell] = value("p50_ms"); p99[server, cell] = value("p99_ms"); most[server, cell] = value("max_ms")
+	keys[cell] = value("keys"); arrived[server, cell] = value("arrived"); left[server, cell] = value("left")
+	control[server, cell] = value("control_p99_ms"); memory_after[server, cell] = value("after_mib")
+	memory_loaded[server, cell] = value("loaded_mib")
+	early[server] += value("early") + value("gone_early"); twice[server] += value("twice")
+	visible[server] += value("visible"); probes[server] += value("probes")
+	lost[server] += value("keys") - value("arrived")
+}
+
+$1 == "throughput" {
+	key = value("server") " " value("test") " " value("clients") " " value("pipeline")
+	load = value("test") " " value("clients") " " value("pipeline")
+	if (!(load in loads)) { loads[load] = ++load_count; load_name[load_count] = load }
+	rounds[key]++
+	seen["rate", key, rounds[key]] = value("rate"); seen["cpu", key, rounds[key]] = value("cpu_us")
+}
+
+END {
+	print "Lateness of `expired` events, deadline to arrival, ms. \"-\": not within 4 s of the last deadline."
+	printf "  %-18s %-10s %10s %10s %10s %10s  %s\n", "keys", "server", "p50", "p99", "max", "control p99", "events, keys still held"
+	for (i = 1; i <= cell_count; i++) {
+		cell = cell_name[i]
+		for (s = 1; s <= 2; s++) {
+			server = s == 1 ? "redis" : "tick1"
+			printf "  %-18s %-10s %s %s %s %10.2f  %d of %d, %d held\n", s == 1 ? cell : "", s == 1 ? "redis" : "tickcache", \
+				ms(p50[server, cell]), ms(p99[server, cell]), ms(most[server, cell]), control[server, cell], \
+				arrived[server, cell], keys[cell], left[server, cell]
+		}
+	}
+	print "\nBytes a key with a time to live, of 500,000 (18 bytes of key, 8 of value)"
+	printf "  %-18s %10s %10s\n", "", "used", "resident"
+	printf "  %-18s %10.1f %10.1f\n", "redis", used["redis"], resident["redis"]
+	printf "  %-18s %10.1f %10.1f\n", "tickcache", used["tick1"], resident["tick1"]
+	print "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request. Medians."
+	printf "  %-6s %7s %8s %18s %18s %18s %7s %7s\n", "test", "clients", "pipeline", "redis", "tickcache, 1", "tickcache, 2", "1/redis", "2/redis"
+	slower = slower2 = 0
+	for (i = 1; i <= load_count; i++) {
+		split(load_name[i], part, " ")
+		r = of_rounds("rate", "redis " load_name[i]); a = of_rounds("rate", "tick1 " load_name[i]); b = of_rounds("rate", "tick2 " load_name[i])
+		printf "  %-6s %7d %8d %10d (%5.2f) %10d (%5.2f) %10d (%5.2f) %7.2f %7.2f\n", part[1], part[2], part[3], \
+			r, of_rounds("cpu", "redis " load_name[i]), a, of_rounds("cpu", "tick1 " load_name[i]), \
+			b, of_rounds("cpu", "tick2 " load_name[i]), a / r, b / r
+		slower += a < r; slower2 += b < 1.5 * r
+	}
+	printf "\nVerdict for tickcache (%d s)\n", took
+	promise(early["tick1"] == 0, "nothing early: " early["tick1"] + 0 " of all events and reads")
+	promise(lost["tick1"] == 0 && twice["tick1"] == 0, "nothing lost: each key's event came once; " lost["tick1"] + 0 " missing, " twice["tick1"] + 0 " twice")
+	promise(visible["tick1"] == 0, "nothing visible after its deadline: " visible["tick1"] + 0 " of " probes["tick1"] + 0 " reads")
+	worst = 0
+	for (i = 1; i <= cell_count; i++)
+		if (cell_name[i] ~ /500k/) {
+			over = p99["tick1", cell_name[i]] == "inf" ? 1e9 : p99["tick1", cell_name[i]] - control["tick1", cell_name[i]]
+			worst = over > worst ? over : worst
+		}
+	aim(worst <= 3, sprintf("beside 500k keys p99 is at most 3 ms beyond the control thread's: %.2f ms", worst))
+	aim(used["tick1"] <= used["redis"] && resident["tick1"] <= resident["redis"], "memory a key at most that of Redis")
+	aim(slower == 0, sprintf("throughput with 1 thread at least that of Redis: not in %d of %d cells", slower, load_count))
+	aim(slower2 == 0, sprintf("throughput with 2 threads at least 1.5 times that of Redis: not in %d of %d cells", slower2, load_count))
+	exit broken
+}
