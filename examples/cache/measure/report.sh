@@ -68,7 +68,7 @@ escaped() { sed 's/&/\&amp;/g;s/</\&lt;/g;s/>/\&gt;/g' "$1"; }
 
 plots() {
 	echo '<h2>How late keys end</h2><p>Each curve is the distribution over all keys of a cell, on a logarithmic axis. A curve'
-	echo 'that ends below 1: the other keys were still held when the measurement gave up, 4 s after the last deadline.</p>'
+	echo 'that ends below 1: the other keys were still held when the measurement gave up, 3 s after the last deadline.</p>'
 	echo '<div class="plots">'
 	for cell in $(sed -n 's/^expiry .*cell=\([^ ]*\).*/\1/p' "$data/results" | awk '!seen[$0]++'); do
 		figure "<b>$cell</b>" lateness_plot "$cell"

@@ -27,9 +27,9 @@ trap cleanup EXIT
 
 started=$SECONDS
 # Seconds that each server's cells of expiry take, and each run of redis-benchmark.
-expected=$((2 + 110 + rounds * ${#loads[@]} * ${#tests[@]} * 3 * 6 / 10))
+expected=$((2 + 88 + rounds * ${#loads[@]} * ${#tests[@]} * 3 * 6 / 10))
 [ "${QUICK:-}" != 1 ] || expected=60
-case ${ONLY:-} in expiry) expected=110 ;; throughput) expected=$((expected - 110)) ;; esac
+case ${ONLY:-} in expiry) expected=88 ;; throughput) expected=$((expected - 88)) ;; esac
 progress() {
 	local left=$((expected - (SECONDS - started)))
 	[ "$left" -gt 0 ] || left=1
@@ -69,13 +69,13 @@ measure_expiry() {
 	for name in redis tick1; do
 		progress "$name, memory"
 		echo "memory server=$name $("$lateness" "${port[$name]}" "${pid[$name]}" 1 500000 hold 1 "$out/data/$name-hold")" >>"$results"
-		expiry "$name" 20k-beside-500k 20000 500000 spread 4
+		expiry "$name" 20k-beside-500k 20000 500000 spread 3
 		[ "${QUICK:-}" != 1 ] || continue
-		expiry "$name" 20k-alone 20000 0 spread 4
-		expiry "$name" 100k-alone 100000 0 spread 4
-		expiry "$name" 100k-beside-500k 100000 500000 spread 4
-		expiry "$name" 100k-same-ms 100000 0 same 4
-		expiry "$name" 20k-renewed 20000 0 renewed 4
+		expiry "$name" 20k-alone 20000 0 spread 3
+		expiry "$name" 100k-alone 100000 0 spread 3
+		expiry "$name" 100k-beside-500k 100000 500000 spread 3
+		expiry "$name" 100k-same-ms 100000 0 same 3
+		expiry "$name" 20k-renewed 20000 0 renewed 3
 	done
 }
 
