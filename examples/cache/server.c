@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
+#include <malloc.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 
 #include "examples/cache/cache.h"
 #include "examples/cache/commands.h"
+#include "examples/cache/evict.h"
 #include "examples/cache/expiry.h"
 #include "examples/cache/info.h"
 #include "examples/cache/loop.h"
@@ -30,6 +32,7 @@
 #define WANTED_CLIENTS 10000
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
+#define LEAST_TRIM (8u << 20)
 
 enum drive { DRIVE_THREAD, DRIVE_POOL, DRIVE_LOOP };
 
@@ -219,6 +222,28 @@ static void block_signals(sigset_t *end)
 	signal(SIGPIPE, SIG_IGN);
 }
 
+/*
+ * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to a half of what they were, it
+ * is told to give pages back to the system. Not on a thread that serves: that takes some milliseconds.
+ */
+static void give_memory_back(size_t *peak)
+{
+	size_t bytes = evict_used();
+	*peak = bytes > *peak ? bytes : *peak;
+	if (*peak >= LEAST_TRIM && bytes < *peak / 2) {
+		malloc_trim(0);
+		*peak = bytes;
+	}
+}
+
+static void wait_for_end(const sigset_t *end)
+{
+	const struct timespec second = {.tv_sec = 1};
+	size_t peak = 0;
+	while (sigtimedwait(end, NULL, &second) < 0)
+		give_memory_back(&peak);
+}
+
 void cache_shut_down(void)
 {
 	kill(getpid(), SIGTERM);
@@ -275,7 +300,6 @@ int main(int argc, char **argv)
 {
 	struct options o = take_options(argc, argv);
 	sigset_t end;
-	int which;
 	block_signals(&end);
 	cache.max_clients = fit_clients(o.max_clients, o.threads);
 	cache.maxmemory = o.maxmemory;
@@ -302,6 +326,6 @@ int main(int argc, char **argv)
 		return fail("cannot serve", -error);
 	printf("ready on %s:%u, %lu thread%s\n", o.bind, cache.port, o.threads, o.threads == 1 ? "" : "s");
 	fflush(stdout);
-	sigwait(&end, &which);
+	wait_for_end(&end);
 	return stop(&o) ? 0 : 1;
 }

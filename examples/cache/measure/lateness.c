@@ -3,7 +3,7 @@
  *
  * Sets KEYS keys with deadlines, beside BACKGROUND keys of one hour, and records for each key the time from its deadline
  * to the arrival of its event. MODE: spread (due in 2 to 5 s), same (all due in one millisecond), renewed (as spread, after
- * ten renewals each), hold (no deadlines soon: bytes a key). Meanwhile a client reads keys around their deadlines, and
+ * ten renewals each), settle (as spread; memory is looked at some seconds after the last event), hold (no deadlines soon: bytes a key). Meanwhile a client reads keys around their deadlines, and
  * a control thread measures how late the machine wakes a thread up.
  *
  * Gives up WAIT_S seconds after the last deadline. Prints one line of NAME=VALUE; writes the distribution to
@@ -260,7 +260,7 @@ static void measure(struct wire *w)
 	pthread_create(&threads[2], NULL, memory, samples);
 	double loaded = resident_mib();
 	wait_for_events(w);
-	usleep(300000);
+	usleep(strcmp(mode, "settle") == 0 ? 3000000 : 300000);
 	atomic_store(&stop, true);
 	shutdown(listener->fd, SHUT_RD);
 	for (int i = 0; i < 3; i++)

@@ -69,6 +69,11 @@ END {
 	printf "  %-18s %10s %10s\n", "", "used", "resident"
 	printf "  %-18s %10.1f %10.1f\n", "redis", used["redis"], resident["redis"]
 	printf "  %-18s %10.1f %10.1f\n", "tickcache", used["tick1"], resident["tick1"]
+	if ("100k-alone" in cells) {
+		print "\nResident MiB: loaded with 100,000 keys, and 3 s after all of them have expired"
+		printf "  %-18s %10.1f %10.1f\n", "redis", memory_loaded["redis", "100k-alone"], memory_after["redis", "100k-alone"]
+		printf "  %-18s %10.1f %10.1f\n", "tickcache", memory_loaded["tick1", "100k-alone"], memory_after["tick1", "100k-alone"]
+	}
 	print "\nredis-benchmark, requests a second; in brackets the server's CPU time, us a request. Medians."
 	printf "  %-6s %7s %8s %18s %18s %18s %7s %7s\n", "test", "clients", "pipeline", "redis", "tickcache, 1", "tickcache, 2", "1/redis", "2/redis"
 	slower = slower2 = 0
