@@ -34,8 +34,8 @@ struct cache {
 extern struct cache cache;
 
 /*
- * Unix time in milliseconds, the scale of deadlines. It goes on with the service's clock: a step of the system's
- * time of day moves no deadline.
+ * Unix time in milliseconds, the scale of deadlines. It goes on with the service's clock: a step
+ * of the system's time of day moves no deadline.
  */
 static inline uint64_t unix_ms(void)
 {
@@ -43,8 +43,8 @@ static inline uint64_t unix_ms(void)
 }
 
 /*
- * The same rounded up: what times to live count from. So a key lives for its whole time to live, and never reports
- * more time than it was given.
+ * The same rounded up: what times to live count from. So a key lives for its whole time to live,
+ * and never reports more time than it was given.
  */
 static inline uint64_t unix_ms_up(void)
 {

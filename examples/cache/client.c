@@ -114,7 +114,10 @@ static bool send_waiting(struct client *c)
 
 /* ------------------------------------------------------------------ input */
 
-/* Runs the whole requests at the start of the bytes, while the output is short. How many bytes they were. */
+/*
+ * Runs the whole requests at the start of the bytes, while the output is short. How many bytes
+ * they were.
+ */
 static size_t run_requests(struct client *c, const char *data, size_t length)
 {
 	size_t used = 0;

@@ -1,11 +1,12 @@
 /*
  * A client: its socket, what has arrived and is no whole request yet, what it has not taken yet.
  *
- * It belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the registry's lock, and by its
- * subscriber (pubsub.h).
+ * It belongs to its loop's thread. Other threads see it in CLIENT LIST only, under the registry's
+ * lock, and by its subscriber (pubsub.h).
  *
- * Memory is bounded. A client whose output waits gets no further command run, and nothing is read from it, until it
- * has taken that. One that sends no whole request holds what it has sent, at most CLIENT_MAX_INPUT.
+ * Memory is bounded. A client whose output waits gets no further command run, and nothing is read
+ * from it, until it has taken that. One that sends no whole request holds what it has sent, at
+ * most CLIENT_MAX_INPUT.
  */
 #ifndef EXAMPLES_CACHE_CLIENT_H
 #define EXAMPLES_CACHE_CLIENT_H
@@ -30,7 +31,7 @@ struct client {
 	uint64_t id, made_ns;
 	struct resp_parser parser;
 	struct buffer in, out;
-	struct buffer *reply;          /* where commands write: the loop's buffer, or `out` if something waits in it */
+	struct buffer *reply;          /* where commands write: the loop's buffer, or `out` */
 	bool resp3, closing;           /* closing: when the output has been sent */
 	struct subscriber *subscriber; /* NULL: has never subscribed */
 	char peer[64];

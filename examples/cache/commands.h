@@ -57,8 +57,8 @@ void reply_no_room(struct call *c);
 enum time_unit { UNIT_SECONDS, UNIT_MS };
 
 /*
- * A point in time, from a number of the request: Unix time in milliseconds. Checks for overflow only.
- * False: the error has been replied.
+ * A point in time, from a number of the request: Unix time in milliseconds. Checks for overflow
+ * only. False: the error has been replied.
  */
 bool take_deadline(struct call *c, int64_t value, enum time_unit unit, bool is_absolute, int64_t *out_ms);
 void reply_bad_expire(struct call *c);
@@ -78,9 +78,12 @@ struct place place_lock(struct slice key);
 struct place place_read(struct call *c, struct slice key);
 void place_unlock(struct place *p);
 
-/* For calls with several keys: locks the shards of `count` keys, `step` arguments apart, in one order for all. */
-void keys_lock(struct slice *keys, size_t count, size_t step);
-void keys_unlock(struct slice *keys, size_t count, size_t step);
+/*
+ * For calls with several keys: locks the shards of `count` keys, `step` arguments apart, in one
+ * order for all.
+ */
+uint64_t keys_lock(struct slice *keys, size_t count, size_t step); /* the set of shards */
+void keys_unlock(uint64_t set);
 
 /* The same as place_lock with the lock held already. */
 struct place place_find(struct slice key);
@@ -90,9 +93,10 @@ struct place place_find(struct slice key);
 #define DEADLINE_KEEP INT64_C(-1)
 
 /*
- * Makes room for a value of `length` bytes and gives the key its deadline: in place, or in a new entry that takes the
- * old entry's place. The first `keep` bytes of the value stay. The caller then writes the value to entry_room.
- * False: the service had no room for the timer, nothing has changed.
+ * Makes room for a value of `length` bytes and gives the key its deadline: in place, or in a new
+ * entry that takes the old entry's place. The first `keep` bytes of the value stay. The caller
+ * then writes the value to entry_room. False: the service had no room for the timer, nothing has
+ * changed.
  */
 bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms);
 bool store_value(struct place *p, struct slice value, int64_t deadline_ms);

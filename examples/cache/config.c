@@ -140,7 +140,10 @@ static bool is_pattern(struct slice s)
 	       memchr(s.data, '[', s.length) != NULL;
 }
 
-/* The name to reply for a setting: as it was asked for, if it was asked for by name. Empty: it was not. */
+/*
+ * The name to reply for a setting: as it was asked for, if it was asked for by name. Empty: it
+ * was not.
+ */
 static struct slice asked_name(const struct call *c, const char *name)
 {
 	struct slice s = {name, strlen(name)};

@@ -1,8 +1,9 @@
 /*
- * For each shard: a binary heap of (deadline, hash). What it holds may be out of date: an element counts only if the
- * table still has a key of that hash with that deadline. below_ms says how far the heap is complete. A key that gets
- * an earlier deadline than that is added; so the first element that counts is the shard's earliest key. The shard
- * whose first element is the earliest of all is the one to evict from.
+ * For each shard: a binary heap of (deadline, hash). What it holds may be out of date: an element
+ * counts only if the table still has a key of that hash with that deadline. below_ms says how far
+ * the heap is complete. A key that gets an earlier deadline than that is added; so the first
+ * element that counts is the shard's earliest key. The shard whose first element is the earliest
+ * of all is the one to evict from.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,10 @@
 #include "examples/cache/evict.h"
 #include "examples/cache/expiry.h"
 
-/* What a pending timer costs the service: the middle of what tw_stats.memory_bytes says for 1 to 10 million. */
+/*
+ * What a pending timer costs the service: the middle of what tw_stats.memory_bytes says for 1 to
+ * 10 million.
+ */
 #define TIMER_BYTES 48
 #define LEAST_CANDIDATES 64
 
@@ -103,7 +107,7 @@ void evict_consider(struct shard *s, struct entry *e)
 	struct candidates *c = &s->candidates;
 	if (e->deadline_ms >= c->below_ms)
 		return;
-	if (c->count > 4 * s->keys + LEAST_CANDIDATES) { /* mostly out of date: fill it when it is needed */
+	if (c->count > 4 * s->keys + LEAST_CANDIDATES) { /* mostly out of date */
 		c->count = 0;
 		c->below_ms = 0;
 	} else {

@@ -1,47 +1,54 @@
 /*
  * Keys that end on time.
  *
- * Who owns what. An entry has at most one timer. The lock of its shard guards the entry's fields, and the calls that
- * schedule, move and cancel its timer. The timer's callback takes the same lock first of all.
+ * Ownership. An entry has at most one timer. The lock of its shard guards the entry's fields, and
+ * the calls that schedule, move and cancel its timer. The timer's callback takes the same lock
+ * first of all.
  *
- *   I1  e->timer is set   exactly if a timer of e exists whose callback has not taken the lock yet.
- *   I2  e is dead         exactly if e is out of the table and that callback is certain to come. It frees e.
- *   I3  e is visible      exactly if e is in the table and now < e->deadline_ms. Every look-up reads the clock.
- *   I4  the callback is the only reader of e without the table; so e may be freed by a thread that holds the lock and
- *       knows that no callback is to come.
+ *   I1  e->timer is set  exactly if e has a timer whose callback has not taken the lock yet
+ *   I2  e is dead        exactly if e is out of the table and that callback will come; it frees e
+ *   I3  e is visible     exactly if e is in the table and now < e->deadline_ms; each look-up
+ *                        reads the clock
+ *   I4  only the callback reaches e without the table; so a thread that holds the lock, and knows
+ *       that no callback will come, may free e
  *
- * What a thread that holds the lock finds out from the service, and what follows. "In flight": a worker has claimed
- * the run, and its callback has not taken the lock.
+ * What the service answers to a thread that holds the lock. "In flight": a worker has claimed the
+ * run, and its callback has not taken the lock.
  *
- *   call          answer          meaning               then
- *   tw_cancel     TW_CANCELLED    no callback will come  the caller owns e: clears e->timer, or frees e
- *                 TW_RUNNING      in flight              the callback owns the end: e is marked dead, or stays in the
- *                                                        table with its new deadline (or none)
- *                 TW_GONE         the service is closed  dropped; as TW_CANCELLED
- *   tw_reset_at   0               moved
- *                 -ENOENT, -EBUSY in flight              only e->deadline_ms changes; the callback sees to the rest
- *                 -EAGAIN, -ENOMEM no room               the command is refused, nothing has changed
+ *   call         answer            meaning            then
+ *   tw_cancel    TW_CANCELLED      no callback comes  the caller clears e->timer, or frees e
+ *                TW_RUNNING        in flight          e is marked dead, or stays in the table; the
+ *                                                     callback does the rest
+ *                TW_GONE           service is closed  dropped; as TW_CANCELLED
+ *   tw_reset_at  0                 moved
+ *                -ENOENT, -EBUSY   in flight          only e->deadline_ms changes; the callback
+ *                                                     does the rest
+ *                -EAGAIN, -ENOMEM  no room            the command is refused; nothing has changed
  *
- * TW_GONE cannot mean "has run": by I1 the callback clears e->timer under the lock, before it can be gone.
+ * TW_GONE cannot mean "has run": the callback clears e->timer under the lock first (I1).
  *
- * What the callback does under the lock. It clears e->timer (I1), then:
+ * The callback clears e->timer under the lock (I1). What it does next:
  *
- *   e is                     reason                                   then
- *   dead                     deleted, overwritten, renamed, flushed   frees e
- *   without a deadline       PERSIST, or SET in place                 nothing
- *   before its deadline      EXPIRE to later; a new value in place    schedules a new timer
- *   past its deadline        the usual case                           unlinks e, publishes "expired", frees e
+ *   e is                  because of                               then
+ *   dead                  DEL, overwrite, RENAME, FLUSHALL         it frees e
+ *   without a deadline    PERSIST, or SET in place                 nothing
+ *   before its deadline   EXPIRE to later, or SET EX in place      it schedules a new timer
+ *   past its deadline     the usual case                           it unlinks e, publishes
+ *                                                                  "expired", and frees e
  *
- * It does not re-arm its own timer by tw_reset_at. Between that call and the callback's return another thread could
- * cancel, would get TW_RUNNING, and would wait for a callback that has passed the lock already: I1 would be false.
+ * It does not re-arm its own timer by tw_reset_at. Between that call and the callback's return
+ * another thread could cancel. It would get TW_RUNNING, and leave e to a callback that has passed
+ * the lock already: I1 would be false.
  *
- * Never early: the callback compares the clock with e->deadline_ms, which it reads under the lock. Never visible late:
- * I3. Published once: the thread that unlinks an entry past its deadline publishes, and it holds the lock.
- * A key that is renamed, or whose value outgrows its allocation, moves to a new entry with a timer of its own; the old
- * entry is retired. So a timer's argument never changes.
+ * Never early: the callback compares the clock with e->deadline_ms, both read under the lock.
+ * Never visible late: I3. Published once: the thread that unlinks an entry past its deadline
+ * publishes, and it holds the lock.
+ * A timer's argument never changes. A key that is renamed, or whose value outgrows its allocation,
+ * moves to a new entry with a timer of its own; the old entry is retired.
  *
- * Locks: shard, then pubsub. The callback holds no other lock, and nobody calls the service's blocking functions
- * under a shard's lock; so the tick thread waits for the length of a command on one shard at most.
+ * Order of locks: shard, then pubsub. The callback takes no other lock. No thread calls a function
+ * of the service that blocks while it holds a shard. So the tick thread waits for one command on
+ * one shard at most.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -58,7 +65,10 @@ bool expiry_visible(const struct entry *e)
 	return e->deadline_ms == 0 || unix_ms() < e->deadline_ms;
 }
 
-/* Deadlines beyond what the service can count (146 years) get no timer. False: the deadline is so far away. */
+/*
+ * Deadlines beyond what the service can count (146 years) get no timer. False: the deadline is so
+ * far away.
+ */
 static bool service_time(uint64_t deadline_ms, uint64_t *out_ns)
 {
 	uint64_t offset_ms = cache.unix_offset_ns / TW_MILLISECOND;
@@ -141,7 +151,10 @@ struct entry *expiry_find(struct shard *s, uint64_t hash, struct slice key)
 	return NULL;
 }
 
-/* The timer's callback. The entry is alive: whoever unlinked it has left it to this callback (I2). */
+/*
+ * The timer's callback. The entry is alive: whoever unlinked it has left it to this callback
+ * (I2).
+ */
 static void expire(void *arg)
 {
 	struct entry *e = arg;

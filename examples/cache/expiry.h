@@ -1,5 +1,6 @@
 /*
- * Keys that end on time: one tickwheel timer for each key with a deadline. expiry.c has the rules of ownership.
+ * Keys that end on time: one tickwheel timer for each key with a deadline. expiry.c has the rules
+ * of ownership.
  *
  * Every function needs the lock of the entry's shard, unless it says otherwise.
  */
@@ -9,8 +10,8 @@
 #include "examples/cache/table.h"
 
 /*
- * The entry of a key that is visible: in the table, and before its deadline. A key that is past its deadline is
- * removed here, and its end published, if its timer has not done so yet.
+ * The entry of a key that is visible: in the table, and before its deadline. A key that is past
+ * its deadline is removed here, and its end published, if its timer has not done so yet.
  */
 struct entry *expiry_find(struct shard *s, uint64_t hash, struct slice key);
 
@@ -26,7 +27,10 @@ bool expiry_set(struct shard *s, struct entry *e, uint64_t deadline_ms);
 /* Takes the deadline away, if there is one. */
 void expiry_clear(struct shard *s, struct entry *e);
 
-/* Ends an entry that was unlinked or replaced: cancels its timer and frees it, now or in the timer's callback. */
+/*
+ * Ends an entry that was unlinked or replaced: cancels its timer and frees it, now or in the
+ * timer's callback.
+ */
 void expiry_retire(struct shard *s, struct entry *e);
 
 /* Evicts an entry of the table: unlinks, counts, publishes and retires it. */

@@ -1,6 +1,6 @@
 /*
- * One star is remembered at a time: when the rest does not match, the latest star takes one character more. So the
- * time is bounded by the product of both lengths, whatever the pattern.
+ * One star is remembered at a time: when the rest does not match, the latest star takes one
+ * character more. So the time is bounded by the product of both lengths, whatever the pattern.
  */
 #include "examples/cache/glob.h"
 

@@ -1,4 +1,7 @@
-/* Patterns as Redis has them: * ? [abc] [^a-c] and a backslash before a character that stands for itself. */
+/*
+ * Patterns as Redis has them: * ? [abc] [^a-c] and a backslash before a character that stands for
+ * itself.
+ */
 #ifndef EXAMPLES_CACHE_GLOB_H
 #define EXAMPLES_CACHE_GLOB_H
 

@@ -119,7 +119,10 @@ static void latency_lines(struct buffer *out, const char *name, const struct tw_
 	     l->p50_ns / 1000, l->p99_ns / 1000, l->p999_ns / 1000, l->max_ns / 1000);
 }
 
-/* The first block is the service's ledger, the second is the cache's own: made is the sum of all others. */
+/*
+ * The first block is the service's ledger, the second is the cache's own: made is the sum of all
+ * others.
+ */
 static void timers_section(struct buffer *out, const struct figures *f)
 {
 	const struct tw_stats *s = &f->timers;

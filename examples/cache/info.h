@@ -8,7 +8,7 @@
 #include "examples/cache/loop.h"
 
 #define INFO_TICKCACHE_VERSION "0.1.0"
-#define INFO_REDIS_VERSION "7.0.15" /* whose commands and replies these are: clients choose features by it */
+#define INFO_REDIS_VERSION "7.0.15" /* clients choose features by it */
 
 struct totals {
 	uint64_t connections, rejected, commands, hits, misses, errors, input_bytes, output_bytes, protocol_errors;
@@ -19,7 +19,7 @@ struct totals {
 };
 
 void totals_get(struct totals *t);
-void totals_reset(void); /* CONFIG RESETSTAT: the counts of commands, not those of keys and timers */
+void totals_reset(void); /* the counts of commands, not those of keys and timers */
 
 /* Bytes of keys, timers and clients, as INFO's used_memory says. */
 uint64_t info_used_memory(const struct totals *t);

@@ -47,15 +47,17 @@ static uint64_t shards_of(struct slice *keys, size_t count, size_t step)
 	return set;
 }
 
-void keys_lock(struct slice *keys, size_t count, size_t step)
+uint64_t keys_lock(struct slice *keys, size_t count, size_t step)
 {
-	for (uint64_t set = shards_of(keys, count, step); set != 0; set &= set - 1)
+	uint64_t all = shards_of(keys, count, step);
+	for (uint64_t set = all; set != 0; set &= set - 1)
 		pthread_mutex_lock(&shards[__builtin_ctzll(set)].lock);
+	return all;
 }
 
-void keys_unlock(struct slice *keys, size_t count, size_t step)
+void keys_unlock(uint64_t set)
 {
-	for (uint64_t set = shards_of(keys, count, step); set != 0; set &= set - 1)
+	for (; set != 0; set &= set - 1)
 		pthread_mutex_unlock(&shards[__builtin_ctzll(set)].lock);
 }
 
@@ -173,7 +175,7 @@ static bool same(struct slice a, struct slice b)
 
 static void rename_key(struct call *c, bool only_new)
 {
-	keys_lock(&c->argv[1], 2, 1);
+	uint64_t locked = keys_lock(&c->argv[1], 2, 1);
 	struct place from = place_find(c->argv[1]), to = place_find(c->argv[2]);
 	if (from.entry == NULL)
 		reply_error(c->out, "ERR no such key");
@@ -185,7 +187,7 @@ static void rename_key(struct call *c, bool only_new)
 		reply_integer(c->out, 1);
 	else
 		reply_ok(c->out);
-	keys_unlock(&c->argv[1], 2, 1);
+	keys_unlock(locked);
 }
 
 void cmd_rename(struct call *c)

@@ -1,6 +1,7 @@
 /*
- * A turn: wait, serve the clients, then the mail of subscribers, then the timers if this loop drives them, then accept.
- * A client is freed only by its own event, or after all events of the turn.
+ * A turn: wait, serve the clients, then the mail of subscribers, then the timers if this loop
+ * drives them, then accept. A client is freed only by its own event, or after all events of the
+ * turn.
  */
 #include <arpa/inet.h>
 #include <errno.h>

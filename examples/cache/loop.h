@@ -24,7 +24,7 @@ struct loop {
 	int epoll_fd, event_fd;
 	int listen_fd, unix_fd; /* -1: none */
 	int service_fd;         /* of a service that this loop drives; -1: it does not */
-	int spare_fd;           /* given up for a moment to refuse a client when descriptors are used up */
+	int spare_fd;           /* closed for a moment when descriptors are used up */
 	struct pubsub_ready ready;
 	struct buffer output; /* of the client that is being served, until it is sent */
 	char input[LOOP_INPUT];

@@ -1,4 +1,7 @@
-/* --metrics: a thread of its own answers scrapers, one after the other, so that none of them holds up a loop. */
+/*
+ * --metrics: a thread of its own answers scrapers, one after the other, so that none of them
+ * holds up a loop.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

@@ -164,7 +164,8 @@ bool pubsub_any(struct client *c, bool is_pattern, struct buffer *name)
 	struct subscriber *s = c->subscriber;
 	if (s == NULL || s->counts[is_pattern] == 0)
 		return false;
-	const struct topic *t = *(struct topic **)s->trees[is_pattern]; /* a tree's root is a node */
+	/* The root of a tree is a node, which begins with the pointer to its topic. */
+	const struct topic *t = *(struct topic **)s->trees[is_pattern];
 	buffer_add(name, t->name.data, t->name.length);
 	return true;
 }

@@ -1,9 +1,10 @@
 /*
  * Channels, patterns, and the mail of subscribers.
  *
- * A publisher, which may be the timer service's thread, never waits for a client: it adds the message to the
- * subscriber's mail and wakes its loop. The loop moves mail to the client's output when the client has taken what was
- * there before. A subscriber whose mail grows beyond PUBSUB_MAX_MAIL is disconnected.
+ * A publisher, which may be the timer service's thread, never waits for a client: it adds the
+ * message to the subscriber's mail and wakes its loop. The loop moves mail to the client's output
+ * when the client has taken what was there before. A subscriber whose mail grows beyond
+ * PUBSUB_MAX_MAIL is disconnected.
  *
  * One lock guards all of it. It is the innermost lock of the program.
  */
@@ -47,7 +48,10 @@ void pubsub_set_resp3(struct client *c, bool resp3);
 /* Ends all subscriptions of a client that goes. */
 void pubsub_leave(struct client *c);
 
-/* Moves mail to the client's output. False: the client has let too much mail come up, and must go. */
+/*
+ * Moves mail to the client's output. False: the client has let too much mail come up, and must
+ * go.
+ */
 bool pubsub_collect(struct client *c);
 
 /* A client of this loop that has got mail; NULL: none. */

@@ -17,12 +17,15 @@ void reply_text(struct buffer *out, const char *text);
 void reply_slice(struct buffer *out, struct slice s);
 void reply_null(struct buffer *out, bool resp3);
 void reply_array(struct buffer *out, size_t count);
-void reply_map(struct buffer *out, size_t pairs, bool resp3); /* RESP2 has no maps: an array of twice the length */
+void reply_map(struct buffer *out, size_t pairs, bool resp3); /* in RESP2: an array */
 void reply_set(struct buffer *out, size_t count, bool resp3);
 void reply_push(struct buffer *out, size_t count, bool resp3);
 void reply_verbatim(struct buffer *out, const char *text, size_t length, bool resp3);
 
-/* An error. The text begins with the code, as "ERR ..." or "OOM ..."; line ends in it become spaces. */
+/*
+ * An error. The text begins with the code, as "ERR ..." or "OOM ..."; line ends in it become
+ * spaces.
+ */
 void reply_error(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

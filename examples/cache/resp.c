@@ -108,7 +108,9 @@ static const char *unescape(struct buffer *words, const char *at, const char *en
 	return at;
 }
 
-/* Reads a quoted part that begins at `at`. NULL: the quote has no end, or a character follows it. */
+/*
+ * Reads a quoted part that begins at `at`. NULL: the quote has no end, or a character follows it.
+ */
 static const char *read_quoted(struct buffer *words, const char *at, const char *end)
 {
 	char quote = *at++;

@@ -1,9 +1,10 @@
 /*
- * The Redis protocol, from the client: requests in RESP (arrays of bulk strings) and inline commands.
+ * The Redis protocol, from the client: requests in RESP (arrays of bulk strings) and inline
+ * commands.
  *
- * A parser reads one request at a time from bytes that may arrive in pieces. It keeps offsets from the
- * request's first byte, so the bytes may move between two calls. It never looks at a byte twice, except for
- * the lines that hold a count.
+ * A parser reads one request at a time from bytes that may arrive in pieces. It keeps offsets
+ * from the request's first byte, so the bytes may move between two calls. It never looks at a
+ * byte twice, except for the lines that hold a count.
  */
 #ifndef EXAMPLES_CACHE_RESP_H
 #define EXAMPLES_CACHE_RESP_H
@@ -39,8 +40,9 @@ void resp_init(struct resp_parser *p);
 void resp_free(struct resp_parser *p);
 
 /*
- * Reads on in a request whose first `length` bytes are at `data`. After RESP_READY argv points into `data`
- * (or into the parser, for an inline command); argc is 0 for an empty request. Call resp_next afterwards.
+ * Reads on in a request whose first `length` bytes are at `data`. After RESP_READY argv points
+ * into `data` (or into the parser, for an inline command); argc is 0 for an empty request. Call
+ * resp_next afterwards.
  */
 enum resp_answer resp_parse(struct resp_parser *p, const char *data, size_t length);
 

@@ -92,8 +92,8 @@ static bool take_scan_options(struct call *c, struct found *f, int64_t *count)
 }
 
 /*
- * A cursor is a place in a shard, and the shard's number in its lowest digits. Empty buckets count a tenth, so that a
- * sparse table holds nobody up; an empty shard does not count.
+ * A cursor is a place in a shard, and the shard's number in its lowest digits. Empty buckets
+ * count a tenth, so that a sparse table holds nobody up; an empty shard does not count.
  */
 static uint64_t scan_on(struct found *f, uint64_t cursor, int64_t count)
 {

@@ -1,8 +1,9 @@
 /*
- * tickcache: a cache that speaks the Redis protocol, and whose keys end on time. README.md says what it shows.
+ * tickcache: a cache that speaks the Redis protocol, and whose keys end on time. README.md says
+ * what it shows.
  *
- * SIGTERM, SIGINT or SHUTDOWN end it: no new connections, replies are sent, all timers are dropped, and the ledgers of
- * timers and keys are checked; the exit status tells.
+ * SIGTERM, SIGINT or SHUTDOWN end it: no new connections, replies are sent, all timers are
+ * dropped, and the ledgers of timers and keys are checked; the exit status tells.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -223,8 +224,9 @@ static void block_signals(sigset_t *end)
 }
 
 /*
- * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to a half of what they were, it
- * is told to give pages back to the system. Not on a thread that serves: that takes some milliseconds.
+ * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to a
+ * half of what they were, it is told to give pages back to the system. Not on a thread that
+ * serves: that takes some milliseconds.
  */
 static void give_memory_back(size_t *peak)
 {

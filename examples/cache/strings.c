@@ -232,14 +232,14 @@ static void set_many(struct call *c, bool only_new)
 		reply_bad_arity(c, NULL);
 		return;
 	}
-	keys_lock(&c->argv[1], pairs, 2);
+	uint64_t locked = keys_lock(&c->argv[1], pairs, 2);
 	for (size_t i = 0; only_new && may && i < pairs; i++)
 		may = place_find(c->argv[1 + 2 * i]).entry == NULL;
 	for (size_t i = 0; may && i < pairs; i++) {
 		struct place p = place_find(c->argv[1 + 2 * i]);
 		set_and_tell(c, &p, c->argv[2 + 2 * i], DEADLINE_NONE, false);
 	}
-	keys_unlock(&c->argv[1], pairs, 2);
+	keys_unlock(locked);
 	if (only_new)
 		reply_integer(c->out, may);
 	else

@@ -27,15 +27,20 @@ void table_init(void)
 {
 	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		abort();
+	/* Locks are held for less than a thread takes to fall asleep: a waiter spins for a moment first. */
+	pthread_mutexattr_t spins;
+	pthread_mutexattr_init(&spins);
+	pthread_mutexattr_settype(&spins, PTHREAD_MUTEX_ADAPTIVE_NP);
 	for (size_t i = 0; i < SHARDS; i++) {
 		struct shard *s = &shards[i];
-		pthread_mutex_init(&s->lock, NULL);
+		pthread_mutex_init(&s->lock, &spins);
 		s->count = s->base = s->room = LEAST_BUCKETS;
 		s->buckets = allocate(s->room * sizeof(*s->buckets));
 		memset(s->buckets, 0, s->room * sizeof(*s->buckets));
 		atomic_init(&s->bytes, s->room * sizeof(*s->buckets));
 		atomic_init(&s->earliest_ms, UINT64_MAX);
 	}
+	pthread_mutexattr_destroy(&spins);
 }
 
 void table_free(void)
@@ -57,7 +62,8 @@ uint64_t table_hash(struct slice key)
 struct entry *entry_make(struct shard *s, struct slice key, size_t length)
 {
 	struct entry *e = allocate(sizeof(*e) + key.length + length);
-	*e = (struct entry){.key_length = key.length, .value_length = length, .shard = (uint64_t)(s - shards) % SHARDS};
+	uint64_t number = (uint64_t)(s - shards) % SHARDS;
+	*e = (struct entry){.key_length = key.length, .value_length = length, .shard = number};
 	memcpy(e->bytes, key.data != NULL ? key.data : "", key.length);
 	return e;
 }
@@ -88,7 +94,10 @@ static void set_room(struct shard *s, size_t room)
 	s->room = room;
 }
 
-/* Splits the next bucket in order: one more bit of the hash tells which entries move to the new bucket. */
+/*
+ * Splits the next bucket in order: one more bit of the hash tells which entries move to the new
+ * bucket.
+ */
 static void grow(struct shard *s)
 {
 	if (s->count == s->room)
@@ -210,8 +219,9 @@ static uint64_t reversed(uint64_t x)
 }
 
 /*
- * The cursor counts through hashes, their lowest bit first. In that order the hashes of a bucket are neighbors, and
- * a bucket that is split gives two buckets that are neighbors. So whatever has been passed stays passed.
+ * The cursor counts through hashes, their lowest bit first. In that order the hashes of a bucket
+ * are neighbors, and a bucket that is split gives two buckets that are neighbors. So whatever has
+ * been passed stays passed.
  */
 uint64_t table_scan(struct shard *s, uint64_t cursor, table_visit *visit, void *arg)
 {

@@ -1,9 +1,9 @@
 /*
  * The keys: a hash table in shards, each under a lock of its own.
  *
- * A key, its value and its timer's handle are one allocation: struct entry. A shard is a linear hash table
- * (Litwin, 1980): it grows and shrinks by one bucket at a time, so no call moves more than two chains, and it
- * has about one bucket a key at any size.
+ * A key, its value and its timer's handle are one allocation: struct entry. A shard is a linear
+ * hash table (Litwin, 1980): it grows and shrinks by one bucket at a time, so no call moves more
+ * than two chains, and it has about one bucket a key at any size.
  *
  * Why a lock a shard, and not a loop for each: README.md has the measurement.
  *
@@ -43,14 +43,14 @@ struct candidate {
 struct candidates {
 	struct candidate *heap; /* the earliest deadline first */
 	size_t count, room;
-	uint64_t below_ms; /* every key of the shard with an earlier deadline than this is in the heap */
+	uint64_t below_ms; /* each key with an earlier deadline is in the heap */
 };
 
 /* What has happened to keys with a deadline. Written under the lock, read by anyone. */
 struct shard_figures {
 	_Atomic uint64_t volatile_made; /* deadlines given to keys that had none */
 	_Atomic uint64_t expired, evicted;
-	_Atomic uint64_t volatile_ended; /* deadlines that ended in another way: deleted, overwritten, persisted */
+	_Atomic uint64_t volatile_ended; /* by DEL, overwrite, PERSIST and so on */
 	_Atomic uint64_t met_in_flight;  /* changes to a key whose timer had been claimed */
 	_Atomic uint64_t timers_refused;
 };
@@ -59,11 +59,11 @@ struct shard {
 	_Alignas(128) pthread_mutex_t lock;
 	struct entry **buckets;
 	size_t count, room; /* buckets in use, and allocated */
-	size_t base;        /* the power of two with base <= count < 2 * base: count - base buckets are split */
+	size_t base;        /* power of two, base <= count < 2 * base */
 	_Atomic size_t keys, volatile_keys;
 	_Atomic size_t bytes; /* of entries and buckets, as the allocator counts them */
 	struct candidates candidates;
-	_Atomic uint64_t earliest_ms; /* deadline of the first candidate, a hint; UINT64_MAX: none */
+	_Atomic uint64_t earliest_ms; /* of the first candidate; UINT64_MAX: none */
 	struct shard_figures figures;
 };
 
@@ -99,7 +99,10 @@ static inline struct shard *table_shard(uint64_t hash)
 	return &shards[hash >> 58];
 }
 
-/* Makes an entry outside of the table, with room for a value of `length` bytes at entry_room. No lock needed. */
+/*
+ * Makes an entry outside of the table, with room for a value of `length` bytes at entry_room. No
+ * lock needed.
+ */
 struct entry *entry_make(struct shard *s, struct slice key, size_t length);
 char *entry_room(struct entry *e);
 
@@ -123,8 +126,9 @@ void table_each(struct shard *s, table_visit *visit, void *arg);
 void table_clear(struct shard *s, table_visit *visit, void *arg);
 
 /*
- * One step of a scan: visits a bucket, and returns the next cursor; 0: the shard is done. What is there from the
- * first step to the last is visited, however the table grows and shrinks meanwhile; some of it perhaps twice.
+ * One step of a scan: visits a bucket, and returns the next cursor; 0: the shard is done. What is
+ * there from the first step to the last is visited, however the table grows and shrinks
+ * meanwhile; some of it perhaps twice.
  */
 uint64_t table_scan(struct shard *s, uint64_t cursor, table_visit *visit, void *arg);
 

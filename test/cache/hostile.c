@@ -1,6 +1,6 @@
 /*
- * hostile PORT CASE: what a server must survive from its clients. After each case another client is served at once, and
- * the memory of the server has stayed within bounds.
+ * hostile PORT CASE: what a server must survive from its clients. After each case another client
+ * is served at once, and the memory of the server has stayed within bounds.
  *
  *   killed       clients that are killed in the middle of commands, or while subscribed
  *   half         half a command, then silence; half of a large value; a reset connection
@@ -8,7 +8,7 @@
  *   slow         a subscriber that never reads: it is disconnected, and the publisher never waits
  *   crowd        10,000 connections to a server that may have far fewer descriptors
  *   garbage      random bytes, with some grammar in them
- *   memory       a server over maxmemory: the keys closest to their deadline go, in order; then the error
+ *   memory       over maxmemory: the keys closest to their deadline go, in order; then the error
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -239,7 +239,10 @@ static void crowd(void)
 		ssize_t n = recv(fds[i], text, sizeof(text) - 1, 0);
 		accepted += n > 0 && strcmp(text, "+PONG\r\n") == 0;
 		refused += n > 0 && strcmp(text, "-ERR max number of clients reached\r\n") == 0;
-		/* A refused client whose command arrives after the close may get a reset before it reads the error. */
+		/*
+		 * A refused client whose command arrives after the close may get a reset before
+		 * it reads the error.
+		 */
 		refused += n <= 0;
 	}
 	printf("hostile: %d connections: %d served, %d refused, limit %" PRIu64 "\n", most, accepted, refused, limit);
@@ -333,7 +336,10 @@ static void memory(void)
 	}
 	wire_ask(w, "CONFIG SET maxmemory 0");
 	expect(set_keys(w, order, 0, keys / 2), "keys are stored without a limit");
-	/* No room for a single key more: from here on each new key evicts the earliest, perhaps itself next. */
+	/*
+	 * No room for a single key more: from here on each new key evicts the earliest, perhaps
+	 * itself next.
+	 */
 	uint64_t used = wire_info(w, "used_memory_dataset:") + 48 * (uint64_t)keys / 2;
 	wire_ask(w, "CONFIG SET maxmemory %" PRIu64, used);
 	expect(set_keys(w, order, keys / 2, keys), "a new key finds room");
@@ -352,7 +358,10 @@ static void memory(void)
 	printf("hostile: %" PRIu64 " keys evicted, %d present, the earliest is %d, %d missing behind it\n", evicted,
 	       present, first, holes);
 	expect(evicted + (uint64_t)present == (uint64_t)keys, "each key is present or was counted as evicted");
-	/* The last key is stored after room was made. So it may be earlier than what was evicted for it. */
+	/*
+	 * The last key is stored after room was made. So it may be earlier than what was evicted
+	 * for it.
+	 */
 	expect(holes <= 1, "the keys closest to their deadline went, no others");
 	struct wire_reply r = {0};
 	int lasting = 0;

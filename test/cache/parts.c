@@ -1,6 +1,7 @@
 /*
- * parts: the cache's parts by themselves: the hash against its published vectors, the table while it grows and shrinks,
- * scans meanwhile, patterns, and the parser with requests cut at every byte.
+ * parts: the cache's parts by themselves: the hash against its published vectors, the table while
+ * it grows and shrinks, scans meanwhile, patterns, and the parser with requests cut at every
+ * byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +22,10 @@ static void expect(bool what, const char *text)
 	failures++;
 }
 
-/* From the appendix of the paper: key 00 01 .. 0f, input 00 01 .. 0e; and the empty input of the reference code. */
+/*
+ * From the appendix of the paper: key 00 01 .. 0f, input 00 01 .. 0e; and the empty input of the
+ * reference code.
+ */
 static void hash_has_the_published_values(void)
 {
 	unsigned char input[15];
@@ -92,7 +96,9 @@ static void table_finds_what_it_holds(void)
 	expect(shards[0].bytes == shards[0].room * sizeof(void *), "its bytes are those of its buckets");
 }
 
-/* Keys below KEYS / 2 stay. The others come or go during the scan, so the table grows or shrinks. */
+/*
+ * Keys below KEYS / 2 stay. The others come or go during the scan, so the table grows or shrinks.
+ */
 static void scan_meets_all_that_stays(bool grows)
 {
 	uint64_t cursor = 0;

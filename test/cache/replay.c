@@ -1,15 +1,17 @@
 /*
- * replay FILE PORT: sends the commands of a table to a server and compares its replies with the table's, byte for byte.
- * replay --record FILE PORT: writes the table with the server's replies to the standard output.
+ * replay FILE PORT: sends the commands of a table to a server and compares its replies with the
+ * table's, byte for byte. replay --record FILE PORT: writes the table with the server's replies
+ * to the standard output.
  *
  * A line of the table is
  *
- *   COMMAND ARG...    a command, sent by connection 1; words in quotes may contain \xHH, \r, \n, \\, \" and
+ *   COMMAND ARG...    a command, sent by connection 1; words in quotes may contain \xHH, \r, \n,
+ *                     \\, \" and
  *                     \*N,c for N times the character c
  *   N> COMMAND ...    the same by connection N (1 to 4)
  *   N~ COMMAND ...    the same; the reply, which differs from server to server, is read and ignored
  *   N<                nothing is sent: one more reply is read from connection N
- *   ! BYTES           bytes as they are, on a connection of their own; the reply is all that comes until its end
+ *   ! BYTES           bytes as they are, on a connection of their own; the reply is all that comes
  *   = REPLY           the reply to the line above, with the same escapes
  *   # ...             a comment
  */

@@ -1,6 +1,7 @@
 #!/bin/sh
-# replay.sh TICKCACHE REPLAY [both]: replays the table of commands against tickcache, with one thread and with three;
-# both: against a redis-server, too. So the stored replies are redis-server's, and tickcache's are the same.
+# replay.sh TICKCACHE REPLAY [both]: replays the table of commands against tickcache, with one
+# thread and with three; both: against a redis-server, too. So the stored replies are
+# redis-server's, and tickcache's are the same.
 set -eu
 cd "$(dirname "$0")/../.."
 . test/cache/server.sh

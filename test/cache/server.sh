@@ -1,6 +1,6 @@
-# shellcheck shell=sh
-# Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and ends them.
-# After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails unless the server ends with status 0.
+# shellcheck shell=sh Sourced by the cache's tests: starts servers on free ports of 127.0.0.1, and
+# ends them. After `start_tickcache BINARY OPTION...` the port is in $port; stop_tickcache fails
+# unless the server ends with status 0.
 
 cache_work=$(mktemp -d)
 cache_pids=

@@ -1,8 +1,9 @@
 /*
- * stress PORT EXPIRIES [CLIENTS]: clients set, move, rename, persist, overwrite and delete keys with short times to
- * live, until so many keys have expired. Each client knows its own keys, and between which instants each must end;
- * so it finds every key that is gone too early or visible too late. All clients share some keys besides, without knowing
- * what becomes of them: their races are the server's to survive. A subscriber counts `expired` events.
+ * stress PORT EXPIRIES [CLIENTS]: clients set, move, rename, persist, overwrite and delete keys
+ * with short times to live, until so many keys have expired. Each client knows its own keys, and
+ * between which instants each must end; so it finds every key that is gone too early or visible
+ * too late. All clients share some keys besides, without knowing what becomes of them: their
+ * races are the server's to survive. A subscriber counts `expired` events.
  *
  * At the end: one event for each expired key, and the server's ledgers balance.
  */
@@ -116,7 +117,10 @@ static void send_op(struct client *c, const struct op *op)
 	}
 }
 
-/* Whether the server's view, that the key is there, can be right for a command between these instants. */
+/*
+ * Whether the server's view, that the key is there, can be right for a command between these
+ * instants.
+ */
 static void check(struct client *c, const struct op *op, bool is_there, uint64_t sent_ns, uint64_t replied_ns)
 {
 	const struct key *k = &c->keys[op->key];
@@ -189,7 +193,10 @@ static void take_reply(struct client *c, const struct op *op, const struct wire_
 	}
 }
 
-/* Each key at most once in a batch: so its requests are sent and replied between the same two instants. */
+/*
+ * Each key at most once in a batch: so its requests are sent and replied between the same two
+ * instants.
+ */
 static void plan(struct client *c)
 {
 	static const unsigned char weights[WHATS] = {34, 2, 14, 12, 4, 5, 5, 6, 6, 12};

@@ -1,6 +1,6 @@
 /*
- * The protocol's parser of examples/cache: any bytes, whole and cut into pieces, must give the same requests and the same
- * error, and nothing may be read beyond the bytes.
+ * The protocol's parser of examples/cache: any bytes, whole and cut into pieces, must give the
+ * same requests and the same error, and nothing may be read beyond the bytes.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,13 +1,16 @@
 /*
  * lateness PORT PID KEYS BACKGROUND MODE WAIT_S PREFIX: how late a server's `expired` events are.
  *
- * Sets KEYS keys with deadlines, beside BACKGROUND keys of one hour, and records for each key the time from its deadline
- * to the arrival of its event. MODE: spread (due in 2 to 5 s), same (all due in one millisecond), renewed (as spread, after
- * ten renewals each), settle (as spread; memory is looked at some seconds after the last event), hold (no deadlines soon: bytes a key). Meanwhile a client reads keys around their deadlines, and
- * a control thread measures how late the machine wakes a thread up.
+ * Sets KEYS keys with deadlines, beside BACKGROUND keys of one hour, and records for each key the
+ * time from its deadline to the arrival of its event. MODE: spread (due in 2 to 5 s), same (all
+ * due in one millisecond), renewed (as spread, after ten renewals each), settle (as spread;
+ * memory is looked at some seconds after the last event), hold (no deadlines soon: bytes a key).
+ * Meanwhile a client reads keys around their deadlines, and a control thread measures how late
+ * the machine wakes a thread up.
  *
- * Gives up WAIT_S seconds after the last deadline. Prints one line of NAME=VALUE; writes the distribution to
- * PREFIX.lateness (fraction, milliseconds) and resident memory to PREFIX.memory (seconds, MiB).
+ * Gives up WAIT_S seconds after the last deadline. Prints one line of NAME=VALUE; writes the
+ * distribution to PREFIX.lateness (fraction, milliseconds) and resident memory to PREFIX.memory
+ * (seconds, MiB).
  */
 #include <inttypes.h>
 #include <math.h>

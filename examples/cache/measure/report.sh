@@ -1,6 +1,6 @@
 #!/bin/bash
-# report.sh OUT: writes OUT/report.html from the results of run.sh in OUT/data: plots by gnuplot, if it is installed, and
-# the tables.
+# report.sh OUT: writes OUT/report.html from the results of run.sh in OUT/data: plots by gnuplot,
+# if it is installed, and the tables.
 set -euo pipefail
 out=$1 data=$1/data
 redis_colour='#d1495b' tick_colour='#1f6fd6' tick2_colour='#7fb2f0'

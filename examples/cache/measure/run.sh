@@ -1,8 +1,9 @@
 #!/bin/bash
-# run.sh TICKCACHE LATENESS OUT: starts tickcache and a redis-server on ports of their own and measures both with the same
-# clients, in turn. Prints a table and a verdict, and writes OUT/report.html. Exit status 1: a key was early, lost, or
-# visible after its deadline. QUICK=1 leaves out most cells; ONLY=expiry or ONLY=throughput measures one half, and keeps the
-# other half's results of the run before.
+# run.sh TICKCACHE LATENESS OUT: starts tickcache and a redis-server on ports of their own and
+# measures both with the same clients, in turn. Prints a table and a verdict, and writes
+# OUT/report.html. Exit status 1: a key was early, lost, or visible after its deadline. QUICK=1
+# leaves out most cells; ONLY=expiry or ONLY=throughput measures one half, and keeps the other
+# half's results of the run before.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 

@@ -1,4 +1,5 @@
-# table.awk: the results of run.sh as tables for people, and the verdict. Exit status 1: a promise is broken.
+# table.awk: the results of run.sh as tables for people, and the verdict. Exit status 1: a promise
+# is broken.
 
 function value(name,   i) {
 	for (i = 2; i <= NF; i++)

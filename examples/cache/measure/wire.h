@@ -1,4 +1,7 @@
-/* A client of the tests and measurements: one connection, pipelined requests, replies read one by one. */
+/*
+ * A client of the tests and measurements: one connection, pipelined requests, replies read one by
+ * one.
+ */
 #ifndef EXAMPLES_CACHE_MEASURE_WIRE_H
 #define EXAMPLES_CACHE_MEASURE_WIRE_H
 
@@ -25,7 +28,10 @@ struct wire {
 	size_t out_length, start, end;
 };
 
-/* One reply. A bulk's text is valid until the next call; of an array only the count is told, its elements follow. */
+/*
+ * One reply. A bulk's text is valid until the next call; of an array only the count is told, its
+ * elements follow.
+ */
 struct wire_reply {
 	char type;
 	int64_t number; /* integer, count, or length; -1: null */
