@@ -83,7 +83,7 @@ shared  := $B/libtickwheel.so.$(SOVERSION)
 # An example or bench is a file, or a folder whose files make one program.
 example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard examples/*.c))
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
-               $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/,$(wildcard examples/*/)))
+               $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/ examples/durable/,$(wildcard examples/*/)))
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
 cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
@@ -256,6 +256,7 @@ check-bench: deps-build+bench ## tests of the bench: options, files, comparison,
 
 include test/checks.mk
 include examples/cache/cache.mk
+include examples/durable/durable.mk
 include test/peers/peers.mk
 
 ##@ Rules of the sources

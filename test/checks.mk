@@ -32,9 +32,9 @@ check-cheap: check-includes check-format check-pairs check-static check-hardened
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
 parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
 	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs \
-	check-cache
+	check-cache check-durable
 
-check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache
+check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache+durable
 
 ##@ All checks
 
@@ -56,6 +56,7 @@ part-check-install: part-test
 part-check-man: part-check-install
 part-check-clocks: part-check-man
 part-check-cache: part-check-clocks
+part-check-durable: part-check-cache
 # In build/gcc and build/clang:
 part-check-memcheck part-check-sandbox: part-check-compilers
 
