@@ -12,8 +12,11 @@ enum { BYTES_PER_TIMER = 250 };
 /* Without being named, peers join groups of so many threads. */
 enum { PEER_THREADS = 2, QUICK_PEER_THREADS = 1 };
 
-/* Unless the number of repetitions is given. Most of a rival's time is the warm-up of its runtime. */
-enum { MOST_PEER_REPS = 3, MOST_RIVAL_REPS = 2 };
+/*
+ * Unless the number of repetitions is given; peers where groups are slow, and rivals, run once. Most of a rival's time
+ * is the warm-up of its runtime.
+ */
+enum { MOST_PEER_REPS = 2 };
 
 /* From these on, groups are slow, and very slow. */
 enum { MANY_TIMERS = 1000000, MOST_TIMERS = 4000000 };
@@ -233,14 +236,12 @@ double plan_group_s(const struct group *group)
 
 unsigned plan_reps(const struct group *group, const struct subject *subject, const struct options *options)
 {
-	bool fire = group->workload->bit == ON_FIRE, slow = fire || group->n >= MANY_TIMERS;
+	bool slow = group->workload->bit == ON_FIRE || group->n >= MANY_TIMERS;
 	unsigned most = group->reps;
 	if (options->reps || options->full)
 		return group->reps;
 	if (subject->peer)
-		most = fire ? 1 : slow ? MOST_PEER_REPS - 1 : MOST_PEER_REPS;
-	if (subject->rival)
-		most = slow ? 1 : MOST_RIVAL_REPS;
+		most = slow || subject->rival ? 1 : MOST_PEER_REPS;
 	return most < group->reps ? most : group->reps;
 }
 

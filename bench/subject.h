@@ -64,7 +64,7 @@ struct subject {
 	unsigned workloads; /* those that make sense */
 	unsigned spared;    /* of these, those in which another subject tells as much: as for peers */
 
-	bool rival; /* of rivals/: left out of --quick unless it is named, and repeated less often */
+	bool rival; /* of rivals/: left out of --quick unless it is named */
 
 	/* Runs the workload by a program of the rival's own language. All below is unused then. NULL: not a program. */
 	void (*run)(const struct workload *workload, const struct order *order, struct outcome *outcome);

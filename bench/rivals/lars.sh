@@ -1,7 +1,7 @@
 #!/bin/sh
 # lars.sh BENCH PAGE: measures the hashed wheel against the heap executor and writes PAGE (docs/lars.md) with its plots
 # beside it. Results of single sizes stay in build/lars/ and are not measured again; remove the folder to start over.
-# SIZES="1000 10000" measures and shows other sizes.
+# SIZES="1000 10000" measures and shows other sizes, REPS=1 repeats less often.
 set -eu
 
 [ $# -eq 2 ] || { echo "usage: lars.sh BENCH PAGE" >&2; exit 2; }
@@ -21,12 +21,12 @@ done
 
 list=$(echo "$subjects" | tr ' ' ,)
 for n in $sizes; do
-	reps=3
+	reps=${REPS:-3}
 	[ "$n" -lt 10000000 ] || reps=1
 	for workload in W13 W4; do
 		file=$data/$workload-$n.json
 		[ ! -s "$file" ] || continue
-		"$bench" --only $workload --n "$n" --threads 1 --reps $reps --subject "$list" --out "$data/part.json" >&2
+		"$bench" --only "$workload" --n "$n" --threads 1 --reps "$reps" --subject "$list" --out "$data/part.json" >&2
 		mv "$data/part.json" "$file"
 	done
 done
@@ -59,7 +59,7 @@ plot() {
 	gnuplot --default-settings - <<END
 set terminal svg size 620,360 noenhanced background rgb 'white' font 'sans-serif,12'
 set output '$plots-$1.svg'
-set title '$2'
+set title "$2"
 set logscale xy
 set format x '10^{%T}'
 set xlabel 'timers'
@@ -141,11 +141,21 @@ machine() {
 		"$data/W13-${sizes%% *}.json"
 }
 
+# "1k 3, 10k 3"
+repetitions() {
+	for n in $sizes; do
+		printf '%s%s %s' "$before" "$(size_of "$n")" \
+			"$(jq '[.cells[].schedule_ns.runs? // [] | length] | max' "$data/W13-$n.json")"
+		before=", "
+	done
+}
+
 plot schedule "schedule one timer, caller's wall time" schedule_ns W13
 plot cancel "cancel one timer, caller's wall time" cancel_ns W13
 plot pair "schedule and cancel, CPU time of the whole process" cpu_ns_per_op W13
 plot expire "expire one timer, CPU time of the whole process" cpu_ns_per_op W4
 base=$(basename "$plots")
+before=
 
 {
 	cat <<END
@@ -153,20 +163,22 @@ base=$(basename "$plots")
 
 This page is made by \`make lars\`. Do not edit it: edit \`bench/rivals/lars.sh\`.
 
-Akka's LightArrayRevolverScheduler (LARS) replaced a heap of timers by a hashed wheel. tickwheel follows that design.
-Its claim is that schedule, cancel and expiry take the same time with a thousand timers and with ten million. This page
-checks the claim against the rival that LARS replaced, Java's ScheduledThreadPoolExecutor (STPE), and beside two
-others: a heap behind a mutex in C, and Netty's HashedWheelTimer.
+tickwheel follows Akka's LightArrayRevolverScheduler (LARS), a hashed wheel. The claim of a wheel is
+that schedule, cancel and expiry take the same time with a thousand timers and with ten million. A
+heap takes more time with each doubling. This page measures both: tickwheel and Netty's
+HashedWheelTimer, and on the other side Java's ScheduledThreadPoolExecutor (STPE) and a heap behind
+a mutex in C.
 
 Machine: $(machine).
-Medians of three repetitions, or of one from 10M on. All subjects of a size ran in turns, in processes of their own.
+Medians; repetitions: $(repetitions). The candidates of a size ran in turns, in processes of their
+own.
 
 ## Schedule
 
 ![schedule](${base}-schedule.svg)
 
-Nanoseconds of the calling thread for each call, with so many timers pending (30 to 60 s out). A batch of timers is
-cancelled and scheduled again; the two halves are timed apart.
+Nanoseconds of the calling thread for each call, with so many timers pending (30 to 60 s out). A
+batch of timers is cancelled and scheduled again; the two halves are timed apart.
 
 END
 	table schedule_ns W13
@@ -186,8 +198,8 @@ END
 
 ![schedule and cancel](${base}-pair.svg)
 
-A wheel leaves work to its own thread; the Java virtual machine collects garbage on others. CPU nanoseconds of the whole
-process for one schedule and one cancel:
+A wheel leaves work to its own thread; the Java virtual machine collects garbage on others. CPU
+nanoseconds of the whole process for one schedule and one cancel:
 
 END
 	table cpu_ns_per_op W13
@@ -197,8 +209,9 @@ END
 
 ![expiry](${base}-expire.svg)
 
-CPU nanoseconds of the whole process for each timer, with so many timers due within two seconds. With few timers it is
-the cost of waking up for each tick, or for each timer; with many it is the cost of the timers themselves.
+CPU nanoseconds of the whole process for each timer, with so many timers due within two seconds.
+With few timers it is the cost of waking up for each tick, or for each timer; with many it is the
+cost of the timers themselves.
 
 END
 	table cpu_ns_per_op W4
@@ -206,27 +219,29 @@ END
 
 ## What a wheel's resolution costs
 
-A heap knows each deadline to the nanosecond. A wheel knows its tick, 1 ms here for both wheels. Microseconds from the deadline to the start of the callback, with $(size_of "$lateness_size") timers due within two seconds:
+A heap knows each deadline to the nanosecond. A wheel knows its tick, 1 ms here for both wheels.
+Microseconds from the deadline to the start of the callback, with $(size_of "$lateness_size") timers
+due within two seconds:
 
 END
 	lateness_table
 	cat <<END
 
-None ran early. tickwheel rounds a deadline up to the next tick, and a delay may take one tick more, since it is counted
-from a time that is up to a tick old. So a timer is late by up to two ticks. A shorter tick makes timers more exact, and wakes
-the thread more often while timers are due.
+None ran early. tickwheel rounds a deadline up to the next tick, and a delay may take one tick more,
+since it is counted from a time that is up to a tick old. So a timer is late by up to two ticks. A
+shorter tick makes timers more exact, and wakes the thread more often while timers are due.
 
 ## What cannot be compared
 
-- **Java.** Each schedule allocates a task. The collector's threads are part of the CPU time, not of the caller's time,
-  as long as the heap has room: it has 512 MB and 500 bytes for each timer. The virtual machine has compiled the code
-  before the measurement begins.
-- **STPE** removes cancelled tasks at once here (setRemoveOnCancelPolicy). Without it cancel is a store, and each
-  cancelled task stays in the heap until its deadline.
-- **Netty** takes new and cancelled timers from its queues in the next tick, as tickwheel does. Its wheel has 65536 buckets here,
-  so that no timer takes two rounds.
-- **Beyond the caches** each call waits for memory. A wheel's cost then grows with the number of timers too, as that
-  of any structure does: a timer's record is somewhere in memory.
+- **Java.** Each schedule allocates a task, and collections stop all threads. Both are part of the
+  figures. The heap has 512 MB and 500 bytes for each timer. The virtual machine has compiled the
+  code before the measurement begins.
+- **STPE** removes cancelled tasks at once here (setRemoveOnCancelPolicy). Without it cancel is a
+  store, and each cancelled task stays in the heap until its deadline.
+- **Netty** takes new and cancelled timers from its queues in the next tick, as tickwheel does. Its
+  wheel has 65536 buckets here, so that no timer takes two rounds.
+- **Beyond the caches** each call waits for memory. A wheel's cost then grows with the number of
+  timers too, as that of any structure does: a timer's record is somewhere in memory.
 END
 } >"$data/page.md"
 mv "$data/page.md" "$page"

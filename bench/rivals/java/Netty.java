@@ -13,7 +13,8 @@ import java.util.concurrent.TimeUnit;
  * half second. Leak detection is off, as in production; pending timeouts have no bound, so none is counted twice.
  *
  * A timeout cannot be moved: a move is cancel and schedule. Each schedule allocates a Timeout; the TimerTask is the
- * slot's own. HashedWheelTimer.pendingTimeouts() is the library's own count.
+ * slot's own. Pending timers are counted from the timeouts: HashedWheelTimer.pendingTimeouts() of 4.1.48 counts one that
+ * is cancelled in the tick in which it is due down twice.
  */
 final class Netty implements Timers {
 	private final HashedWheelTimer wheel =
@@ -63,6 +64,10 @@ final class Netty implements Timers {
 
 	@Override
 	public long pending() {
-		return wheel.pendingTimeouts();
+		long count = 0;
+		for (Timeout timeout : timeouts)
+			if (timeout != null && !timeout.isCancelled() && !timeout.isExpired())
+				count++;
+		return count;
 	}
 }

@@ -10,6 +10,9 @@ import java.util.concurrent.TimeUnit;
  * setRemoveOnCancelPolicy(true): a cancelled task leaves the heap at once. By default it stays until its deadline, so
  * that request timeouts of a minute would fill the memory. Removal is cheap, since each task knows its place.
  *
+ * cancel(false) returns true for a task that has begun and not ended, as FutureTask has it. A user who must know needs
+ * a flag of his own; none is used here, and the checks allow for it.
+ *
  * A task cannot be moved: a move is cancel and schedule, as its documentation has it. Each schedule allocates the
  * task that the executor returns; the Runnable within is the connection's own and lives as long as the slot.
  */
@@ -43,5 +46,10 @@ final class Stpe implements Timers {
 	@Override
 	public long pending() {
 		return executor.getQueue().size();
+	}
+
+	@Override
+	public boolean cancelMayOverlap() {
+		return true;
 	}
 }

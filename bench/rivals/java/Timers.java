@@ -9,6 +9,11 @@ interface Timers {
 	/** Arms the slot's timer for delay nanoseconds from now. True: it was pending, and its old deadline is void. */
 	boolean rearm(int slot, long delay, Runnable task);
 
-	/** The number of pending timers, counted from the timers themselves. */
+	/** The number of pending timers, counted from the timers themselves. Only while no other thread uses them. */
 	long pending();
+
+	/** A cancel that returns true does not exclude that the task has begun: some such tasks run. */
+	default boolean cancelMayOverlap() {
+		return false;
+	}
 }
