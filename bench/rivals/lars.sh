@@ -61,7 +61,7 @@ set terminal svg size 620,360 noenhanced background rgb 'white' font 'sans-serif
 set output '$plots-$1.svg'
 set title "$2"
 set logscale xy
-set format x '10^{%T}'
+set format x '%.0s%c'
 set xlabel 'timers'
 set ylabel 'nanoseconds'
 set key outside right top
@@ -100,7 +100,7 @@ heading() {
 	printf '%s\n%s\n' "$line" "$rule"
 }
 
-# table FIGURE WORKLOAD: a row for each size, and the growth from the first to the last.
+# table FIGURE WORKLOAD: a row for each size.
 table() {
 	heading "timers"
 	for n in $sizes; do
@@ -111,6 +111,10 @@ table() {
 		done
 		echo
 	done
+}
+
+# growth FIGURE WORKLOAD: a row of how the figure grows from the first size to the last.
+growth() {
 	printf '| growth |'
 	for subject in $subjects; do
 		column "$1" "$2" "$subject" | awk 'NR == 1 { first = $2 } { last = $2 }
@@ -182,6 +186,7 @@ batch of timers is cancelled and scheduled again; the two halves are timed apart
 
 END
 	table schedule_ns W13
+	growth schedule_ns W13
 	cat <<END
 
 ## Cancel
@@ -192,6 +197,7 @@ Nanoseconds of the calling thread for each call.
 
 END
 	table cancel_ns W13
+	growth cancel_ns W13
 	cat <<END
 
 ## Schedule and cancel, with the work that is left to other threads
@@ -203,6 +209,7 @@ nanoseconds of the whole process for one schedule and one cancel:
 
 END
 	table cpu_ns_per_op W13
+	growth cpu_ns_per_op W13
 	cat <<END
 
 ## Expiry
