@@ -53,7 +53,7 @@ hash := \#
 # Static probes for tracers, if their header is installed (wheel/base/probes.h).
 has_probes = $(shell printf '$(hash)include <sys/sdt.h>\n' | $(CC) -E -x c - >/dev/null 2>&1 && echo -DTW_PROBES)
 common += $(if $(filter 1,$(PROBES)),$(has_probes))
-# The two files on every timer's path find their thread's block by a TLS descriptor (x86-64's GNU2 dialect;
+# The three files on every timer's path find their thread's block by a TLS descriptor (x86-64's GNU2 dialect;
 # other targets use descriptors by default). That call preserves all general registers, so these files use
 # general registers only.
 short_tls := -mtls-dialect=gnu2 -mgeneral-regs-only
@@ -62,6 +62,7 @@ short_tls := $(if $(filter release debug gcc,$(MODE)),$(shell echo '$(tls_sample
 	$(CC) $(short_tls) -fPIC -x c -c -o /dev/null - 2>/dev/null && echo $(short_tls)))
 flags_wheel/timer/schedule_short := $(short_tls)
 flags_wheel/timer/cancel         := $(short_tls)
+flags_wheel/timer/reset          := $(short_tls)
 ck_libs := $(shell pkg-config --libs ck 2>/dev/null || echo -lck)
 links  := $(filter -fsanitize% --coverage,$(opt_$(MODE))) -pthread
 

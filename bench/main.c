@@ -3,6 +3,7 @@
  * Every run is checked: a subject that loses a timer, runs one early or runs a cancelled one fails the bench.
  */
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "bench/results.h"
 #include "bench/results_file.h"
 #include "bench/rivals/rival.h"
+#include "bench/round_trip.h"
 #include "bench/run.h"
 
 struct moment {
@@ -67,10 +69,12 @@ static bool run_once(struct bench *bench, const struct group *group, const struc
 	};
 	struct outcome outcome;
 	uint64_t limit_ns = (uint64_t)(60 + 20 * group->run_s) * SECOND_NS;
+	double rtt_before_ns = line_round_trip_ns();
 	struct moment start = moment_now();
 	if (!run_apart(group->workload, &order, limit_ns, &outcome))
 		return false;
 	if (outcome.count) {
+		outcome_set(&outcome, "rtt_ns", fmax(rtt_before_ns, line_round_trip_ns()));
 		struct disturbance disturbance = disturbance_since(&start);
 		outcome_set(&outcome, "others_cpu_ms", (double)disturbance.others_cpu_ms);
 		outcome_set(&outcome, "stolen_ms", (double)disturbance.stolen_ms);

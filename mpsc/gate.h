@@ -71,6 +71,7 @@ struct tw__gate {
 	_Atomic uint64_t plan;    /* key for which the sleeping driver will wake by itself; UINT64_MAX: for none */
 	_Atomic uint64_t cursor;  /* for the layer above: the last tick turned through */
 	_Atomic uint64_t base_ns; /* likewise: what pushes of this sequence number may count from */
+	uint64_t queue_id;        /* of the queue (queue.h): constant; in a forked child it is no thread's */
 	bool asymmetric;          /* membarrier works; decided at creation */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t bell; /* TW__BELL_* */

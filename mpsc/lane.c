@@ -5,14 +5,24 @@
 
 #include "mpsc/base/assert.h"
 
-/* Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two drains. */
+/*
+ * Segments beyond the backlog that a lane keeps: 2 MiB, about what a busy thread pushes between two
+ * drains.
+ */
 enum { KEEP_SEGMENTS = 512, SPARE_SEGMENTS = 16, LOCK_SPINS = 4096 };
 
-static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index)
+/* Entries that packing looks at first, and unread ones that the last segment must have (pack). */
+enum { PACK_SAMPLE = 16, PACK_LEAST = TW__SEGMENT_ENTRIES / 2 };
+
+/*
+ * From here on entries go into this segment; entry `index` of it has this position. Nothing is
+ * unpublished but what lies before.
+ */
+static void write_to(struct tw__lane *lane, struct tw__segment *segment, unsigned index, uint64_t position)
 {
 	lane->last = segment;
-	lane->at = segment->entries + index;
-	lane->end = segment->entries + TW__SEGMENT_ENTRIES;
+	lane->origin = (uintptr_t)segment->entries - (position - index) * sizeof(struct tw__entry);
+	lane->end = position - index + TW__SEGMENT_ENTRIES;
 }
 
 bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use, void *use_context)
@@ -31,7 +41,7 @@ bool tw__lane_init(struct tw__lane *lane, uint32_t bound, tw__entry_use_fn *use,
 	lane->bound = bound;
 	lane->use = use;
 	lane->use_context = use_context;
-	write_to(lane, lane->first, 0);
+	write_to(lane, lane->first, 0, 0);
 	tw_store_relaxed(&lane->head_segment, lane->first);
 	return true;
 }
@@ -59,7 +69,7 @@ static void unlock(struct tw__lane *lane)
 
 static uint64_t backlog(const struct tw__lane *lane)
 {
-	return lane->written - tw_load_acquire(&lane->head); /* LANE4: pairs with take */
+	return tw__lane_written(lane) - tw_load_acquire(&lane->head); /* LANE4: pairs with take */
 }
 
 static void count_segments(struct tw__lane *lane, int by)
@@ -67,7 +77,10 @@ static void count_segments(struct tw__lane *lane, int by)
 	tw_store_relaxed(&lane->segments, tw_load_relaxed(&lane->segments) + (uint32_t)by);
 }
 
-/* Takes the oldest segment off the chain, if the driver has left it. NULL: none, or the other side is at it. */
+/*
+ * Takes the oldest segment off the chain, if the driver has left it. NULL: none, or the other side
+ * is at it.
+ */
 static struct tw__segment *take_spare(struct tw__lane *lane)
 {
 	if (tw_load_relaxed(&lane->spare_lock) || tw_exchange_acquire(&lane->spare_lock, 1)) /* LANE5 */
@@ -102,16 +115,18 @@ static struct tw__segment *obtain(struct tw__lane *lane)
 	return segment;
 }
 
-/* Positions are counted through segments, so what is left of the last one is filled with padding. */
+/*
+ * Positions are counted through segments, so what is left of the last one is filled with padding.
+ */
 static void begin_segment(struct tw__lane *lane, struct tw__segment *segment)
 {
 	TW_ASSERT(!segment->next && !lane->last->next);
-	while (lane->at != lane->end)
+	while (tw__lane_has_room(lane, 1))
 		tw__lane_put(lane, 0, 0);
-	TW_ASSERT(lane->written % TW__SEGMENT_ENTRIES == 0);
+	TW_ASSERT(lane->end % TW__SEGMENT_ENTRIES == 0);
 	lane->last->next = segment;
 	count_segments(lane, 1);
-	write_to(lane, segment, 0);
+	write_to(lane, segment, 0, lane->end);
 }
 
 /* Reading and writing cursors of a compaction. */
@@ -120,61 +135,87 @@ struct cursor {
 	unsigned index;
 };
 
-static struct tw__entry *step(struct cursor *c)
-{
-	if (c->index == TW__SEGMENT_ENTRIES) {
-		c->segment = c->segment->next;
-		c->index = 0;
-	}
-	return &c->segment->entries[c->index++];
-}
-
 /* Writes an entry, once. */
 static unsigned keep(struct cursor *to, struct tw__entry *entry)
 {
 	if (!entry->what)
 		return 0;
-	*step(to) = *entry;
+	if (to->index == TW__SEGMENT_ENTRIES)
+		*to = (struct cursor){to->segment->next, 0};
+	to->segment->entries[to->index++] = *entry;
 	entry->what = 0;
 	return 1;
 }
 
 /*
- * Drops the dead among the unread entries, in place and in order. Both ends of the lane are this thread's while it holds
- * the lock, so this is sequential code. Segments that fall empty stay in the chain, behind the one written to; they are
- * freed.
+ * Keeps what is to be kept of n entries that are at or behind `to`. *base: the last base, if it has
+ * not been kept. How many were kept.
  */
-static void drop_dead(struct tw__lane *lane)
+static unsigned keep_some(const struct tw__lane *lane, struct cursor *to, const struct tw__entry *entries, unsigned n,
+			  struct tw__entry *base)
 {
-	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1 && tw_load_relaxed(&lane->tail) == lane->written);
-	uint64_t head = tw_load_relaxed(&lane->head);
-	struct cursor from = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
-	if (from.index == 0 && head != 0)
-		from.index = TW__SEGMENT_ENTRIES; /* LANE8 */
-	struct cursor to = from;
-	uint64_t kept = 0;
-	struct tw__entry base = {0, 0};
-	for (uint64_t n = lane->written - head; n > 0; n--) {
-		struct tw__entry entry = *step(&from);
-		enum tw__entry_use use = entry.what ? lane->use(lane->use_context, &entry) : TW__ENTRY_DEAD;
-		if (use == TW__ENTRY_BASE)
-			base = entry;
-		if (use != TW__ENTRY_LIVE)
+	unsigned char uses[TW__SEGMENT_ENTRIES];
+	unsigned kept = 0;
+	lane->use(lane->use_context, entries, n, uses);
+	for (unsigned i = 0; i < n; i++) {
+		if (uses[i] == TW__ENTRY_DEAD || !entries[i].what)
 			continue;
-		kept += keep(&to, &base);
-		kept += keep(&to, &entry);
+		struct tw__entry entry = entries[i];
+		if (uses[i] == TW__ENTRY_BASE) {
+			*base = entry;
+			continue;
+		}
+		kept += keep(to, base);
+		kept += keep(to, &entry);
 	}
-	kept += keep(&to, &base);
-	for (struct tw__segment *s = to.segment->next, *next; s; s = next) {
+	return kept;
+}
+
+static void free_segments_behind(struct tw__lane *lane, struct tw__segment *segment)
+{
+	for (struct tw__segment *s = segment->next, *next; s; s = next) {
 		next = s->next;
 		tw__segment_free(s);
 		count_segments(lane, -1);
 	}
-	TW_ASSERT(kept <= lane->written - head);
-	to.segment->next = NULL;
-	write_to(lane, to.segment, to.index);
-	lane->written = head + kept;
-	tw_store_release(&lane->tail, lane->written); /* LANE1 */
+	segment->next = NULL;
+}
+
+/*
+ * Drops the dead among the entries from a position on, in place and in order. `to` is where the
+ * first of them is. Both ends of the lane are this thread's while it holds the lock, so this is
+ * sequential code. Segments that fall empty stay in the chain, behind the one written to; they are
+ * freed.
+ */
+static void drop_dead_from(struct tw__lane *lane, struct cursor to, uint64_t position)
+{
+	TW_ASSERT(tw_load_relaxed(&lane->lock) == 1 && !lane->unpublished);
+	struct cursor from = to;
+	struct tw__entry base = {0, 0};
+	uint64_t left = tw_load_relaxed(&lane->tail) - position;
+	while (left > 0) {
+		if (from.index == TW__SEGMENT_ENTRIES)
+			from = (struct cursor){from.segment->next, 0};
+		unsigned room = TW__SEGMENT_ENTRIES - from.index, n = left < room ? (unsigned)left : room;
+		position += keep_some(lane, &to, &from.segment->entries[from.index], n, &base);
+		from.index += n;
+		left -= n;
+	}
+	position += keep(&to, &base);
+	TW_ASSERT(position <= tw_load_relaxed(&lane->tail));
+	free_segments_behind(lane, to.segment);
+	write_to(lane, to.segment, to.index, position);
+	tw_store_release(&lane->tail, position); /* LANE1 */
+}
+
+/* All unread ones. */
+static void drop_dead(struct tw__lane *lane)
+{
+	uint64_t head = tw_load_relaxed(&lane->head);
+	struct cursor at = {tw_load_relaxed(&lane->head_segment), (unsigned)(head % TW__SEGMENT_ENTRIES)};
+	if (at.index == 0 && head != 0)
+		at.index = TW__SEGMENT_ENTRIES; /* LANE8 */
+	drop_dead_from(lane, at, head);
 }
 
 static bool compact(struct tw__lane *lane)
@@ -189,22 +230,58 @@ static bool compact(struct tw__lane *lane)
 	return false;
 }
 
+/*
+ * Whether half of a sample of the n entries from this one on is dead. The sample is spread, so that
+ * packing frees about half of them.
+ */
+static bool many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries, uint64_t n)
+{
+	unsigned dead = 0;
+	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
+		const struct tw__entry *entry = &entries[i * (n / PACK_SAMPLE)];
+		unsigned char use;
+		lane->use(lane->use_context, entry, 1, &use);
+		dead += entry->what && use == TW__ENTRY_DEAD;
+	}
+	return dead >= PACK_SAMPLE / 2;
+}
+
+/*
+ * Drops the dead of the last segment, which is full, if most of it is unread and many are dead: so
+ * timers that are soon cancelled never leave this processor's cache. Only tries the lock. True:
+ * there is room for n entries.
+ */
+static bool pack(struct tw__lane *lane, unsigned n)
+{
+	if (tw_load_relaxed(&lane->wanted) || !try_lock(lane))
+		return false;
+	uint64_t begin = lane->end - TW__SEGMENT_ENTRIES, head = tw_load_relaxed(&lane->head);
+	uint64_t from = head > begin ? head : begin, unread = tw_load_relaxed(&lane->tail) - from;
+	if (unread >= PACK_LEAST && many_are_dead(lane, tw__lane_entry(lane, from), unread))
+		drop_dead_from(lane, (struct cursor){lane->last, (unsigned)(from - begin)}, from);
+	unlock(lane);
+	return tw__lane_has_room(lane, n);
+}
+
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
 	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n));
 	if (backlog(lane) >= lane->bound) {
-		/* Compacting pays only if it frees a good part: else each push would walk the whole lane. */
+		/*
+		 * Compacting pays only if it frees a good part: else each push would walk the whole
+		 * lane.
+		 */
 		if (!compact(lane) || backlog(lane) > lane->bound - lane->bound / 8)
 			return -EAGAIN;
 		if (tw__lane_has_room(lane, n))
 			return 0;
 	}
-	return tw__lane_extend(lane, grew);
+	return pack(lane, n) ? 0 : tw__lane_extend(lane, grew);
 }
 
 int tw__lane_admit(struct tw__lane *lane, size_t n)
 {
-	TW_ASSERT(tw_load_relaxed(&lane->tail) == lane->written); /* a compaction publishes */
+	TW_ASSERT(!lane->unpublished); /* a compaction publishes */
 	if (n > lane->bound)
 		return -EAGAIN;
 	if (backlog(lane) + n > lane->bound && (!compact(lane) || backlog(lane) + n > lane->bound))
@@ -225,15 +302,10 @@ int tw__lane_extend(struct tw__lane *lane, bool *grew)
 /* The segments behind the marked one were never published: the driver does not know of them. */
 void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark)
 {
-	TW_ASSERT(mark->written <= lane->written && mark->written == tw_load_relaxed(&lane->tail));
-	for (struct tw__segment *s = mark->segment->next, *next; s; s = next) {
-		next = s->next;
-		tw__segment_free(s);
-		count_segments(lane, -1);
-	}
-	mark->segment->next = NULL;
-	write_to(lane, mark->segment, (unsigned)(mark->at - mark->segment->entries));
-	lane->written = mark->written;
+	TW_ASSERT(mark->written == tw_load_relaxed(&lane->tail));
+	free_segments_behind(lane, mark->segment);
+	write_to(lane, mark->segment, (unsigned)(mark->at - mark->segment->entries), mark->written);
+	lane->unpublished = 0;
 }
 
 void tw__lane_grow_reserved(struct tw__lane *lane, unsigned n)
@@ -296,7 +368,7 @@ int tw__lane_take(struct tw__lane *lane, struct tw__entry *out)
 	uint64_t n = tail - head;
 	if (n > TW__SEGMENT_ENTRIES - index)
 		n = TW__SEGMENT_ENTRIES - index;
-	TW_ASSERT(segment && n > 0 && index + n <= TW__SEGMENT_ENTRIES);
+	TW_ASSERT(segment && index + n <= TW__SEGMENT_ENTRIES); /* n is 0 if all was dropped meanwhile */
 	memcpy(out, segment->entries + index, n * sizeof *out);
 	tw_store_release(&lane->head_segment, segment); /* LANE2: pairs with reclaim */
 	tw_store_release(&lane->head, head + n);        /* LANE4: pairs with backlog */

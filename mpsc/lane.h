@@ -1,22 +1,29 @@
 /*
  * Lane: a queue from one producing thread to the one driver, bounded, in order.
  *
- * A chain of fixed segments. The producer writes entries into the last one and publishes a count; the driver copies them
- * out from the first. A push is two plain stores and one release store: wait-free. Segments that the driver has left
- * behind are reused by the producer in place, without a word between the two (the node cache of D. Vyukov's unbounded
- * SPSC queue). All lanes of a service together are the MPSC queue (queue.h): no two producers share a written line.
+ * A chain of fixed segments. The producer writes entries into the last one and publishes a count;
+ * the driver copies them out from the first. A push is two plain stores and one release store:
+ * wait-free. Segments that the driver has left behind are reused by the producer in place, without
+ * a word between the two (the node cache of D. Vyukov's unbounded SPSC queue). All lanes of a
+ * service together are the MPSC queue (queue.h): no two producers share a written line.
  *
- * Not good at: many entries from very many threads (the driver looks at each lane in every turn). Fine, since a server
- * has tens of threads, not thousands.
+ * Not good at: many entries from very many threads (the driver looks at each lane in every turn).
+ * Fine, since a server has tens of threads, not thousands.
  *
- * Progress: put and publish are wait-free. take and compact hold the lane's try-lock; neither waits for the other: a
- * driver that finds the lock taken leaves the lane for this turn and may not park; a producer that finds it taken spins
- * a moment and then reports the lane full.
+ * A full last segment most of which is dead is packed in place (pack in lane.c), and the push goes
+ * on in it: timers that are soon cancelled stay in the producer's cache, and the driver has nothing
+ * to read. That is policy: the protocol is that of a compaction.
+ *
+ * Progress: put and publish are wait-free. take and compact hold the lane's try-lock; neither waits
+ * for the other: a driver that finds the lock taken leaves the lane for this turn and may not park;
+ * a producer that finds it taken spins a moment and then reports the lane full.
  *
  * Positions count entries from the lane's birth. Invariants:
- *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, but by
- *       a compaction, which only the producer does, holding the lock.
- *   LANE7  tail falls only in a compaction. The driver believes tail only while it holds the lock.
+ *   LANE6  head <= tail; entries in [head, tail) are unread; those in front of tail are written and never change, unless
+ *       the producer drops dead ones (LANE7).
+ *   LANE7  tail falls only where the producer drops dead entries: of all that is unread, at the bound (compact), or of the last segment,
+ *       when that is full (pack). Both hold the lock; the driver believes tail only while it holds it. An entry is dropped only if
+ *       it is dead, so a thread that saw a higher tail and finds nothing has missed nothing.
  *   LANE8  where head is a multiple of the segment's size, head_segment is the segment that was just read out.
  *   LANE9  segments from `first` up to, but not including, head_segment belong to the producer again.
  *
@@ -32,8 +39,9 @@
  *   wanted: relaxed, a courtesy: without it a producer at its bound, compacting again and again, could keep the lock from the driver.
  *   LANE4  head: store-release (take) -> load-acquire (backlog): only a count, for the bound; LANE2 guards the memory.
  *
- * Rejected: a ring (its memory is touched in full even when short, and its size is its bound); taking single segments
- * (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a compaction own the lane as a whole).
+ * Rejected: a ring (its memory is touched in full even when short, and its size is its bound);
+ * taking single segments (a lock for each; the copy-out of 4 KiB costs 0.3 ns an entry and lets a
+ * compaction own the lane as a whole).
  */
 #ifndef TW_MPSC_LANE_H
 #define TW_MPSC_LANE_H
@@ -44,25 +52,27 @@
 #include "mpsc/segment.h"
 
 /*
- * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries behind it count from, drop it
- * when another base follows before any entry that is kept.
+ * What a full lane may do with an unread entry: keep it; drop it; or, if it is a base that entries
+ * behind it count from, drop it when another base follows before any entry that is kept.
  */
 enum tw__entry_use { TW__ENTRY_LIVE, TW__ENTRY_DEAD, TW__ENTRY_BASE };
 
-typedef enum tw__entry_use tw__entry_use_fn(void *context, const struct tw__entry *entry);
+/* Writes the uses of n entries. Of padding (what == 0) it may say anything. */
+typedef void tw__entry_use_fn(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses);
 
 struct tw__lane {
 	/* Producer's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t tail; /* entries published; read by the driver */
-	uint64_t written;                              /* entries written; == tail outside of a push */
-	struct tw__entry *at, *end;                    /* where the next entry goes; end of the segment */
-	struct tw__segment *last;                      /* the segment written to */
-	struct tw__segment *first;                     /* the oldest one (LANE9); under spare_lock */
-	struct tw__segment *reserve;                   /* kept for pushes that must not fail; NULL: used up */
-	struct tw__slab *slab;                         /* where new segments come from */
-	_Atomic uint32_t segments;                     /* ever chained, less those it freed; read by trim, statistics */
-	uint32_t bound;                                /* unread entries that user pushes may reach */
-	_Atomic uint32_t pinned; /* a call is between its look at the gate and its publication: gate.h, GATE6 */
+	uint64_t end;                                  /* the position at which the last segment is full */
+	uintptr_t origin;            /* entry p of the last segment is at origin + p * sizeof(struct tw__entry) */
+	uint64_t unpublished;        /* entries written beyond tail; 0 outside of a push */
+	struct tw__segment *last;    /* the segment written to */
+	struct tw__segment *first;   /* the oldest one (LANE9); under spare_lock */
+	struct tw__segment *reserve; /* kept for pushes that must not fail; NULL: used up */
+	struct tw__slab *slab;       /* where new segments come from */
+	_Atomic uint32_t segments;   /* ever chained, less those it freed; read by trim, statistics */
+	uint32_t bound;              /* unread entries that user pushes may reach */
+	_Atomic uint32_t pinned;     /* a call is between its look at the gate and its publication: gate.h, GATE6 */
 
 	/* Driver's line. */
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head;
@@ -84,16 +94,40 @@ void tw__lane_fini(struct tw__lane *lane);
 
 /* ------------------------------------------------------------ producer's side */
 
+/* The position of the next entry. */
+static inline uint64_t tw__lane_written(const struct tw__lane *lane)
+{
+	return tw_load_relaxed(&lane->tail) + lane->unpublished;
+}
+
+/* Where the entry of a position in the last segment is, or would be: one past it at its end. */
+static inline struct tw__entry *tw__lane_entry(const struct tw__lane *lane, uint64_t position)
+{
+	return (struct tw__entry *)(lane->origin + position * sizeof(struct tw__entry));
+}
+
+static inline struct tw__entry *tw__lane_at(const struct tw__lane *lane)
+{
+	return tw__lane_entry(lane, tw__lane_written(lane));
+}
+
+/* Entries that the last segment has room for. */
+static inline uint64_t tw__lane_room(const struct tw__lane *lane)
+{
+	return lane->end - tw__lane_written(lane);
+}
+
 /*
- * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did not help; -ENOMEM.
- * Nothing is published or lost. *grew tells whether a new segment was begun.
+ * Makes room for n entries (n <= 8). 0; -EAGAIN: the bound is reached, and dropping the dead did
+ * not help; -ENOMEM. Nothing is published or lost. *grew tells whether a new segment was begun.
  */
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew);
 
 /*
- * A batch of entries that become visible together, however many segments they fill: admitted against the bound first (dropping
- * the dead if need be; -EAGAIN), then put, with an extension wherever room runs out (-ENOMEM), at last published; or taken back
- * to the mark. Between admission and publication nothing but this may be done with the lane: a compaction would publish.
+ * A batch of entries that become visible together, however many segments they fill: admitted
+ * against the bound first (dropping the dead if need be; -EAGAIN), then put, with an extension
+ * wherever room runs out (-ENOMEM), at last published; or taken back to the mark. Between admission
+ * and publication nothing but this may be done with the lane: a compaction would publish.
  */
 int tw__lane_admit(struct tw__lane *lane, size_t n);
 int tw__lane_extend(struct tw__lane *lane, bool *grew);
@@ -106,13 +140,16 @@ struct tw__lane_mark {
 
 static inline struct tw__lane_mark tw__lane_here(const struct tw__lane *lane)
 {
-	return (struct tw__lane_mark){lane->last, lane->at, lane->written};
+	return (struct tw__lane_mark){lane->last, tw__lane_at(lane), tw__lane_written(lane)};
 }
 
 /* Takes back what was put since the mark; it must not have been published. */
 void tw__lane_take_back(struct tw__lane *lane, const struct tw__lane_mark *mark);
 
-/* Steps through what was put since the mark: the next entries that lie side by side, up to *end. NULL: that was all. */
+/*
+ * Steps through what was put since the mark: the next entries that lie side by side, up to *end.
+ * NULL: that was all.
+ */
 static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *lane, struct tw__lane_mark *mark,
 						       const struct tw__entry **end)
 {
@@ -121,7 +158,8 @@ static inline const struct tw__entry *tw__lane_stretch(const struct tw__lane *la
 		mark->at = mark->segment->entries;
 	}
 	const struct tw__entry *from = mark->at;
-	*end = mark->at = mark->segment == lane->last ? lane->at : mark->segment->entries + TW__SEGMENT_ENTRIES;
+	*end = mark->at =
+	    mark->segment == lane->last ? tw__lane_at(lane) : mark->segment->entries + TW__SEGMENT_ENTRIES;
 	return from == *end ? NULL : from;
 }
 
@@ -133,55 +171,73 @@ bool tw__lane_refill_reserve(struct tw__lane *lane);
 
 static inline bool tw__lane_has_room(const struct tw__lane *lane, unsigned n)
 {
-	return (size_t)(lane->end - lane->at) >= n;
+	return tw__lane_room(lane) >= n;
 }
 
 /*
- * How far ahead of the entries their lines are fetched. Segments are reused, so the next lines are still the driver's, who read them; the
- * stores to them would wait for another processor, and the next compare-and-swap of the thread for the stores.
+ * How far ahead of the entries their lines are fetched. Segments are reused, so the next lines are
+ * still the driver's, who read them; the stores to them would wait for another processor, and the
+ * next compare-and-swap of the thread for the stores.
  */
 enum { TW__LANE_FETCH_AHEAD = 1024 };
 
 /* Needs room. Not visible before tw__lane_publish. */
 static inline void tw__lane_put(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
-	TW_ASSERT(lane->at < lane->end);
-	tw_prefetch_write((const void *)((uintptr_t)lane->at + TW__LANE_FETCH_AHEAD));
-	lane->at->what = what;
-	lane->at->value = value;
-	lane->at++;
-	lane->written++;
+	TW_ASSERT(tw__lane_has_room(lane, 1));
+	struct tw__entry *at = tw__lane_at(lane);
+	tw_prefetch_write((const void *)((uintptr_t)at + TW__LANE_FETCH_AHEAD));
+	at->what = what;
+	at->value = value;
+	lane->unpublished++;
+}
+
+/* Entries that the caller wrote at tw__lane_at. */
+static inline void tw__lane_has_put(struct tw__lane *lane, uint64_t n)
+{
+	TW_ASSERT(n <= tw__lane_room(lane));
+	lane->unpublished += n;
+}
+
+/* Whether tw__lane_push has room; nothing is unpublished. */
+static inline bool tw__lane_can_push(const struct tw__lane *lane)
+{
+	return tw_load_relaxed(&lane->tail) != lane->end;
 }
 
 /* Puts one entry and publishes it. Needs room, and nothing unpublished. */
 static inline void tw__lane_push(struct tw__lane *lane, uint64_t what, uint64_t value)
 {
-	TW_ASSERT(lane->at < lane->end && lane->written == tw_load_relaxed(&lane->tail));
-	struct tw__entry *at = lane->at;
+	TW_ASSERT(tw__lane_can_push(lane) && !lane->unpublished);
+	uint64_t tail = tw_load_relaxed(&lane->tail);
+	struct tw__entry *at = tw__lane_entry(lane, tail);
 	tw_prefetch_write((const void *)((uintptr_t)at + TW__LANE_FETCH_AHEAD));
 	at->what = what;
 	at->value = value;
-	lane->at = at + 1;
-	tw_store_release(&lane->tail, ++lane->written); /* LANE1: pairs with take */
+	tw_store_release(&lane->tail, tail + 1); /* LANE1: pairs with take */
 }
 
 static inline void tw__lane_publish(struct tw__lane *lane)
 {
-	TW_ASSERT(lane->written >= tw_load_relaxed(&lane->tail));
-	tw_store_release(&lane->tail, lane->written); /* LANE1: pairs with take */
+	tw_store_release(&lane->tail, tw__lane_written(lane)); /* LANE1: pairs with take */
+	lane->unpublished = 0;
 }
 
-/* The same in the single total order of sequentially consistent operations, where there is no membarrier. */
+/*
+ * The same in the single total order of sequentially consistent operations, where there is no
+ * membarrier.
+ */
 static inline void tw__lane_publish_seq_cst(struct tw__lane *lane)
 {
-	tw_store_seq_cst(&lane->tail, lane->written); /* LANE1; gate's GATE2 */
+	tw_store_seq_cst(&lane->tail, tw__lane_written(lane)); /* LANE1; gate's GATE2 */
+	lane->unpublished = 0;
 }
 
 /* ------------------------------------------------------------- driver's side */
 
 /*
- * Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none; -1: the producer is
- * compacting: look again later, and do not park.
+ * Copies out the next entries: out has room for TW__SEGMENT_ENTRIES. Their number; 0: none; -1: the
+ * producer is compacting: look again later, and do not park.
  */
 int tw__lane_take(struct tw__lane *lane, struct tw__entry *out);
 
@@ -195,8 +251,8 @@ static inline uint32_t tw__lane_segments(const struct tw__lane *lane)
 uint32_t tw__lane_needs(const struct tw__lane *lane);
 
 /*
- * Driver only: frees up to `most` segments that it has left behind and the producer has not taken back, above what the lane needs.
- * How many. It waits for nobody.
+ * Driver only: frees up to `most` segments that it has left behind and the producer has not taken
+ * back, above what the lane needs. How many. It waits for nobody.
  */
 unsigned tw__lane_trim(struct tw__lane *lane, unsigned most);
 

@@ -6,7 +6,7 @@
 #include "mpsc/base/fork.h"
 #include "mpsc/base/locked.h"
 
-_Thread_local struct tw__thread tw__thread;
+_Thread_local struct tw__thread tw__thread = {TW__NO_QUEUE, NULL};
 
 /* Binds a thread to its lane in one queue. Both ends may go first: the queue clears `lane`, the thread frees the tie. */
 struct tie {
@@ -39,7 +39,7 @@ static void thread_exits(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&tw__registry);
-	tw__thread = (struct tw__thread){0};
+	tw__thread = (struct tw__thread){TW__NO_QUEUE, NULL};
 	for (struct tie *tie = my_ties, *next; tie; tie = next) {
 		next = tie->next;
 		disown(tie);

@@ -38,7 +38,8 @@ struct tw__queue {
 	void *context;
 };
 
-/* The thread's cache: the queue it used last. */
+/* The thread's cache: the queue it used last, or TW__NO_QUEUE. */
+#define TW__NO_QUEUE UINT64_MAX
 struct tw__thread {
 	uint64_t queue_id;
 	struct tw__lane *lane;

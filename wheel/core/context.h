@@ -29,7 +29,7 @@
 #include "tickwheel/context.h"
 
 /* What is in force; NULL: nobody has set a context or hooks. Set once. */
-extern _Atomic(const struct tw_context_hooks *) tw__context_hooks;
+extern __attribute__((visibility("hidden"))) _Atomic(const struct tw_context_hooks *) tw__context_hooks;
 
 /* What a thread's context was before an enter. */
 struct tw__context_saved {

@@ -15,7 +15,9 @@ struct tw__local {
 	struct tw__magazine magazine;
 	struct tw__option_cache options;
 	struct tw__kept kept;
-	uint64_t stamped; /* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	uint64_t stamped;       /* the base its lane carries is that of this word of the gate, which was open; or 0 */
+	uint64_t short_word;    /* while the gate says this, a delay may go the short way (schedule_short.c) */
+	uint64_t short_base_ns; /* then this and the delay make a span whose ticks, rounded down, are the deadline */
 	/* What it last counted from, but for a reading of the clock beside stamps; later bases are not earlier (G6). */
 	uint64_t counted_ns;
 	uint64_t random; /* state of its generator (timing.h) */
@@ -24,7 +26,7 @@ struct tw__local {
 	_Atomic uint64_t hurried;
 
 	/* Written by its thread, read by statistics. */
-	_Atomic uint64_t scheduled, fired, cancelled, dropped, late_dropped;
+	_Atomic uint64_t fired, dropped, late_dropped; /* scheduled and cancelled: see magazine */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
 	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see watchdog.h */
@@ -47,10 +49,16 @@ static inline struct tw__local *tw__local_of(tw_service *service)
 	return (struct tw__local *)tw__queue_lane(&service->queue);
 }
 
-/* The same if it is the one that this thread used last; else NULL. */
+/* The same if it is the one that this thread used last; else NULL, and always in a forked child. */
 static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 {
-	return tw__thread.queue_id == service->queue.id ? (struct tw__local *)tw__thread.lane : NULL;
+	const struct tw__thread *thread = &tw__thread;
+	if (tw_unlikely(thread->queue_id != service->gate.queue_id))
+		return NULL;
+	struct tw__lane *lane = thread->lane;
+	if (!lane)
+		__builtin_unreachable(); /* a thread without a lane has an id that no queue has */
+	return (struct tw__local *)lane;
 }
 
 /*
@@ -67,7 +75,7 @@ static inline void tw__publish_calm(tw_service *service, struct tw__local *local
 
 static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
-	tw_store_relaxed(&local->hurried, local->lane.written); /* published with the tail (lane.h, LANE1) */
+	tw_store_relaxed(&local->hurried, tw__lane_written(&local->lane)); /* published with the tail (lane.h, LANE1) */
 	tw__publish_calm(service, local);
 }
 

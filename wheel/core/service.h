@@ -11,7 +11,7 @@
 #include "tickwheel/stats.h"
 #include "wheel/base/clock.h"
 #include "wheel/base/tsc.h"
-#include "wheel/slot/slots.h"
+#include "wheel/slot/magazine.h"
 #include "wheel/slot/tag.h"
 
 struct tw__closers;
@@ -24,6 +24,7 @@ struct tw__works;
 struct tw__time {
 	uint64_t start_ns;                 /* tick 0 */
 	uint64_t tick_ns, tick_multiplier; /* see tw__ticks_down */
+	uint64_t round_up_ns;              /* added to an instant: a span whose ticks, rounded down, are tw__tick_of */
 	uint32_t tick_shift;
 	bool steps;     /* the clock may step back: readings are clamped */
 	bool published; /* may tell its time to producers: a tick thread on a clock that runs */

@@ -201,15 +201,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 	return true;
 }
 
-static void prefetch_word(const tw_service *service, const struct tw__entry *entry)
-{
-	__builtin_prefetch((const void *)&service->slots.words[tw__entry_slot(entry->what)]);
-}
-
-/*
- * Whether to look at words at all: that pays where many timers are dead already, as those of quick requests are. The oldest entries of
- * a block tell.
- */
+/* Whether many timers of a block are dead already, as those of quick requests are. Its oldest entries tell. */
 static bool many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
 {
 	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
@@ -243,34 +235,22 @@ static bool superseded(const tw_service *service, const struct tw__entry *entry)
 	return (uint32_t)(entry->what >> TW__GENERATION_SHIFT) < service->slots.reached[tw__entry_slot(entry->what)];
 }
 
-static void drain_looking(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
-			  uint64_t now_ns)
-{
-	note_reached(service, entries, n);
-	for (int i = 0; i < n; i++) {
-		if (i + PREFETCH_AHEAD < n && !superseded(service, &entries[i + PREFETCH_AHEAD]))
-			prefetch_word(service, &entries[i + PREFETCH_AHEAD]);
-		if (tw_unlikely(is_base(&entries[i])))
-			take_base(service, local, &entries[i], now_ns);
-		else if (!superseded(service, &entries[i]))
-			drain_entry(service, local, &entries[i]);
-	}
-}
-
+/*
+ * Drops what a later entry of the same slot supersedes, if there may be much of that, and files the rest. No word is looked at for it: a look
+ * takes the word's line from the core that will cancel or move the timer.
+ */
 static void drain_block(tw_service *service, struct tw__local *local, const struct tw__entry *entries, int n,
 			uint64_t now_ns)
 {
 	raise_to_stamp(service, local, now_ns);
-	if (many_are_dead(service, entries, n)) {
-		drain_looking(service, local, entries, n, now_ns);
-		return;
-	}
-	if (service->driver->sweep.writes_down)
+	bool drops = service->driver->sweep.writes_down || many_are_dead(service, entries, n);
+	if (drops)
 		note_reached(service, entries, n);
 	for (int i = 0; i < n; i++)
 		if (tw_unlikely(is_base(&entries[i])))
 			take_base(service, local, &entries[i], now_ns);
-		else if (tw_unlikely(!drain_blindly(service, local, &entries[i])))
+		else if ((!drops || !superseded(service, &entries[i])) &&
+			 tw_unlikely(!drain_blindly(service, local, &entries[i])))
 			drain_entry(service, local, &entries[i]);
 }
 

@@ -102,7 +102,9 @@ static bool lanes_want_draining(tw_service *service)
 		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, LANE1 */
 		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
 		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
-		if ((int64_t)(hurried - head) > 0 || tail - head > most)
+		bool any_hurried =
+		    tail != head && (int64_t)(hurried - head) > 0; /* a tail falls where a lane is packed */
+		if (any_hurried || tail - head > most)
 			return true;
 	}
 	return false;

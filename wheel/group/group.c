@@ -91,7 +91,7 @@ int tw_group_create(tw_service *service, tw_group *out)
 	struct tw__groups *groups = &service->groups;
 	pthread_mutex_lock(&groups->lock);
 	bool room = make_table(groups);
-	uint32_t index = room ? take_index(groups, service->slots.base_generation) : 0;
+	uint32_t index = room ? take_index(groups, (uint32_t)(service->slots.base >> 32)) : 0;
 	pthread_mutex_unlock(&groups->lock);
 	if (!index)
 		return room ? -EAGAIN : -ENOMEM;

@@ -22,17 +22,20 @@ enum { PREFETCH_AHEAD = 6 };
 
 /* --------------------------------------------------------------------- end */
 
-static _Atomic uint64_t *counter_of(struct tw__local *local, enum tw_fate fate)
+static void count_end(struct tw__local *local, enum tw_fate fate)
 {
 	switch (fate) {
 	case TW_FATE_CANCELLED:
-		return &local->cancelled;
+		tw__magazine_count_cancelled(&local->magazine);
+		break;
 	case TW_FATE_DROPPED:
-		return &local->dropped;
+		tw_bump(&local->dropped, 1);
+		break;
 	case TW_FATE_LATE:
-		return &local->late_dropped;
+		tw_bump(&local->late_dropped, 1);
+		break;
 	default:
-		return &local->fired;
+		tw_bump(&local->fired, 1);
 	}
 }
 
@@ -53,7 +56,7 @@ static void end_option(tw_service *service, struct tw__local *local, struct tw__
 	uint64_t word = read_ended(service, run), settling;
 	if (tw__ended_as_cancelled(service, run, word))
 		fate = TW_FATE_CANCELLED;
-	tw_bump(counter_of(local, fate), 1);
+	count_end(local, fate);
 	do {
 		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
@@ -95,7 +98,7 @@ static void finish(tw_service *service, struct tw__local *local, struct tw__run 
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[run->slot]);
-	tw_bump(tw__ended_as_cancelled(service, run, word) ? &local->cancelled : &local->fired, 1);
+	count_end(local, tw__ended_as_cancelled(service, run, word) ? TW_FATE_CANCELLED : TW_FATE_FIRED);
 	tw__set_free(service, local, run->slot, run->generation);
 }
 

@@ -46,18 +46,20 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
-static enum tw__entry_use entry_use(void *context, const struct tw__entry *entry)
+static void entry_uses(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
 {
-	tw_service *service = context;
-	enum tw__kind kind = tw__what_kind(entry->what);
-	if (kind == TW__KIND_STAMP || kind == TW__KIND_NOW)
-		return TW__ENTRY_BASE;
-	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry->what)]);
-	return (word ^ entry->what) >> TW__GENERATION_SHIFT ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+	const _Atomic uint64_t *words = ((const tw_service *)context)->slots.words;
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t what = entries[i].what, word = tw_load_acquire(&words[tw__entry_slot(what)]);
+		bool is_dead = (word ^ what) >> TW__GENERATION_SHIFT;
+		uses[i] = is_dead ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+		if (tw_unlikely(tw__what_kind(what) >= TW__KIND_STAMP))
+			uses[i] = TW__ENTRY_BASE;
+	}
 }
 
 static const struct tw__queue_ops lane_ops = {
-    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .use = entry_use};
+    .lane_size = sizeof(struct tw__local), .init = local_init, .orphaned = local_orphaned, .use = entry_uses};
 
 /* ---------------------------------------------------------- manual clock, hand */
 
@@ -188,6 +190,7 @@ static void set_constants(tw_service *service, const struct tw_service_config *c
 	service->time.published = service->threaded && cfg->clock->ops->runs;
 	service->time.start_ns = service->driver->last_now_ns = service->driver->last_reading_ns =
 	    tw_clock_now(cfg->clock);
+	service->time.round_up_ns = cfg->tick_ns - 1 - service->time.start_ns;
 	tw__counter_init(&service->counter);
 	service->counter.usable &= cfg->clock == tw_clock_monotonic();
 	service->listener =
@@ -226,6 +229,7 @@ int tw__core_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__groups_init(&service->groups, cfg->max_timers);
 	r = make_wheel(service);
 	tw__queue_init(&service->queue, cfg->lane_entries, &lane_ops, service);
+	service->gate.queue_id = service->queue.id;
 	pthread_mutex_init(&service->driving, NULL);
 	if (!r && service->threaded && cfg->clock->ops->by_alarm)
 		r = tw__alarm_open(&service->driver->loop.alarm, cfg->clock->ops->id, &service->gate);

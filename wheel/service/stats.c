@@ -32,9 +32,9 @@ static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__hi
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
-		stats->scheduled += tw_load_relaxed(&local->scheduled);
+		stats->scheduled += tw_load_relaxed(&local->magazine.scheduled);
 		stats->fired += tw_load_relaxed(&local->fired);
-		stats->cancelled += tw_load_relaxed(&local->cancelled);
+		stats->cancelled += tw_load_relaxed(&local->magazine.cancelled);
 		stats->dropped += tw_load_relaxed(&local->dropped);
 		stats->late_dropped += tw_load_relaxed(&local->late_dropped);
 		stats->rejected += tw_load_relaxed(&local->rejected);

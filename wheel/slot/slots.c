@@ -1,4 +1,4 @@
-#include "wheel/slot/slots.h"
+#include "wheel/slot/magazine.h"
 
 #include <errno.h>
 #include <string.h>
@@ -14,14 +14,14 @@ enum { SMALL_BYTES = 1 << 20 };
 /* Slots beyond max_timers that threads' magazines may hold back, so that max_timers can always be pending. */
 enum { MAGAZINES_COUNTED = 1024, SPARE_SLOTS = MAGAZINES_COUNTED * TW__MAGAZINE_MAX };
 
-static uint32_t random_generation(void)
+static uint64_t random_base(void)
 {
 	uint32_t value;
 	if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
-		return value;
+		return tw__entry_make(0, value);
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint32_t)now.tv_nsec * 2654435761u;
+	return tw__entry_make(0, (uint32_t)now.tv_nsec * 2654435761u);
 }
 
 static size_t page_up(size_t bytes)
@@ -41,7 +41,7 @@ static void prefer_huge_pages(char *at, size_t bytes)
 
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 {
-	*slots = (struct tw__slots){.max_timers = max_timers, .base_generation = random_generation()};
+	*slots = (struct tw__slots){.max_timers = max_timers, .base = random_base()};
 	uint64_t end = (uint64_t)max_timers + SPARE_SLOTS + 1;
 	slots->end = end <= TW__SLOT_MASK ? (uint32_t)end : TW__SLOT_MASK;
 	size_t words = page_up(slots->end * sizeof *slots->words),
@@ -171,10 +171,27 @@ static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *fir
 
 /* ---------------------------------------------------------------- magazines */
 
+static void set_limits(struct tw__magazine *magazine)
+{
+	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled), wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
+	uint32_t count = tw__magazine_count(magazine), room = magazine->capacity - count;
+	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + count;
+	magazine->cancel_limit = cancelled + room < wake ? cancelled + room : wake;
+}
+
 void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	*magazine = (struct tw__magazine){.limit = TW__MAGAZINE_MIN};
+	*magazine = (struct tw__magazine){.capacity = TW__MAGAZINE_MIN};
+	set_limits(magazine);
 	tw_add_relaxed(&slots->threads, 1);
+}
+
+/* A free slot whose generation only its word knows. */
+static void load(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot)
+{
+	uint64_t word = tw_load_relaxed(&slots->words[slot]);
+	TW_ASSERT(tw__word_state(word) == TW__FREE);
+	tw__magazine_append(magazine, tw__entry_make(slot, tw__word_generation(word)));
 }
 
 /* False: there is none to be had. */
@@ -186,29 +203,29 @@ static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 	slot = tw__chain_pop(slots, &n);
 	bool fresh = !slot;
 	if (fresh)
-		n_cold = tw__cold_take(slots, magazine->limit / 2, cold);
+		n_cold = tw__cold_take(slots, magazine->capacity / 2, cold);
 	if (fresh && n_cold == 0)
-		n = take_fresh(slots, magazine->limit / 2, &slot);
+		n = take_fresh(slots, magazine->capacity / 2, &slot);
 	pthread_mutex_unlock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++) {
-		tw__magazine_append(magazine, slot);
+		load(slots, magazine, slot);
 		slot = fresh ? slot + 1 : slots->records[slot].link;
 	}
 	for (uint32_t i = 0; i < n_cold; i++)
-		tw__magazine_append(magazine, cold[i]);
+		load(slots, magazine, cold[i]);
 	n += n_cold;
 	do {
-		if (magazine->limit < TW__MAGAZINE_MAX)
-			magazine->limit *= 2;
-	} while (magazine->limit < n);
+		if (magazine->capacity < TW__MAGAZINE_MAX)
+			magazine->capacity *= 2;
+	} while (magazine->capacity < n);
 	return n > 0;
 }
 
-uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
+bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	if (!tw__magazine_count(magazine) && !refill(slots, magazine))
-		return 0;
-	return magazine->next = tw__magazine_first(slots, magazine);
+	bool has_one = tw__magazine_count(magazine) || refill(slots, magazine);
+	set_limits(magazine);
+	return has_one;
 }
 
 /* Takes the n oldest slots out as a chain. */
@@ -216,27 +233,28 @@ static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint3
 {
 	uint32_t head = 0;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t slot = tw__magazine_peek(magazine, i);
+		uint32_t slot = tw__entry_slot(tw__magazine_peek(magazine, i));
 		slots->records[slot].link = head;
 		head = slot;
 	}
-	magazine->head += n;
-	magazine->next = 0;
+	tw__magazine_take(magazine, n);
 	push_chain(slots, head, n);
 }
 
-void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine)
+void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine)
 {
-	if (magazine->limit < TW__MAGAZINE_MAX)
-		magazine->limit *= 2;
-	else
-		unload(slots, magazine, magazine->limit / 2);
+	if (tw__magazine_is_full(magazine) && magazine->capacity < TW__MAGAZINE_MAX)
+		magazine->capacity *= 2;
+	else if (tw__magazine_is_full(magazine))
+		unload(slots, magazine, magazine->capacity / 2);
+	set_limits(magazine);
 }
 
 void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	if (tw__magazine_count(magazine))
 		unload(slots, magazine, tw__magazine_count(magazine));
+	set_limits(magazine);
 }
 
 /* ------------------------------------------------------------- side records */

@@ -17,7 +17,7 @@
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
 
-enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256, TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
+enum { TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
 
 /* Written by the slot's owner before the word is published (WORD1), read by whoever won a transition. */
 struct tw__record {
@@ -85,17 +85,6 @@ struct tw__option {
 	uint32_t next_free;
 };
 
-/*
- * A ring of free slots. `next` is the one that will be handed out, as an entry: nobody else writes its word, so its generation can be looked
- * up a call ahead. 0: not looked up yet.
- */
-struct tw__magazine {
-	uint32_t slots[TW__MAGAZINE_MAX];
-	uint64_t next;
-	uint32_t head, tail; /* slots ever handed out, and put in; modulo 2^32 */
-	uint32_t limit;
-};
-
 /* What stands for 1024 slots, or side records, where memory is given back (slots_purge.c). */
 enum { TW__BLOCK = 1024 };
 
@@ -125,8 +114,8 @@ struct tw__slots {
 	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, FAR and UNFILED; see tw__far_move */
 	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
 	struct tw__option *options;
-	uint32_t end;             /* indices below it are addresses; 0 is never used */
-	uint32_t base_generation; /* handles carry the word's generation plus this */
+	uint32_t end;  /* indices below it are addresses; 0 is never used */
+	uint64_t base; /* handles are entries plus this: a generation to begin with, in the upper half */
 	uint32_t max_timers;
 	_Atomic uint32_t threads; /* magazines, each of which may hold slots back */
 	_Atomic uint32_t fresh;   /* the first slot never used; written under the lock */
@@ -154,15 +143,6 @@ struct tw__slots {
 /* 0 or -ENOMEM. */
 int tw__slots_init(struct tw__slots *slots, uint32_t max_timers);
 void tw__slots_fini(struct tw__slots *slots);
-
-void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
-
-/* Gives all its slots to the depot. */
-void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
-
-/* The slow halves of get and put. look: sees to it that there is a next one; 0, there is none to be had. */
-uint64_t tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
-void tw__magazine_overflow(struct tw__slots *slots, struct tw__magazine *magazine);
 
 /* Gives one slot to the depot, for a thread that has no magazine. */
 void tw__depot_put(struct tw__slots *slots, uint32_t slot);
@@ -265,91 +245,32 @@ static inline void tw__debug_poison(struct tw__slots *slots, uint32_t slot)
 #define tw__debug_poison(slots, slot) ((void)0)
 #endif
 
-/* Slots that long in the magazine have left the cache where there are many timers; a few calls on, this one will be written to. */
-enum { TW__SLOT_FETCH_AHEAD = 4 };
-
-static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
+/* The handle of an entry's timer. */
+static inline tw_timer tw__handle_of(const struct tw__slots *slots, uint64_t entry)
 {
-	tw_prefetch_write(&slots->records[slot]);
-	tw_prefetch_write((const void *)&slots->words[slot]);
-}
-
-static inline uint32_t tw__magazine_count(const struct tw__magazine *magazine)
-{
-	return magazine->tail - magazine->head;
-}
-
-static inline bool tw__magazine_is_full(const struct tw__magazine *magazine)
-{
-	return tw__magazine_count(magazine) == magazine->limit;
-}
-
-static inline void tw__magazine_append(struct tw__magazine *magazine, uint32_t slot)
-{
-	magazine->slots[magazine->tail++ % TW__MAGAZINE_MAX] = slot;
-}
-
-static inline uint32_t tw__magazine_peek(const struct tw__magazine *magazine, uint32_t n)
-{
-	return magazine->slots[(magazine->head + n) % TW__MAGAZINE_MAX];
-}
-
-/* The first slot of a magazine that is not empty, with the generation that its free word says. */
-static inline uint64_t tw__magazine_first(const struct tw__slots *slots, const struct tw__magazine *magazine)
-{
-	uint32_t slot = tw__magazine_peek(magazine, 0);
-	uint64_t word = tw_load_relaxed(&slots->words[slot]);
-	TW_ASSERT(tw__word_state(word) == TW__FREE);
-	return tw__entry_make(slot, tw__word_generation(word));
-}
-
-/* Takes out `next`, which is there. */
-static inline void tw__magazine_advance(const struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	magazine->head++;
-	magazine->next = tw_likely(tw__magazine_count(magazine)) ? tw__magazine_first(slots, magazine) : 0;
-	tw__slot_fetch(slots, tw__magazine_peek(magazine, TW__SLOT_FETCH_AHEAD));
-}
-
-/* A free slot, the caller's own, as an entry: with its generation. 0: max_timers are in use. */
-static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	uint64_t entry = magazine->next;
-	if (tw_unlikely(!entry) && !(entry = tw__magazine_look(slots, magazine)))
-		return 0;
-	tw__magazine_advance(slots, magazine);
-	return entry;
-}
-
-/* The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. */
-static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
-				uint32_t generation)
-{
-	tw__debug_poison(slots, slot);
-	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
-		tw_add_relaxed(&slots->retired, 1);
-		return;
-	}
-	if (tw_unlikely(!magazine)) {
-		tw__depot_put(slots, slot);
-		return;
-	}
-	if (tw_unlikely(tw__magazine_is_full(magazine)))
-		tw__magazine_overflow(slots, magazine);
-	tw__magazine_append(magazine, slot);
+	return (tw_timer){entry + slots->base};
 }
 
 static inline tw_timer tw__handle_make(const struct tw__slots *slots, uint32_t slot, uint32_t generation)
 {
-	return (tw_timer){(uint64_t)(generation + slots->base_generation) << 32 | slot};
+	return tw__handle_of(slots, tw__entry_make(slot, generation));
 }
 
-/* Splits a handle. False: it names no slot of this service. */
+/* The entry of a handle. False: it names no slot of this service. */
+static inline bool tw__handle_entry(const struct tw__slots *slots, tw_timer timer, uint64_t *entry)
+{
+	*entry = timer.id - slots->base;
+	return (uint32_t)*entry < slots->end;
+}
+
+/* The same in two parts. */
 static inline bool tw__handle_split(const struct tw__slots *slots, tw_timer timer, uint32_t *slot, uint32_t *generation)
 {
-	*slot = (uint32_t)timer.id;
-	*generation = (uint32_t)(timer.id >> 32) - slots->base_generation;
-	return *slot < slots->end;
+	uint64_t entry;
+	bool is_known = tw__handle_entry(slots, timer, &entry);
+	*slot = (uint32_t)entry;
+	*generation = tw__entry_generation(entry);
+	return is_known;
 }
 
 #endif

@@ -73,6 +73,7 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 #define TW__DEADLINE_MASK ((UINT64_C(1) << TW__DEADLINE_BITS) - 1)
 #define TW__STATE_MASK (UINT64_C(0x1f) << TW__DEADLINE_BITS)
 #define TW__LAST_GENERATION UINT32_MAX
+#define TW__NEXT_GENERATION (UINT64_C(1) << TW__GENERATION_SHIFT) /* added to a free word or an entry */
 
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
@@ -106,6 +107,20 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
+/* Armed, and without a side record, of the generation in the upper half of `generation_bits`, whose lower half is 0. */
+static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
+{
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION;
+	return ((word ^ generation_bits) & looked_at) == TW__ARMED;
+}
+
+/* The same, and with a deadline in its bits. */
+static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
+{
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION | TW__UNFILED | TW__FAR;
+	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
+}
+
 static inline uint64_t tw__word_state(uint64_t word)
 {
 	return word & TW__STATE_MASK;
@@ -120,6 +135,12 @@ static inline uint64_t tw__word_deadline(uint64_t word, uint64_t base)
 	if (ahead < half)
 		return base + ahead;
 	return base > behind ? base - behind : 0;
+}
+
+/* How far its deadline lies ahead of `base`, in ticks; behind it: below 0. */
+static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
+{
+	return (int64_t)((word - base) << (64 - TW__DEADLINE_BITS)) >> (64 - TW__DEADLINE_BITS);
 }
 
 /*
@@ -140,7 +161,7 @@ static inline uint64_t tw__word_move(uint64_t word, uint64_t clear, uint64_t set
 /* The next owner's word: the generation moves on, and with it every handle and entry goes stale. */
 static inline uint64_t tw__word_next_free(uint64_t word)
 {
-	return tw__word_make(tw__word_generation(word) + 1, TW__FREE, 0);
+	return (word & ~(uint64_t)UINT32_MAX) + TW__NEXT_GENERATION;
 }
 
 /* ------------------------------------------------------------------- changes */

@@ -1,9 +1,11 @@
 /*
- * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The winner owns the slot at once;
- * entries left behind carry a generation that no longer matches. Nothing is unlinked.
+ * Cancelling: one compare-and-swap on the control word, anywhere between schedule and claim. The
+ * winner owns the slot at once; entries left behind carry a generation that no longer matches.
+ * Nothing is unlinked.
  *
- * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the thread's magazine; of every 128th
- * or so, the depot's lock is taken for a moment. Timers with a side record: end.c.
+ * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the
+ * thread's magazine; of every 128th or so, the depot's lock is taken for a moment. Timers with a
+ * side record: end.c.
  */
 #include <errno.h>
 #include <time.h>
@@ -15,31 +17,31 @@
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 
-/* What follows on the end of an armed timer whose word was this, however rare. local may be NULL. */
+/*
+ * What follows on the end of an armed timer whose word was this, however rare. local may be NULL.
+ */
 static __attribute__((noinline)) int cancelled_slowly(tw_service *service, struct tw__local *local, uint32_t slot,
 						      uint64_t word)
 {
 	tw__count_cancel(service, local);
+	if (local)
+		tw__magazine_make_room(&service->slots, &local->magazine);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(word) + 1);
 	return TW_CANCELLED;
 }
 
 /*
- * The same, in few steps where there is nothing to it: the next compare-and-swap of this thread waits for each. A call to what is rare stands
- * at the end, so that no register needs to be kept over it.
+ * The same for the timer of this entry, in few steps if there is nothing to it: the next
+ * compare-and-swap of this thread waits for each. The call to what is rare is at the end, so that
+ * no register needs to be kept over it.
  */
-static inline __attribute__((always_inline)) int cancelled(tw_service *service, struct tw__local *local, uint32_t slot,
-							   uint64_t word)
+static inline __attribute__((always_inline)) int cancelled(tw_service *service, struct tw__local *local, uint64_t entry)
 {
-	struct tw__magazine *magazine = &local->magazine;
-	uint64_t count = tw_load_relaxed(&local->cancelled) + 1;
-	bool rare = count % TW__CANCELS_PER_WAKE == 0 || tw__magazine_is_full(magazine) ||
-		    tw__word_generation(word) + 1 == TW__LAST_GENERATION;
-	if (tw_unlikely(rare))
-		return cancelled_slowly(service, local, slot, word);
-	tw_store_relaxed(&local->cancelled, count);
-	tw__debug_poison(&service->slots, slot);
-	tw__magazine_append(magazine, slot); /* planted: slot_lost */
+	if (tw_unlikely(!tw__magazine_has_room(&local->magazine) ||
+			tw__entry_generation(entry) == TW__LAST_GENERATION - 1))
+		return cancelled_slowly(service, local, (uint32_t)entry, entry);
+	tw__debug_poison(&service->slots, (uint32_t)entry);
+	tw__magazine_cancel(&local->magazine, entry + TW__NEXT_GENERATION); /* planted: slot_lost */
 	return TW_CANCELLED;
 }
 
@@ -55,7 +57,10 @@ static bool mark(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ma
 	return true;
 }
 
-/* The probe stands at each end, where its arguments are at hand: at one place for all it would keep them alive past the end. */
+/*
+ * The probe stands at each end, where its arguments are at hand: at one place for all it would keep
+ * them alive past the end.
+ */
 static inline int told(const tw_service *service, uint32_t slot, uint32_t generation, int outcome)
 {
 	TW_PROBE4(cancel, service, slot, generation, outcome);
@@ -92,8 +97,9 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 }
 
 /*
- * Ends an armed timer whose side record says nothing but that it is a member, of a group that was not cancelled: what tw__cancel_option comes
- * to, made short for who cancels members again and again. False: it is not such a one, or has just changed.
+ * Ends an armed timer whose side record says nothing but that it is a member, of a group that was
+ * not cancelled: what tw__cancel_option comes to, made short for who cancels members again and
+ * again. False: it is not such a one, or has just changed.
  */
 static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
 {
@@ -107,7 +113,7 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 					      tw__word_next_free(word)))) /* WORD2, WORD3; group.h, GROUP9 */
 		return false;
 	if (tw_likely(local)) {
-		cancelled(service, local, slot, word);
+		cancelled(service, local, tw__entry_make(slot, tw__word_generation(word)));
 	} else {
 		local = tw__local_of(service);
 		cancelled_slowly(service, local, slot, word);
@@ -132,35 +138,35 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
 }
 
 /*
- * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing to a word that is SETTLING
- * already.
+ * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing
+ * to a word that is SETTLING already. local: NULL if it is not at hand.
  */
-static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, uint32_t slot, uint32_t generation,
-								uint64_t marks)
+static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, struct tw__local *local,
+								uint64_t entry, uint64_t marks)
 {
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	struct tw__local *local = tw__local_at_hand(service); /* now: loads after the compare-and-swap wait for it */
-	bool plain = (word & (TW__ARMED | TW__OPTION)) == TW__ARMED && tw__word_generation(word) == generation;
-	if (tw_likely(local && plain) &&
+	uint64_t slot = (uint32_t)entry, generation_bits = entry - slot, word;
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	word = tw_load_acquire(at);
+	if (tw_likely(local && tw__word_is_plain(word, generation_bits)) &&
 	    /* planted: same_generation */
-	    tw_likely(tw__word_cas_acq_rel(&service->slots.words[slot], &word,
-					   tw__word_next_free(word)))) { /* WORD2, WORD3 */
-		TW_PROBE4(cancel, service, slot, generation, TW_CANCELLED);
-		return cancelled(service, local, slot, word);
+	    tw_likely(tw__word_cas_acq_rel(at, &word, generation_bits + TW__NEXT_GENERATION))) { /* WORD2, WORD3 */
+		TW_PROBE4(cancel, service, slot, tw__entry_generation(entry), TW_CANCELLED);
+		return cancelled(service, local, entry);
 	}
-	return cancel_or_mark_slowly(service, slot, generation, marks);
+	return cancel_or_mark_slowly(service, (uint32_t)slot, tw__entry_generation(entry), marks);
 }
 
 int tw_cancel(tw_service *service, tw_timer timer)
 {
-	uint32_t slot, generation;
+	uint64_t entry;
 	if (tw_unlikely(!service))
 		return -EINVAL;
-	if (tw_unlikely(tw__forked(service)))
+	struct tw__local *local = tw__local_at_hand(service);
+	if (tw_unlikely(!local && tw__forked(service)))
 		return -EPERM;
-	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
+	if (tw_unlikely(!tw__handle_entry(&service->slots, timer, &entry)))
 		return TW_GONE;
-	return cancel_or_mark(service, slot, generation, TW__ENDED);
+	return cancel_or_mark(service, local, entry, TW__ENDED);
 }
 
 /* In its own callback or release, however deep. */
@@ -178,7 +184,9 @@ static uint64_t deadline_after(uint64_t timeout_ns)
 	return timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX;
 }
 
-/* Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings. */
+/*
+ * Sleeps until the generation has moved on. The word was marked WAITED, so whoever ends it rings.
+ */
 static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
 	for (;;) {
@@ -193,15 +201,17 @@ static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation,
 
 int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 {
-	uint32_t slot, generation;
+	uint64_t entry;
 	if (!service)
 		return -EINVAL;
 	if (tw__forked(service))
 		return -EPERM;
-	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
+	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return TW_GONE;
+	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
 	bool own = is_own(service, slot, generation);
-	int outcome = cancel_or_mark(service, slot, generation, own ? TW__ENDED : TW__ENDED | TW__WAITED);
+	int outcome =
+	    cancel_or_mark(service, tw__local_at_hand(service), entry, own ? TW__ENDED : TW__ENDED | TW__WAITED);
 	if (outcome != TW_RUNNING)
 		return outcome;
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));

@@ -6,9 +6,6 @@
 #include "wheel/core/local.h"
 #include "wheel/core/wake.h"
 
-/* How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many. */
-enum { TW__CANCELS_PER_WAKE = 2048 };
-
 /* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, GROUP1). */
 static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
@@ -43,9 +40,8 @@ static inline void tw__count_cancel(tw_service *service, struct tw__local *local
 		tw_add_relaxed(&service->without_lane.cancelled, 1);
 		return;
 	}
-	uint64_t cancelled = tw_load_relaxed(&local->cancelled) + 1;
-	tw_store_relaxed(&local->cancelled, cancelled);
-	if (tw_unlikely(cancelled % TW__CANCELS_PER_WAKE == 0))
+	tw__magazine_count_cancelled(&local->magazine);
+	if (tw_unlikely(tw_load_relaxed(&local->magazine.cancelled) % TW__CANCELS_PER_WAKE == 0))
 		tw__wake(service); /* to sweep what cancels leave behind (G11) */
 }
 

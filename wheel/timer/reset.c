@@ -1,7 +1,8 @@
 /*
- * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when its bucket comes; to earlier,
- * or far, by a second entry as well. Room for that entry is made before the word is touched, so that a refused reset has changed
- * nothing. Which of several entries counts is the driver's affair (resolve.c).
+ * Moving a timer: to later by one compare-and-swap of the deadline bits, which the entry finds when
+ * its bucket comes; to earlier, or far, by a second entry as well. Room for that entry is made
+ * before the word is touched, so that a refused reset has changed nothing. Which of several entries
+ * counts is the driver's affair (resolve.c).
  *
  * Linearisation: the compare-and-swap. Lock-free.
  */
@@ -52,7 +53,8 @@ static bool move(tw_service *service, uint32_t slot, uint64_t *word, uint64_t ti
 }
 
 /*
- * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative: refused.
+ * Writes a deadline together with an entry. 1: done; 0: the word has changed, look again; negative:
+ * refused.
  */
 static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, uint64_t tick, bool far)
 {
@@ -116,7 +118,10 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 	}
 }
 
-/* The same deadline, moved within the timer's slack if the timer is the one that is meant. Option lock. */
+/*
+ * The same deadline, moved within the timer's slack if the timer is the one that is meant. Option
+ * lock.
+ */
 static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -146,7 +151,10 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
 	return r;
 }
 
-/* A member of a cancelled group is gone; but that may be said only when no claim can win any more (group.h, GROUP1). */
+/*
+ * A member of a cancelled group is gone; but that may be said only when no claim can win any more
+ * (group.h, GROUP1).
+ */
 static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
 						       uint64_t deadline_ns)
 {
@@ -159,7 +167,7 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 	return reset_looked(service, slot, generation, deadline_ns);
 }
 
-static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	uint32_t slot, generation;
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
@@ -171,10 +179,39 @@ static int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 	return r;
 }
 
+/*
+ * The short way: a plain timer is moved to a later deadline or the same tick, both within the
+ * wheel's reach, by a thread that has used this service last. False: it is out of the ordinary, or
+ * has just changed; nothing was written.
+ */
+static inline __attribute__((always_inline)) bool move_shortly(tw_service *service, tw_timer timer,
+							       uint64_t deadline_ns)
+{
+	struct tw__local *local = tw__local_at_hand(service);
+	uint64_t entry, span_ns = deadline_ns + service->time.round_up_ns; /* one in the past is a very long one here */
+	if (tw_unlikely(!local || tw__gate_refuses(tw__gate_look(&service->gate)) ||
+			!tw__handle_entry(&service->slots, timer, &entry) || !tw__is_in_range(span_ns)))
+		return false;
+	_Atomic uint64_t *at = &service->slots.words[(uint32_t)entry];
+	uint64_t word = tw_load_acquire(at), tick = tw__ticks_in_range(service, span_ns);
+	uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
+	uint64_t ahead = tick - cursor;
+	int64_t by = (int64_t)ahead - tw__word_ahead(word, cursor); /* 0: the same tick; nothing is written */
+	if (tw_unlikely(!tw__word_is_plain_and_near(word, entry) || ahead - 1 >= TW__WHEEL_REACH - 1 || by < 0))
+		return false;
+	if (by > 0 && tw_unlikely(!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)))) /* WORD4 */
+		return false;
+	TW_PROBE5(reset, service, (uint32_t)entry, tw__entry_generation(entry), deadline_ns, 0);
+	tw_bump(&local->resets, 1);
+	return true;
+}
+
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	if (tw_unlikely(!service))
 		return -EINVAL;
+	if (tw_likely(move_shortly(service, timer, deadline_ns)))
+		return 0;
 	if (tw_unlikely(deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
 		return tw__forked(service) ? -EPERM : -ERANGE;
 	return reset_at(service, timer, deadline_ns);
@@ -182,12 +219,16 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 
 int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 {
+	uint64_t entry;
 	if (tw_unlikely(!service))
 		return -EINVAL;
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
 		return tw__forked(service) ? -EPERM : -ERANGE;
-	uint32_t slot, generation;
-	if (tw_likely(tw__handle_split(&service->slots, timer, &slot, &generation)))
-		__builtin_prefetch((const void *)&service->slots.words[slot], 1); /* comes in while the clock is read */
-	return reset_at(service, timer, tw__clock_read_fast(service) + delay_ns);
+	if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
+		__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
+				   1); /* while the clock is read */
+	uint64_t deadline_ns = tw__clock_read_fast(service) + delay_ns;
+	if (tw_likely(move_shortly(service, timer, deadline_ns)))
+		return 0;
+	return reset_at(service, timer, deadline_ns);
 }

@@ -47,6 +47,18 @@ static int out_of_range(tw_service *service, tw_timer *out)
 }
 
 /*
+ * Delays may go the short way while the gate's word is the one of this stamp. Not so far from the start that a sum with a delay could be
+ * taken for a near deadline: short_base_ns and any deadline within the wheel's reach stay below 2^62.
+ */
+static void open_short_way(const tw_service *service, struct tw__local *local)
+{
+	uint64_t base_ns = local->counted_ns - service->time.start_ns + (service->time.tick_ns - 1);
+	bool is_near = base_ns < TW__SHORT_BASES_NS && local->counted_ns > service->time.start_ns;
+	local->short_base_ns = base_ns;
+	local->short_word = service->gate.asymmetric && is_near ? local->stamped : TW__NO_SHORT_WORD;
+}
+
+/*
  * The lane's base for delays that follow. While the driver ticks it is the published sequence number, pushed only when it
  * has changed, else a reading of the clock. Returns the instant to count from: that reading, or what the driver has published
  * for this tick, which it will correct if it comes late (drain.c). now_ns: a reading taken within this call, or 0.
@@ -60,6 +72,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 			local->counted_ns = tw_load_relaxed(&service->gate.base_ns); /* its own or a later one's */
 			uint64_t counted = tw__entry_make(0, (uint32_t)local->counted_ns);
 			tw__lane_put(&local->lane, tw__what_make(TW__KIND_STAMP, counted), sequence);
+			open_short_way(service, local);
 		}
 		return local->counted_ns;
 	}
@@ -68,6 +81,7 @@ static inline uint64_t put_base(tw_service *service, struct tw__local *local, ui
 	if (now_ns < local->counted_ns)
 		now_ns = local->counted_ns; /* the driver fell asleep in the tick whose end was counted from: G6 */
 	local->stamped = 0;
+	local->short_word = TW__NO_SHORT_WORD;
 	tw__lane_put(&local->lane, tw__what_make(TW__KIND_NOW, 0), now_ns);
 	return now_ns;
 }
@@ -93,7 +107,7 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 					  tw__word_next_free(word))) /* group.h, GROUP9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
-		tw_bump(&local->scheduled, (uint64_t)-1);
+		tw__magazine_count_scheduled(&local->magazine, -1);
 		return refused_by_gate(service, out);
 	}
 	tw__acknowledge_close(local);
@@ -202,11 +216,11 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 			return refused(local, out, entered);
 		}
 	}
-	tw_bump(&local->scheduled, 1);
+	tw__magazine_count_scheduled(&local->magazine, 1);
 	tw__word_arm_release(&service->slots.words[slot],
 			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
 	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
-		tw_bump(&local->scheduled, (uint64_t)-1);
+		tw__magazine_count_scheduled(&local->magazine, -1);
 		return refused(local, out, -ESHUTDOWN);
 	}
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);

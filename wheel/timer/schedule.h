@@ -20,6 +20,12 @@ static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t dea
 	return tw__tick_bits(service, tw__tick_to_write(service, deadline_ns));
 }
 
+/* No word of an open gate. */
+#define TW__NO_SHORT_WORD UINT64_MAX
+
+/* Bases of the short way are below this, and so far from 2^62 that no delay within the wheel's reach leads there. */
+#define TW__SHORT_BASES_NS (UINT64_C(1) << 61)
+
 /* ------------------------------------------------------------ schedule.c */
 
 /* tw_schedule and tw_schedule_at, whatever there is to them. */

@@ -84,7 +84,7 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	if (r || !arming.option)
 		return r;
 	struct tw__slots *slots = &call->service->slots;
-	uint64_t entry = tw__what_entry(call->local->lane.at[-1].what);
+	uint64_t entry = tw__what_entry(tw__lane_at(&call->local->lane)[-1].what);
 	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
 	if (entered < 0)
 		return entered; /* what was put is taken back with the rest */
@@ -123,7 +123,8 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 	struct tw__magazine *magazine = &call->local->magazine;
 	const struct tw__slots *slots = &call->service->slots;
 	struct tw__record *records = slots->records;
-	size_t n = call->n - i, room = (size_t)(lane->end - lane->at);
+	struct tw__entry *at = tw__lane_at(lane);
+	size_t n = call->n - i, room = tw__lane_room(lane);
 	n = n < room ? n : room;
 	n = n < tw__magazine_count(magazine) ? n : tw__magazine_count(magazine);
 	size_t done = 0;
@@ -131,18 +132,15 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		const struct tw_task *task = task_at(call, i + done);
 		if (tw_unlikely(!is_simple(call, task)))
 			break;
-		uint32_t slot = tw__magazine_peek(magazine, (uint32_t)done);
-		uint64_t free_word = tw_load_relaxed(&slots->words[slot]); /* ours alone */
-		tw_store_relaxed(&records[slot].fn, task->fn);             /* published by WORD1 */
+		uint64_t entry = tw__magazine_peek(magazine, (uint32_t)done);
+		uint32_t slot = tw__entry_slot(entry);
+		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
 		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
-		uint64_t entry = tw__entry_make(slot, tw__word_generation(free_word));
-		lane->at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
+		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
-	magazine->head += (uint32_t)done;
-	magazine->next = 0;
-	lane->at += done;
-	lane->written += done;
+	tw__magazine_take(magazine, (uint32_t)done);
+	tw__lane_has_put(lane, done);
 	return done;
 }
 
@@ -189,6 +187,7 @@ static void take_back(struct batch_call *call)
 					(uint32_t)(entry->what >> TW__GENERATION_SHIFT));
 	tw__lane_take_back(&call->local->lane, &call->begin);
 	call->local->stamped = call->stamped_before;
+	call->local->short_word = TW__NO_SHORT_WORD;
 }
 
 /* The bits that go with a deadline; of the last tick they are still known, since one array's deadlines are often alike. */
@@ -257,7 +256,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 	const struct tw__entry *entry, *end;
 	struct last_tick last = {0, 0, 0};
 	uint64_t earliest_ns = UINT64_MAX;
-	tw_bump(&call->local->scheduled, call->n);
+	tw__magazine_count_scheduled(&call->local->magazine, (int64_t)call->n);
 	while ((entry = tw__lane_stretch(&call->local->lane, &at, &end)))
 		for (; entry != end; entry++) {
 			if (tw_unlikely(!is_timer(entry)))

@@ -1,88 +1,94 @@
 /*
- * The short way of scheduling: what arm() of schedule.c comes to for a plain timer where nothing is out of the ordinary, in as few steps as
- * that can be done.
+ * The short way of scheduling: what arm() of schedule.c does for a plain timer, if nothing is out
+ * of the ordinary, in as few steps as possible.
  *
- * All that may be otherwise is found out before anything is written; then the long way is gone from its beginning, and knows what it is. Calls
- * stand only at the ends, so that nothing needs to be kept over them.
+ * All checks happen before the first store. If one fails, schedule.c handles the call from the
+ * start. Calls are only at the ends, so that no register has to be saved.
  *
- * Ordinary is: there is membarrier (a forked child reads that there is none, as it reads all of the gate); this thread has used this service
- * last; its magazine and its lane's segment have room; the deadline lies ahead, within the wheel's reach; and nobody has to be woken:
- *   a delay      the gate is open, and the lane's base is that of its present word (put_base of schedule.c)
- *   a deadline   the gate accepts, and says nothing of a sleeping driver: it is open, or the driver is one that is called
+ * Ordinary means:
+ *   - the kernel has membarrier;
+ *   - this process is the one that made the service: its id in the gate is wiped in a forked child;
+ *   - this thread has used this service last;
+ *   - its magazine and its lane's segment have room;
+ *   - the deadline lies within the wheel's reach;
+ *   - nobody has to be woken. For a delay: the gate is open, and its word is that of the lane's stamp (open_short_way of schedule.c). For a
+ *     deadline: the deadline lies ahead, and the gate accepts and says nothing of a sleeping driver.
  */
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/core/local.h"
 
-struct short_way {
-	struct tw__local *local;
-	uint64_t gate_word;
-	uint64_t entry; /* the slot that will be taken, and its generation */
-	uint64_t deadline_ns, tick;
-};
-
-static inline bool nobody_sleeps(const struct tw__local *local, enum tw__kind kind, uint64_t gate_word)
+static inline bool has_room(const struct tw__local *local)
 {
-	if (kind == TW__KIND_DELAY)
-		return gate_word == local->stamped;
+	return tw__magazine_has_one(&local->magazine) && tw__lane_can_push(&local->lane);
+}
+
+static inline bool nobody_sleeps(uint64_t gate_word)
+{
 	return (gate_word & (TW__GATE_ACCEPTING | TW__GATE_PARKED)) == TW__GATE_ACCEPTING;
 }
 
-/* Whether it can be gone, and what was found. Nothing is written but that. */
-static inline __attribute__((always_inline)) bool is_ordinary(const tw_service *service, enum tw__kind kind,
-							      uint64_t value, struct short_way *way)
+/* Ticks from the last one that was turned through. */
+static inline uint64_t ticks_ahead(const tw_service *service, uint64_t tick)
 {
-	struct tw__local *local = way->local = tw__local_at_hand(service);
-	if (tw_unlikely(!local || !service->gate.asymmetric))
-		return false;
-	way->gate_word = tw__gate_look(&service->gate);
-	if (tw_unlikely(!nobody_sleeps(local, kind, way->gate_word)))
-		return false;
-	way->deadline_ns = kind == TW__KIND_DELAY ? local->counted_ns + value : value;
-	uint64_t span_ns = way->deadline_ns - service->time.start_ns - 1; /* one in the past is a very long one here */
-	way->tick = tw__ticks_in_range(service, span_ns) + 1;
-	way->entry = local->magazine.next;
-	uint64_t ahead = way->tick - tw_load_relaxed(&service->gate.cursor) - 1; /* 0: the next tick */
-	return !(value >> 62) && tw__is_in_range(span_ns) && ahead < TW__WHEEL_REACH - 1 && way->entry &&
-	       tw__lane_has_room(&local->lane, 1);
+	return tick - tw_load_relaxed(&service->gate.cursor);
 }
 
-static inline __attribute__((always_inline)) int go(tw_service *service, const struct short_way *way,
-						    enum tw__kind kind, uint64_t value, tw_fn *fn, void *arg,
-						    tw_timer *out)
+/* Arms the timer and pushes its entry. Returns the entry, without the kind. */
+static inline __attribute__((always_inline)) uint64_t push(tw_service *service, struct tw__local *local,
+							   enum tw__kind kind, uint64_t value, uint64_t tick, tw_fn *fn,
+							   void *arg, tw_timer *out)
 {
-	struct tw__local *local = way->local;
-	uint64_t entry = way->entry;
-	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
-	TW_PROBE4(arm, service, slot, generation, way->deadline_ns); /* now, while the deadline is at hand */
-	tw__magazine_advance(&service->slots, &local->magazine);
+	const struct tw__slots *slots = &service->slots;
+	uint64_t entry = tw__magazine_schedule(slots, &local->magazine), slot = (uint32_t)entry;
 	if (out)
-		*out = tw__handle_make(&service->slots, slot, generation);
-	struct tw__record *record = &service->slots.records[slot];
+		*out = tw__handle_of(slots, entry);
+	struct tw__record *record = &slots->records[slot];
 	tw_store_relaxed(&record->fn, fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, arg);
-	tw_bump(&local->scheduled, 1);
-	tw__word_arm_release(&service->slots.words[slot], tw__word_make(generation, TW__ARMED, way->tick)); /* WORD1 */
+	uint32_t low = (uint32_t)(TW__ARMED | (tick & TW__DEADLINE_MASK));
+	tw__word_arm_release(&slots->words[slot], (entry - slot) | low); /* WORD1 */
 	tw__lane_push(&local->lane, tw__what_make(kind, entry), value);
 	tw_compiler_barrier(); /* gate.h, GATE2, where there is membarrier */
-	if (tw_likely(tw__gate_look(&service->gate) == way->gate_word))
-		return 0;
-	return tw__after_short_push(service, local, entry, out);
+	return entry;
 }
 
 int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
-	struct short_way way;
-	if (tw_likely(service && fn && !tw__context_is_on() && is_ordinary(service, TW__KIND_DELAY, delay_ns, &way)))
-		return go(service, &way, TW__KIND_DELAY, delay_ns, fn, arg, out);
+	struct tw__local *local;
+	uint64_t span_ns, tick;
+	if (tw_likely(service && fn && !tw__context_is_on() && (local = tw__local_at_hand(service)) &&
+		      tw__gate_look(&service->gate) == local->short_word &&
+		      !__builtin_add_overflow(local->short_base_ns, delay_ns, &span_ns))) {
+		tick = tw__ticks_in_range(service, span_ns);
+		if (tw_likely(ticks_ahead(service, tick) < TW__WHEEL_REACH && has_room(local))) {
+			uint64_t entry = push(service, local, TW__KIND_DELAY, delay_ns, tick, fn, arg, out);
+			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry),
+				  local->counted_ns + delay_ns);
+			if (tw_likely(tw__gate_look(&service->gate) == local->short_word)) /* GATE2 */
+				return 0;
+			return tw__after_short_push(service, local, entry, out);
+		}
+	}
 	return tw__schedule_in(service, delay_ns, fn, arg, out);
 }
 
 int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
-	struct short_way way;
-	if (tw_likely(service && fn && !tw__context_is_on() &&
-		      is_ordinary(service, TW__KIND_DEADLINE, deadline_ns, &way)))
-		return go(service, &way, TW__KIND_DEADLINE, deadline_ns, fn, arg, out);
+	struct tw__local *local;
+	if (tw_likely(service && fn && !tw__context_is_on() && (local = tw__local_at_hand(service)) &&
+		      service->gate.asymmetric && nobody_sleeps(tw__gate_look(&service->gate)))) {
+		uint64_t span_ns =
+		    deadline_ns + service->time.round_up_ns; /* one in the past is a very long one here */
+		uint64_t tick = tw__ticks_in_range(service, span_ns);
+		if (tw_likely(tw__is_in_range(span_ns) && ticks_ahead(service, tick) - 1 < TW__WHEEL_REACH - 1 &&
+			      has_room(local))) {
+			uint64_t entry = push(service, local, TW__KIND_DEADLINE, deadline_ns, tick, fn, arg, out);
+			TW_PROBE4(arm, service, tw__entry_slot(entry), tw__entry_generation(entry), deadline_ns);
+			if (tw_likely(nobody_sleeps(tw__gate_look(&service->gate)))) /* GATE2 */
+				return 0;
+			return tw__after_short_push(service, local, entry, out);
+		}
+	}
 	return tw__schedule_at(service, deadline_ns, fn, arg, out);
 }

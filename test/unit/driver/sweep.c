@@ -364,22 +364,31 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 
 /*
  * The last resort, between two looks at whether to sweep: a driver that finds no room in the wheel for what lanes hold sweeps all of it, there and
- * then. The first timers of each segment of the lane live as it is drained, so that the rest is filed without a look at their words.
+ * then. The first timers of each segment of the lane live as it is drained, so that the rest is filed without a look at their words. The others
+ * are cancelled when their segment is not the last one any more, in which they would be dropped.
  */
 enum { SEGMENT = 254, ALIVE = 16, SEGMENTS = 8 * 64 }; /* as pushes see it; what a turn drains of a lane */
+enum { LAG = 2 * SEGMENT };
 
 static void fill_a_turn(struct rig *rig, struct probe *survivor)
 {
 	static tw_timer alive[SEGMENTS * ALIVE];
 	struct probe dead = PROBE(rig, -1);
+	static tw_timer late[LAG];
 	int living = 0;
+	memset(late, 0, sizeof late);
 	probe_schedule(survivor, SECOND);
-	for (int i = 1; i < SEGMENTS * SEGMENT; i++) {
+	for (int i = 1; i < SEGMENTS * SEGMENT + LAG; i++) {
+		if (late[i % LAG].id)
+			expect_eq(tw_cancel(rig->service, late[i % LAG]), TW_CANCELLED);
+		late[i % LAG].id = 0;
+		if (i >= SEGMENTS * SEGMENT)
+			continue;
 		probe_schedule(&dead, SECOND);
 		if (i % SEGMENT < ALIVE)
 			alive[living++] = dead.timer;
 		else
-			expect_eq(tw_cancel(rig->service, dead.timer), TW_CANCELLED);
+			late[i % LAG] = dead.timer;
 	}
 	turn(rig);
 	while (living > 0)
@@ -390,7 +399,7 @@ Test(driver_sweep, a_wheel_full_of_dead_entries_is_swept_at_once)
 {
 	enum { TURNS = 14 };
 	struct tw_service_config cfg = rig_config();
-	cfg.max_timers = SEGMENTS * ALIVE + TURNS;
+	cfg.max_timers = SEGMENTS * ALIVE + TURNS + LAG;
 	cfg.buckets = 64;
 	struct rig rig;
 	rig_open(&rig, &cfg);

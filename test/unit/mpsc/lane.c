@@ -7,17 +7,38 @@
 #include "mpsc/lane.h"
 #include "test/support/faults.h"
 
-static enum tw__entry_use odd_is_dead(void *context, const struct tw__entry *entry)
+static void odd_is_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
 {
 	(void)context;
-	return entry->value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
 
-static enum tw__entry_use nothing_is_dead(void *context, const struct tw__entry *entry)
+/* The same, from when they are told to die. */
+static bool odd_have_died;
+
+static void odd_die_later(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
 {
 	(void)context;
-	(void)entry;
-	return TW__ENTRY_LIVE;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = odd_have_died && entries[i].value & 1 ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
+}
+
+static void nothing_is_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+{
+	(void)context;
+	(void)entries;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = TW__ENTRY_LIVE;
+}
+
+static uint64_t oldest_alive;
+
+static void old_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+{
+	(void)context;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = entries[i].value < oldest_alive ? TW__ENTRY_DEAD : TW__ENTRY_LIVE;
 }
 
 static struct tw__lane *lane_new(uint32_t bound, tw__entry_use_fn *use)
@@ -58,6 +79,22 @@ static uint64_t take_all(struct tw__lane *lane, uint64_t *last)
 			taken++;
 		}
 	}
+	return taken;
+}
+
+/* The same of those with an even value. */
+static uint64_t take_even(struct tw__lane *lane, uint64_t *last)
+{
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	uint64_t taken = 0;
+	for (int n; (n = tw__lane_take(lane, entries)) > 0;)
+		for (int i = 0; i < n; i++) {
+			if (entries[i].what == 0)
+				continue;
+			cr_assert(entries[i].value > *last, "%lu came after %lu", entries[i].value, *last);
+			*last = entries[i].value;
+			taken += entries[i].value % 2 == 0;
+		}
 	return taken;
 }
 
@@ -124,9 +161,11 @@ Test(mpsc_lane, a_batch_is_admitted_up_to_the_bound_and_no_further)
 	cr_assert_eq(tw__lane_admit(lane, 11), -EAGAIN);
 	cr_assert_eq(tw__lane_admit(lane, SIZE_MAX), -EAGAIN);
 	lane_free(lane);
-	lane = lane_new(4096, odd_is_dead);
+	lane = lane_new(4096, odd_die_later);
+	odd_have_died = false;
 	for (uint64_t i = 1; i <= 4096 - 10; i++)
 		cr_assert_eq(push(lane, i), 0);
+	odd_have_died = true;
 	cr_assert_eq(tw__lane_admit(lane, 2000), 0); /* half of them are dead */
 	lane_free(lane);
 }
@@ -134,16 +173,93 @@ Test(mpsc_lane, a_batch_is_admitted_up_to_the_bound_and_no_further)
 /* The driver has met a producer at the lane's lock: it comes first the next time, and once only. */
 Test(mpsc_lane, a_driver_that_was_kept_out_is_let_in_before_the_next_compaction)
 {
-	struct tw__lane *lane = lane_new(4096, odd_is_dead);
+	struct tw__lane *lane = lane_new(4096, odd_die_later);
 	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	odd_have_died = false;
 	for (uint64_t i = 1; i <= 4090; i++)
 		cr_assert_eq(push(lane, i), 0);
+	odd_have_died = true;
 	tw_store_relaxed(&lane->lock, 1); /* as in a compaction */
 	cr_assert_eq(tw__lane_take(lane, entries), -1);
 	tw_store_relaxed(&lane->lock, 0);
 	cr_assert_eq(tw__lane_admit(lane, 1000), -EAGAIN);
 	cr_assert_gt(tw__lane_take(lane, entries), 0);
 	cr_assert_eq(tw__lane_admit(lane, 1000), 0); /* half of them are dead */
+	lane_free(lane);
+}
+
+/* ------------------------------------------------------------ packing */
+
+static void all_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
+{
+	(void)context;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = entries[i].value == UINT64_MAX ? TW__ENTRY_BASE : TW__ENTRY_DEAD;
+}
+
+/* Entries whose timers are soon cancelled stay in one segment, however many there are and whether or not a driver comes. */
+Test(mpsc_lane, dead_entries_are_dropped_from_the_last_segment)
+{
+	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t i = 1; i <= 100000; i++)
+		cr_assert_eq(push(lane, i), 0);
+	cr_assert_eq(tw__lane_segments(lane), 1);
+	cr_assert_leq(tw__lane_written(lane), TW__SEGMENT_ENTRIES);
+	for (int round = 0; round < 1000; round++) {
+		for (uint64_t i = 0; i < 100; i++)
+			cr_assert_eq(push(lane, i), 0);
+		cr_assert_geq(tw__lane_take(lane, entries), 0);
+	}
+	cr_assert_leq(tw__lane_segments(lane), 2);
+	lane_free(lane);
+}
+
+/* A base goes where another follows before any entry that is kept. The last one is kept: entries to come count from it. */
+Test(mpsc_lane, packing_keeps_the_bases_that_are_needed)
+{
+	struct tw__lane *lane = lane_new(1u << 20, all_are_dead);
+	struct tw__entry entries[TW__SEGMENT_ENTRIES];
+	for (uint64_t i = 0; i < TW__SEGMENT_ENTRIES; i++)
+		cr_assert_eq(push(lane, i % 50 == 20 ? UINT64_MAX : i), 0);
+	cr_assert_eq(push(lane, 1), 0);
+	cr_assert_eq(tw__lane_take(lane, entries), 2);
+	cr_assert_eq(entries[0].value, UINT64_MAX);
+	cr_assert_eq(entries[1].value, 1);
+	lane_free(lane);
+}
+
+/* All that is alive is taken, in order, whether a driver has read the segment in part, is reading it, or has not come. */
+Test(mpsc_lane, packing_loses_nothing_that_is_alive)
+{
+	for (unsigned every = 1; every <= 300; every += 7) {
+		struct tw__lane *lane = lane_new(1u << 20, odd_is_dead);
+		uint64_t last = 0, even = 0, taken = 0;
+		for (uint64_t i = 1; i <= 20000; i++) {
+			bool is_busy = i % 1000 < 10; /* the driver is inside: the segment is left as it is */
+			tw_store_relaxed(&lane->lock, is_busy);
+			cr_assert_eq(push(lane, i % 5 ? i * 2 + 1 : i * 2), 0);
+			even += i % 5 == 0;
+			tw_store_relaxed(&lane->lock, 0);
+			if (i % every == 0)
+				taken += take_even(lane, &last);
+		}
+		taken += take_even(lane, &last);
+		cr_assert_eq(taken, even, "%lu of %lu, taken every %u", taken, even, every);
+		lane_free(lane);
+	}
+}
+
+/* A segment most of which is alive is not walked for the little that is dead. */
+Test(mpsc_lane, few_dead_entries_are_left_for_the_driver)
+{
+	struct tw__lane *lane = lane_new(1u << 20, old_are_dead);
+	uint64_t pushed = 0;
+	for (; pushed < 10 * TW__SEGMENT_ENTRIES; pushed++) {
+		oldest_alive = pushed > 240 ? pushed - 240 : 0;
+		cr_assert_eq(push(lane, pushed), 0);
+	}
+	cr_assert_eq(tw__lane_written(lane), pushed);
 	lane_free(lane);
 }
 
@@ -185,10 +301,13 @@ Test(mpsc_lane, what_was_taken_back_leaves_no_segment_counted)
 
 enum { VALUE = 1, BASE = 2 };
 
-static enum tw__entry_use values_are_dead(void *context, const struct tw__entry *entry)
+static void values_are_dead(void *context, const struct tw__entry *entries, unsigned n, unsigned char *uses)
 {
 	(void)context;
-	return entry->what == BASE ? TW__ENTRY_BASE : entry->value < 10 ? TW__ENTRY_LIVE : TW__ENTRY_DEAD;
+	for (unsigned i = 0; i < n; i++)
+		uses[i] = entries[i].what == BASE ? TW__ENTRY_BASE
+			  : entries[i].value < 10 ? TW__ENTRY_LIVE
+						  : TW__ENTRY_DEAD;
 }
 
 static void put(struct tw__lane *lane, uint64_t what, uint64_t value)

@@ -60,6 +60,70 @@ Test(timer_slots, come_back_through_the_depot_to_another_thread)
 	tw__slots_fini(&slots);
 }
 
+/*
+ * Slots come and go by every way that there is, at random: none is handed out twice, the limits that the hot paths go by are never too
+ * high (they assert it in debug builds), and the counts that the ring's positions are made of count schedules and cancels only.
+ */
+Test(timer_slots, counts_stay_true_whatever_way_slots_come_and_go)
+{
+	enum { MAX = 1000 };
+	struct tw__slots slots;
+	struct tw__magazine magazine;
+	static uint64_t held[MAX];
+	static bool out[MAX + 2 * TW__MAGAZINE_MAX + 1];
+	uint64_t scheduled = 0, cancelled = 0, seed = 1;
+	unsigned count = 0, wish = 0;
+	cr_assert_eq(tw__slots_init(&slots, MAX), 0);
+	tw__magazine_init(&slots, &magazine);
+	for (int i = 0; i < 1000000; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		unsigned draw = (unsigned)(seed >> 33);
+		if (i % 5000 == 0)
+			wish = draw % MAX;
+		bool takes = count <= wish && (count == 0 || draw % 4);
+		if (i % 4999 == 0)
+			tw__magazine_flush(&slots, &magazine);
+		if (takes && count < MAX) {
+			bool is_short = draw % 3 && tw__magazine_has_one(&magazine);
+			uint64_t entry =
+			    is_short ? tw__magazine_schedule(&slots, &magazine) : tw__slot_get(&slots, &magazine);
+			cr_assert(entry && !out[tw__entry_slot(entry)], "slot %u twice", tw__entry_slot(entry));
+			cr_assert_eq(tw__entry_generation(entry),
+				     tw__word_generation(tw_load_relaxed(&slots.words[tw__entry_slot(entry)])));
+			out[tw__entry_slot(entry)] = true;
+			held[count++] = entry;
+			if (!is_short)
+				tw__magazine_count_scheduled(&magazine, 1);
+			scheduled++;
+		} else if (count > 0) {
+			uint64_t entry = held[draw % count];
+			uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry) + 1;
+			held[draw % count] = held[count - 1];
+			count--;
+			out[slot] = false;
+			tw_store_relaxed(&slots.words[slot], tw__word_make(generation, TW__FREE, 0));
+			if (draw % 3 && tw__magazine_has_room(&magazine)) {
+				tw__magazine_cancel(&magazine, tw__entry_make(slot, generation));
+				cancelled++;
+				continue;
+			}
+			if (draw % 5) {
+				tw__magazine_count_cancelled(&magazine);
+				tw__magazine_make_room(&slots, &magazine);
+				cancelled++;
+			}
+			tw__slot_put(&slots, draw % 7 ? &magazine : NULL, slot, generation);
+		}
+		cr_assert_eq(tw_load_relaxed(&magazine.scheduled), scheduled);
+		cr_assert_eq(tw_load_relaxed(&magazine.cancelled), cancelled);
+		cr_assert_leq(tw__magazine_count(&magazine), magazine.capacity);
+		cr_assert_leq(magazine.schedule_limit - scheduled, tw__magazine_count(&magazine));
+		cr_assert_leq(magazine.cancel_limit - cancelled, magazine.capacity - tw__magazine_count(&magazine));
+		cr_assert_eq(magazine.cancel_limit / TW__CANCELS_PER_WAKE, cancelled / TW__CANCELS_PER_WAKE);
+	}
+	tw__slots_fini(&slots);
+}
+
 static void count_run(void *arg)
 {
 	++*(unsigned *)arg;
@@ -84,7 +148,7 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	uint32_t end = tw_load_relaxed(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++)
 		tw_store_relaxed(&service->slots.words[slot], tw__word_make(TW__LAST_GENERATION - 1, TW__FREE, 0));
-	tw__local_of(service)->magazine.next = 0; /* it was looked up before */
+	tw__magazine_flush(&service->slots, &tw__local_of(service)->magazine); /* it knows the old generations */
 	for (uint32_t slot = 1; slot < end; slot++) {
 		cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0);
 		cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 1);

@@ -1,0 +1,185 @@
+/*
+ * Magazine: a thread's free slots, in a ring, first in first out. They lie there as entries, with
+ * the generation that the free word says: nobody else writes that word.
+ *
+ * A cancel puts one slot in and a schedule takes one out, and both are counted for statistics. So
+ * the ring's positions are made of these counts: a shift is added for each slot that comes or goes
+ * for another reason. One store does for both.
+ *
+ *     the first slot is at position    scheduled + head_shift
+ *     the next one comes to position   cancelled + tail_shift
+ *
+ * The hot paths compare their count with a limit and nothing else. A limit may be too low, never
+ * too high:
+ *     schedule_limit    the value of `scheduled` at which the ring may be empty
+ *     cancel_limit      the value of `cancelled` at which it may be full, or the cancel has to wake the driver (TW__CANCELS_PER_WAKE)
+ */
+#ifndef TW_WHEEL_MAGAZINE_H
+#define TW_WHEEL_MAGAZINE_H
+
+#include "wheel/slot/slots.h"
+
+enum { TW__MAGAZINE_MIN = 16, TW__MAGAZINE_MAX = 256 };
+
+/*
+ * How many wakes a sleeping driver should get for cancels that leave dead entries: one for so many.
+ */
+enum { TW__CANCELS_PER_WAKE = 2048 };
+
+struct tw__magazine {
+	uint64_t entries[TW__MAGAZINE_MAX];
+	_Atomic uint64_t scheduled; /* by this thread; read by statistics */
+	_Atomic uint64_t cancelled; /* likewise */
+	uint64_t head_shift, tail_shift;
+	uint64_t schedule_limit, cancel_limit;
+	uint32_t capacity; /* at most TW__MAGAZINE_MAX; grows with use */
+};
+
+void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Gives all its slots to the depot. */
+void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Sees to it that there is a slot. False: there is none to be had. */
+bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/* Makes room for a slot where there is none, and sets the limits anew. */
+void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine);
+
+/*
+ * Slots that long in the magazine have left the cache where there are many timers; a few calls on,
+ * this one will be written to.
+ */
+enum { TW__SLOT_FETCH_AHEAD = 4 };
+
+static inline void tw__slot_fetch(const struct tw__slots *slots, uint32_t slot)
+{
+	tw_prefetch_write(&slots->records[slot]);
+	tw_prefetch_write((const void *)&slots->words[slot]);
+}
+
+static inline uint64_t tw__magazine_head(const struct tw__magazine *magazine)
+{
+	return tw_load_relaxed(&magazine->scheduled) + magazine->head_shift;
+}
+
+static inline uint64_t tw__magazine_tail(const struct tw__magazine *magazine)
+{
+	return tw_load_relaxed(&magazine->cancelled) + magazine->tail_shift;
+}
+
+static inline uint32_t tw__magazine_count(const struct tw__magazine *magazine)
+{
+	return (uint32_t)(tw__magazine_tail(magazine) - tw__magazine_head(magazine));
+}
+
+static inline bool tw__magazine_is_full(const struct tw__magazine *magazine)
+{
+	return tw__magazine_count(magazine) == magazine->capacity;
+}
+
+/* The n-th slot from the first. */
+static inline uint64_t tw__magazine_peek(const struct tw__magazine *magazine, uint32_t n)
+{
+	return magazine->entries[(tw__magazine_head(magazine) + n) % TW__MAGAZINE_MAX];
+}
+
+/* Whether the ring is known to have a slot for a schedule. */
+static inline bool tw__magazine_has_one(const struct tw__magazine *magazine)
+{
+	return tw_load_relaxed(&magazine->scheduled) != magazine->schedule_limit;
+}
+
+/* Takes out the first slot, and counts a schedule. There is one. */
+static inline uint64_t tw__magazine_schedule(const struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	TW_ASSERT(tw__magazine_has_one(magazine) && tw__magazine_count(magazine) > 0);
+	uint64_t scheduled = tw_load_relaxed(&magazine->scheduled), head = scheduled + magazine->head_shift;
+	uint64_t entry = magazine->entries[head % TW__MAGAZINE_MAX];
+	tw__slot_fetch(slots, (uint32_t)magazine->entries[(head + TW__SLOT_FETCH_AHEAD) % TW__MAGAZINE_MAX]);
+	tw_store_relaxed(&magazine->scheduled, scheduled + 1);
+	return entry;
+}
+
+/* Whether a cancel may put its slot in with no more ado. */
+static inline bool tw__magazine_has_room(const struct tw__magazine *magazine)
+{
+	return tw_load_relaxed(&magazine->cancelled) != magazine->cancel_limit;
+}
+
+/* Puts a slot in, and counts a cancel. There is room. */
+static inline void tw__magazine_cancel(struct tw__magazine *magazine, uint64_t entry)
+{
+	TW_ASSERT(tw__magazine_has_room(magazine) && !tw__magazine_is_full(magazine));
+	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled);
+	magazine->entries[(cancelled + magazine->tail_shift) % TW__MAGAZINE_MAX] = entry;
+	tw_store_relaxed(&magazine->cancelled, cancelled + 1);
+}
+
+/* Takes n slots out, from the first on; the ring has them. */
+static inline void tw__magazine_take(struct tw__magazine *magazine, uint32_t n)
+{
+	TW_ASSERT(n <= tw__magazine_count(magazine));
+	magazine->head_shift += n;
+	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + tw__magazine_count(magazine);
+}
+
+/* Puts a slot in. */
+static inline void tw__magazine_append(struct tw__magazine *magazine, uint64_t entry)
+{
+	magazine->entries[tw__magazine_tail(magazine) % TW__MAGAZINE_MAX] = entry;
+	magazine->tail_shift++;
+	magazine->cancel_limit -= tw__magazine_has_room(magazine);
+}
+
+/*
+ * Counts schedules (or, below 0, takes back that they were counted) and cancels whose slots came
+ * and went by take and append.
+ */
+static inline void tw__magazine_count_scheduled(struct tw__magazine *magazine, int64_t n)
+{
+	magazine->head_shift -= (uint64_t)n;
+	magazine->schedule_limit += (uint64_t)n;
+	tw_bump(&magazine->scheduled, (uint64_t)n);
+}
+
+static inline void tw__magazine_count_cancelled(struct tw__magazine *magazine)
+{
+	magazine->tail_shift--;
+	magazine->cancel_limit += !tw__magazine_has_room(magazine);
+	tw_bump(&magazine->cancelled, 1);
+}
+
+/* A free slot, the caller's own, as an entry; not counted. 0: max_timers are in use. */
+static inline uint64_t tw__slot_get(struct tw__slots *slots, struct tw__magazine *magazine)
+{
+	if (tw_unlikely(!tw__magazine_has_one(magazine)) && !tw__magazine_look(slots, magazine))
+		return 0;
+	uint64_t entry = tw__magazine_peek(magazine, 0);
+	tw__magazine_take(magazine, 1);
+	tw__slot_fetch(slots, (uint32_t)tw__magazine_peek(magazine, TW__SLOT_FETCH_AHEAD - 1));
+	return entry;
+}
+
+/*
+ * The owner gives a slot back; `generation` is what its free word says. magazine may be NULL. Not
+ * counted.
+ */
+static inline void tw__slot_put(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot,
+				uint32_t generation)
+{
+	tw__debug_poison(slots, slot);
+	if (tw_unlikely(generation == TW__LAST_GENERATION)) {
+		tw_add_relaxed(&slots->retired, 1);
+		return;
+	}
+	if (tw_unlikely(!magazine)) {
+		tw__depot_put(slots, slot);
+		return;
+	}
+	if (tw_unlikely(tw__magazine_is_full(magazine)))
+		tw__magazine_make_room(slots, magazine);
+	tw__magazine_append(magazine, tw__entry_make(slot, generation));
+}
+
+#endif
