@@ -25,7 +25,7 @@ struct span {
 static struct span span_of(const struct figure *figure)
 {
 	struct summary s = figure_summary(figure);
-	double least = fabs(s.median) * (figure->count < FEW_RUNS ? 0.25 : 0.025);
+	double least = fabs(s.median) * (s.count < FEW_RUNS ? 0.25 : 0.025);
 	return (struct span){.low = fmin(s.min, s.median - least), .high = fmax(s.max, s.median + least)};
 }
 
@@ -38,7 +38,11 @@ static bool has_moved(const struct figure *old, const struct figure *now)
 /* What happened beside the measurement, and how much was measured, is no figure of a subject. */
 static bool is_circumstance(const char *name)
 {
-	return strcmp(name, "others_cpu_ms") == 0 || strcmp(name, "stolen_ms") == 0 || strcmp(name, "ops") == 0;
+	static const char *const names[] = {"others_cpu_ms", "stolen_ms", "ops", "rtt_ns"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
 }
 
 /* NAN: there is none. */
@@ -55,7 +59,7 @@ struct comparison {
 
 static const struct cell *twin_of(const struct results *results, const struct cell *cell)
 {
-	return results_find(results, cell->workload, cell->subject, cell->n, cell->threads);
+	return results_twin(results, cell);
 }
 
 static const struct figure *twin_figure(const struct results *results, const struct cell *cell, const char *name)
@@ -98,7 +102,8 @@ static void print_moved(FILE *out, const struct comparison *c, const struct cell
 	if (c->moved == 1)
 		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads", "subject", "figure", "old",
 			"new", "new/old", "others'");
-	snprintf(work, sizeof work, "%s x %u", size_text(cell->workload, cell->n, size, sizeof size), cell->threads);
+	snprintf(work, sizeof work, "%s x %u%s", size_text(cell->workload, cell->n, size, sizeof size), cell->threads,
+		 distance_text(cell->distance));
 	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work, cell->subject, now->name,
 		figure_summary(old).median, figure_summary(now).median);
 	print_ratio(out, ratio_of_medians(old, now));
@@ -146,9 +151,17 @@ static void print_count(FILE *out, unsigned count, const char *what)
 		fprintf(out, " %u %s%s", count, count == 1 ? "cell" : "cells", what);
 }
 
+/* Near is compared with near, and far with far, if both know which is which. */
 void compare_results(FILE *out, const struct machine *old_machine, const struct results *old,
 		     const struct machine *machine, const struct results *results)
 {
+	struct results old_parts, parts;
+	if (results_have_distances(old) && results_have_distances(results)) {
+		results_by_distance(&old_parts, old);
+		results_by_distance(&parts, results);
+		old = &old_parts;
+		results = &parts;
+	}
 	struct comparison c = {.old = old, .now = results};
 	fprintf(out, "\nWhat has moved beyond noise since %s, commit %.12s:\n",
 		old->occasion.when[0] ? old->occasion.when : "the old results", old_machine->commit);

@@ -71,8 +71,10 @@ static void print_disturbance(FILE *out, const struct occasion *occasion)
 void report_notes(FILE *out, const struct results *results)
 {
 	fputs(
-	    "\nMedians. ratio: the first figure to ours, the first row of the group, pair by pair; above 1: slower, or "
-	    "more.\n"
+	    "\nMedians. near, far: a cache line took less than 120 ns, or more, from one processor to the other and\n"
+	    "back, before and after the run (rtt_ns in the results). ratio: the first figure to ours, the first row "
+	    "of\n"
+	    "the group, pair by pair; above 1: slower, or more.\n"
 	    "ns/op: wall time of each thread; cpu: of the whole process. safe: may be used by several threads; bare: "
 	    "no\n"
 	    "lock and one thread, which reads the clock once for 64 operations; floor: does no more than touch the\n"

@@ -1,4 +1,5 @@
 /* Cells and their statistics. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,12 +36,11 @@ struct cell *results_add(struct results *results, const struct workload *workloa
 	return cell;
 }
 
-const struct cell *results_find(const struct results *results, const struct workload *workload, const char *subject,
-				uint32_t n, unsigned threads)
+const struct cell *results_twin(const struct results *results, const struct cell *cell)
 {
 	for (size_t i = 0; i < results->count; i++) {
 		const struct cell *c = results->cells[i];
-		if (c->workload == workload && c->n == n && c->threads == threads && strcmp(c->subject, subject) == 0)
+		if (cells_meet(c, cell) && strcmp(c->subject, cell->subject) == 0)
 			return c->finished ? c : NULL;
 	}
 	return NULL;
@@ -64,7 +64,7 @@ bool cell_stands(const struct cell *cell)
 
 bool cells_meet(const struct cell *a, const struct cell *b)
 {
-	return a->workload == b->workload && a->n == b->n && a->threads == b->threads;
+	return a->workload == b->workload && a->n == b->n && a->threads == b->threads && a->distance == b->distance;
 }
 
 const struct cell *results_base(const struct results *results, const struct cell *cell)
@@ -98,17 +98,29 @@ bool cell_add_run(struct cell *cell, const char *name, double value)
 	return true;
 }
 
+static double outcome_value(const struct outcome *outcome, const char *name)
+{
+	for (uint32_t i = 0; i < outcome->count; i++)
+		if (strcmp(outcome->figures[i].name, name) == 0)
+			return outcome->figures[i].value;
+	return NAN;
+}
+
 void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome)
 {
 	const char prefix[] = "control_";
 	char name[FIGURE_NAME_SIZE + sizeof "lateness_"];
+	bool fed_control = false;
 	for (uint32_t i = 0; i < outcome->count; i++) {
 		const char *given = outcome->figures[i].name;
 		bool of_control = strncmp(given, prefix, sizeof prefix - 1) == 0;
 		if (of_control)
 			snprintf(name, sizeof name, "lateness_%s", given + sizeof prefix - 1);
+		fed_control |= of_control;
 		cell_add_run(of_control ? control : cell, of_control ? name : given, outcome->figures[i].value);
 	}
+	if (control && fed_control)
+		cell_add_run(control, "rtt_ns", outcome_value(outcome, "rtt_ns"));
 	cell_add_run(cell, "violations", outcome->violations);
 	cell->lost |= outcome->count == 0;
 	if (outcome->ops)
@@ -139,12 +151,17 @@ double median_of(double *values, size_t count)
 
 struct summary figure_summary(const struct figure *figure)
 {
-	if (figure->count == 0)
-		return (struct summary){0};
-	double *sorted = must(malloc(figure->count * sizeof *sorted));
-	memcpy(sorted, figure->runs, figure->count * sizeof *sorted);
-	double middle = median_of(sorted, figure->count);
-	struct summary summary = {.min = sorted[0], .median = middle, .max = sorted[figure->count - 1]};
+	size_t count = 0;
+	double *sorted = must(malloc((figure->count + 1) * sizeof *sorted));
+	struct summary summary = {0};
+	for (size_t i = 0; i < figure->count; i++)
+		if (isfinite(figure->runs[i]))
+			sorted[count++] = figure->runs[i];
+	if (count > 0) {
+		double middle = median_of(sorted, count);
+		summary =
+		    (struct summary){.count = count, .min = sorted[0], .median = middle, .max = sorted[count - 1]};
+	}
 	free(sorted);
 	return summary;
 }
@@ -154,9 +171,67 @@ double ratio_of_pairs(const struct figure *figure, const struct figure *to)
 	size_t pairs = 0;
 	double *ratios = must(malloc((figure->count + 1) * sizeof *ratios));
 	for (size_t i = 0; i < figure->count && i < to->count; i++)
-		if (to->runs[i] > 0)
+		if (to->runs[i] > 0 && isfinite(figure->runs[i]))
 			ratios[pairs++] = figure->runs[i] / to->runs[i];
 	double ratio = pairs ? median_of(ratios, pairs) : 0;
 	free(ratios);
 	return ratio;
+}
+
+/* ---- near and far */
+
+static enum distance distance_of(const struct figure *rtt, size_t run)
+{
+	if (!rtt || run >= rtt->count || !isfinite(rtt->runs[run]))
+		return ANY_DISTANCE;
+	return rtt->runs[run] < NEAR_NS ? NEAR : FAR;
+}
+
+static void copy_figure(struct cell *part, const struct figure *figure, const struct figure *rtt)
+{
+	bool any = false;
+	for (size_t i = 0; i < figure->count; i++)
+		any |= distance_of(rtt, i) == part->distance && isfinite(figure->runs[i]);
+	for (size_t i = 0; any && i < figure->count; i++)
+		cell_add_run(part, figure->name, distance_of(rtt, i) == part->distance ? figure->runs[i] : NAN);
+}
+
+/* The cell's runs of that distance, if it has any. */
+static void add_part(struct results *out, const struct cell *cell, enum distance distance)
+{
+	const struct figure *rtt = cell_figure(cell, "rtt_ns");
+	bool any = cell->figure_count == 0 && distance == ANY_DISTANCE;
+	for (size_t f = 0; f < cell->figure_count; f++)
+		for (size_t i = 0; i < cell->figures[f].count; i++)
+			any |= distance_of(rtt, i) == distance;
+	if (!any)
+		return;
+	struct cell *part = results_add(out, cell->workload, cell->subject, cell->n, cell->threads);
+	*part = *cell;
+	part->distance = distance;
+	part->figure_count = 0;
+	memset(part->figures, 0, sizeof part->figures);
+	for (size_t f = 0; f < cell->figure_count; f++)
+		copy_figure(part, &cell->figures[f], rtt);
+}
+
+void results_by_distance(struct results *out, const struct results *in)
+{
+	static const enum distance order[] = {NEAR, FAR, ANY_DISTANCE};
+	*out = (struct results){.occasion = in->occasion};
+	for (size_t first = 0, end; first < in->count; first = end) {
+		for (end = first + 1; end < in->count && cells_meet(in->cells[first], in->cells[end]); end++)
+			;
+		for (unsigned d = 0; d < sizeof order / sizeof *order; d++)
+			for (size_t i = first; i < end; i++)
+				add_part(out, in->cells[i], order[d]);
+	}
+}
+
+bool results_have_distances(const struct results *results)
+{
+	for (size_t i = 0; i < results->count; i++)
+		if (cell_figure(results->cells[i], "rtt_ns"))
+			return true;
+	return false;
 }

@@ -12,6 +12,15 @@
 #include "bench/outcome.h"
 #include "bench/workload.h"
 
+/*
+ * How far apart the bench's two processors were in a run, by its figure rtt_ns: the longer of the
+ * round trips of a cache line before and after it. A hypervisor may move them within one bench.
+ */
+enum distance { ANY_DISTANCE, NEAR, FAR };
+
+#define NEAR_NS 120
+
+/* The value of each run in order, or NAN: this run has none. */
 struct figure {
 	char name[FIGURE_NAME_SIZE];
 	size_t count;
@@ -24,6 +33,7 @@ struct cell {
 	const char *kind;    /* "safe": may be used by several threads; "bare", "floor", "control" */
 	uint32_t n;
 	unsigned threads;
+	enum distance distance; /* ANY_DISTANCE in what was measured; see results_by_distance */
 	size_t figure_count;
 	struct figure figures[OUTCOME_FIGURES];
 	uint64_t ops;  /* fixed work per thread, once known */
@@ -48,7 +58,9 @@ struct results {
 	struct cell **cells;
 };
 
+/* All 0 if no run has a value. */
 struct summary {
+	size_t count;
 	double min, median, max;
 };
 
@@ -56,9 +68,8 @@ struct summary {
 struct cell *results_add(struct results *results, const struct workload *workload, const char *subject, uint32_t n,
 			 unsigned threads);
 
-/* NULL: there is none, or it is not finished. */
-const struct cell *results_find(const struct results *results, const struct workload *workload, const char *subject,
-				uint32_t n, unsigned threads);
+/* The cell of the same subject that meets this one. NULL: there is none, or it is not finished. */
+const struct cell *results_twin(const struct results *results, const struct cell *cell);
 
 /* One of ours, whatever its variant. */
 bool cell_is_ours(const struct cell *cell);
@@ -66,7 +77,13 @@ bool cell_is_ours(const struct cell *cell);
 /* All repetitions are in, and the subject kept its promises. */
 bool cell_stands(const struct cell *cell);
 
-bool cells_meet(const struct cell *a, const struct cell *b); /* same workload, n, threads */
+bool cells_meet(const struct cell *a, const struct cell *b); /* same workload, n, threads, distance */
+
+/* The near cells of each group, the far ones, and those whose runs have no round trip. Never freed. */
+void results_by_distance(struct results *out, const struct results *in);
+
+/* Whether any run has a round trip. */
+bool results_have_distances(const struct results *results);
 
 /* Whom the cell is compared with: the first of ours that met the same work. NULL: none. */
 const struct cell *results_base(const struct results *results, const struct cell *cell);
@@ -81,7 +98,7 @@ const struct figure *cell_figure(const struct cell *cell, const char *name);
 struct summary figure_summary(const struct figure *figure);
 double median_of(double *values, size_t count); /* sorts them */
 
-/* The median of the ratios run by run; 0 if there is nothing to compare. */
+/* The median of the ratios run by run, of runs that both have; 0 if there is nothing to compare. */
 double ratio_of_pairs(const struct figure *figure, const struct figure *to);
 
 #endif

@@ -193,11 +193,9 @@ static bool read_figure(const struct reading *reading, struct cell *cell, const 
 		return malformed(reading, "no runs in figure ", name);
 	json_array_foreach(runs, i, run)
 	{
-		if (json_is_null(run))
-			continue;
-		if (!json_is_number(run))
+		if (!json_is_null(run) && !json_is_number(run))
 			return malformed(reading, "a run that is no number in figure ", name);
-		if (!cell_add_run(cell, name, json_number_value(run)))
+		if (!cell_add_run(cell, name, json_is_null(run) ? NAN : json_number_value(run)))
 			return malformed(reading, "too many figures, from ", name);
 	}
 	return true;

@@ -45,6 +45,7 @@ static void write_row(FILE *out, const struct results *results, const struct cel
 		size_text(base->workload, base->n, size, sizeof size));
 	if (base->workload->many_threads)
 		fprintf(out, " &#215; %u", base->threads);
+	fputs(distance_text(base->distance), out);
 	fprintf(out, "<td class=\"mine\"><b>%.*f</b><td class=\"word mine\">%s", column->decimals,
 		figure_summary(cell_figure(base, column->figure)).median / column->unit, column->heading);
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
@@ -58,8 +59,10 @@ static const char head[] = "<h3>At a glance</h3>\n<p class=\"soft\">Medians of t
 			   "<th colspan=\"3\">best thread-safe peer<th colspan=\"3\">best bare one"
 			   "<th colspan=\"3\">floor</tr>\n";
 
-void summary_write(FILE *out, const struct results *results)
+void summary_write(FILE *out, const struct results *measured)
 {
+	struct results parts, *results = &parts;
+	results_by_distance(&parts, measured);
 	const struct workload *above = NULL;
 	fputs(head, out);
 	for (size_t i = 0; i < results->count; i++) {

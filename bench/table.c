@@ -21,6 +21,11 @@ const char *size_text(const struct workload *workload, uint32_t n, char *buffer,
 	return buffer;
 }
 
+const char *distance_text(enum distance distance)
+{
+	return distance == NEAR ? " near" : distance == FAR ? " far" : "";
+}
+
 /* ---- making */
 
 struct filler {
@@ -79,12 +84,12 @@ static void fill_figure(struct filler *filler, struct table_row *row, const stru
 	}
 	struct summary s = figure_summary(figure);
 	double min = s.min / c->unit, median = s.median / c->unit, max = s.max / c->unit;
-	if (filler->all_spans && figure->count > 1) {
+	if (filler->all_spans && s.count > 1) {
 		fill(filler, row, "%.*f (%.*f..%.*f)", c->decimals, median, c->decimals, min, c->decimals, max);
 		return;
 	}
 	fill(filler, row, "%.*f", c->decimals, median);
-	if (first && filler->first_span && figure->count > 1)
+	if (first && filler->first_span && s.count > 1)
 		fill(filler, row, "%.*f..%.*f", c->decimals, min, c->decimals, max);
 	else if (first && filler->first_span)
 		fill(filler, row, "one run");
@@ -113,9 +118,9 @@ static void fill_row(struct filler *filler, const struct cell *cell, const struc
 	if (!row->begins_group)
 		filler->column++;
 	else if (cell->workload->many_threads)
-		fill(filler, row, "%s x %u", size, cell->threads);
+		fill(filler, row, "%s x %u%s", size, cell->threads, distance_text(cell->distance));
 	else
-		fill(filler, row, "%s", size);
+		fill(filler, row, "%s%s", size, distance_text(cell->distance));
 	fill(filler, row, "%s", cell->subject);
 	fill(filler, row, "%s", cell->trouble[0] ? "FAILED" : cell->kind);
 	for (const struct column *c = filler->workload->columns; c->figure; c++)
@@ -158,9 +163,11 @@ static void make(struct filler *filler)
 
 void table_make(struct table *table, const struct results *results, const struct workload *workload, bool all_spans)
 {
+	struct results parts;
+	results_by_distance(&parts, results);
 	*table = (struct table){0};
 	struct filler filler = {
-	    .results = results, .workload = workload, .table = table, .all_spans = all_spans, .first_span = !all_spans};
+	    .results = &parts, .workload = workload, .table = table, .all_spans = all_spans, .first_span = !all_spans};
 	make(&filler);
 	if (all_spans || width_of(table) <= PAGE_WIDTH)
 		return;

@@ -31,6 +31,9 @@ void table_free(struct table *table);
 
 void table_print(FILE *out, const struct table *table);
 
+/* " near", " far", or nothing. */
+const char *distance_text(enum distance distance);
+
 /* "1M", "10k", "1500", or the workload's own word. */
 const char *size_text(const struct workload *workload, uint32_t n, char *buffer, size_t size);
 

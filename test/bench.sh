@@ -224,6 +224,25 @@ grep -q "FAILED: W1 tickwheel n=1000 threads=1: it ran early" failed.html || fai
 sed 's/"cores": 2/"cores": 64/' new.json >other.json
 gives 0 "Another machine" --compare old.json other.json
 
+# ---- near and far are kept apart
+
+# apart NS RTT: a cell whose runs were made near and far.
+apart() { results "$(cell tickwheel 1000 ns_per_op "$1" | sed "s/}}$/}, \"rtt_ns\": {\"runs\": [$2]}}/")"; }
+apart '10, 30, 11, 31, 12, 32' '60, 320, 60, 320, 60, 320' >old_apart.json
+apart '20, 30, 21, 31, 22, 32' '60, 320, 60, 320, 60, 320' >new_apart.json
+apart '31, 32, 33' '320, 321, 322' >far.json
+apart '31, null, 33' '320, 321, null' >holes.json
+gives 0 "1 of 2 figures have moved" --compare old_apart.json new_apart.json
+says "^W1 +1k x 1 near +tickwheel +ns_per_op +11 +21 +1.91 +-$"
+gives 0 "0 of 1 figures have moved. 1 cell only in the old results." --compare old_apart.json far.json
+gives 0 "0 of 1 figures have moved. 1 cell only in the old results" --compare old_apart.json holes.json
+gives 0 "of 1 figures" --compare good.json old_apart.json # one side knows no distances: all runs together
+gives 0 "page +apart.html" --report old_apart.json --page apart.html
+grep -q "1k x 1 near" apart.html && grep -q "1k x 1 far" apart.html || fail "a page that mixes near and far"
+if [ "$(nproc)" -gt 1 ]; then
+	grep -q '"rtt_ns"' new/folder/results.json || fail "a run without its round trip"
+fi
+
 # ---- the page
 
 gives 0 "page +report.html" --report new.json
