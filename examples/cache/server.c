@@ -33,7 +33,7 @@
 #define WANTED_CLIENTS 10000
 #define SPARE_DESCRIPTORS 32
 #define MAX_TIMERS (1u << 26)
-#define LEAST_TRIM (8u << 20)
+#define LEAST_TRIM (1u << 20)
 
 enum drive { DRIVE_THREAD, DRIVE_POOL, DRIVE_LOOP };
 
