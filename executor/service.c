@@ -108,11 +108,9 @@ static int check_options(const struct tw_close_options *options)
 int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
 {
 	struct tw_close_options known;
-	if (!service || !options)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
+	int r = options ? tw__service_check(service) : -EINVAL;
+	if (!r)
+		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
 	if (!r)
 		r = check_options(&known);
 	return r ? r : tw__core_close(service, &known, end_pool, false);
@@ -140,7 +138,7 @@ int tw_service_destroy(tw_service *service)
 	static const struct tw_close_options drop = {.size = sizeof drop, .timeout_ns = TW_FOREVER};
 	if (!service)
 		return 0;
-	if (tw__forked(service))
+	if (tw__service_check(service))
 		return destroy_forked(service);
 	int r = tw__core_close(service, &drop, end_pool, true);
 	if (r)

@@ -57,13 +57,12 @@ int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
 
 int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 {
-	if (!service || !out)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = out ? tw__service_check(service) : -EINVAL;
+	if (r)
+		return r;
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */
 	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
-	int r = source ? tw_pool_stats_get(source->pool, out) : -ENOENT;
+	r = source ? tw_pool_stats_get(source->pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;
 }

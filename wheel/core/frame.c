@@ -11,35 +11,35 @@ bool tw__inside(const tw_service *service)
 	return false;
 }
 
-tw_timer tw_self(void)
+/* What the thread runs, or NULL; in a forked child NULL. A run of a strand's series has no service. */
+static const struct tw__run *current(void)
 {
-	struct tw__run *run = tw__current_run;
-	bool known = run && run->slot && !tw__forked(run->service);
-	return known ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
+	const struct tw__run *run = tw__current_run;
+	return run && run->service && tw__forked(run->service) ? NULL : run;
 }
 
-/* A run of a strand's series has no service: none of its timers runs. */
-static bool is_inherited(const struct tw__run *run)
+tw_timer tw_self(void)
 {
-	return run->service && tw__forked(run->service);
+	const struct tw__run *run = current();
+	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
 }
 
 uint64_t tw_overruns(void)
 {
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) ? run->overruns : 0;
+	const struct tw__run *run = current();
+	return run ? run->overruns : 0;
 }
 
 bool tw_late(void)
 {
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) && run->late;
+	const struct tw__run *run = current();
+	return run && run->late;
 }
 
 bool tw_closing(void)
 {
-	struct tw__run *run = tw__current_run;
-	return run && !is_inherited(run) && run->closing;
+	const struct tw__run *run = current();
+	return run && run->closing;
 }
 
 bool tw__clock_in_callback(const tw_clock *clock)

@@ -5,6 +5,8 @@
 #ifndef TW_WHEEL_SERVICE_H
 #define TW_WHEEL_SERVICE_H
 
+#include <errno.h>
+
 #include "mpsc/gate.h"
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"
@@ -121,12 +123,18 @@ struct tw_service {
 };
 
 /*
- * In a forked child: nothing of the service but its constants may be looked at, no lock of it taken. Asked at the entry of each public
- * function, by the look at the gate where there is one, and wherever a function of the user's has returned.
+ * In a forked child only the service's constants may be read, and none of its locks taken. Public functions ask before anything else, or learn
+ * it from their look at the gate. Nothing deeper asks: the child of a callback that forks never returns from it.
  */
 static inline bool tw__forked(const tw_service *service)
 {
 	return tw_unlikely(tw__gate_forked(&service->gate));
+}
+
+/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static inline int tw__service_check(const tw_service *service)
+{
+	return tw_unlikely(!service) ? -EINVAL : tw__forked(service) ? -EPERM : 0;
 }
 
 #endif

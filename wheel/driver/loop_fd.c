@@ -137,8 +137,6 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 		service->driver->park.woken |=
 		    tw__gate_arm_bell(&service->gate); /* GATE3: before the lanes are looked at */
 	struct tw__turn turn = tw__turn(service, local, budget);
-	if (tw__forked(service))
-		return turn.done; /* in a callback: the descriptors are the parent's as well */
 	note(service, &turn, budget);
 	if (open)
 		settle(service);
@@ -168,15 +166,12 @@ void tw__loop_closed(tw_service *service)
 
 int tw_next_expiry(tw_service *service, uint64_t *out_ns)
 {
-	if (!service || !out_ns)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
-	if (service->threaded)
-		return -EINVAL;
+	int r = out_ns ? tw__service_check(service) : -EINVAL;
+	if (r || service->threaded)
+		return r ? r : -EINVAL;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	int r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
+	r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
 	if (!r) {
 		gather(service);
 		uint64_t at_ns = next_ns(service);
@@ -205,17 +200,16 @@ static int open_fd(tw_service *service)
 
 int tw_fd(tw_service *service)
 {
-	if (!service)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	if (service->threaded || service->clock->ops->id < 0)
 		return -EINVAL;
 	if (tw_load_acquire(&service->driver->loop.open))
 		return service->driver->loop.alarm.epoll_fd;
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
-	int r = tw_load_relaxed(&service->driver->loop.open) ? 0 : open_fd(service);
+	r = tw_load_relaxed(&service->driver->loop.open) ? 0 : open_fd(service);
 	pthread_mutex_unlock(&service->driving);
 	return r ? r : service->driver->loop.alarm.epoll_fd;
 }

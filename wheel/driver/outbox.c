@@ -347,7 +347,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 {
 	size_t done = tw_unlikely(box->owed.chunks.first != NULL) ? deliver_owed(service, local, box, budget) : 0;
 	bool here = box->executor == &tw__inline_executor;
-	while (box->runs.chunks.first && done < budget && !tw__forked(service)) {
+	while (box->runs.chunks.first && done < budget) {
 		if (here || box->runs.chunks.first->holder_count > 0) {
 			if (!run_here(service, local, box, budget, &done))
 				break;
@@ -373,7 +373,7 @@ static size_t deliver_own(tw_service *service, struct tw__local *local, size_t b
 {
 	struct tw__outbox *own = &service->driver->outboxes.own;
 	size_t done = deliver(service, local, own, budget);
-	if (tw_unlikely(has_runs(own)) && !tw__forked(service))
+	if (tw_unlikely(has_runs(own)))
 		tw__outbox_compact(service, own, TW__COMPACT_STEP + 2 * own->came);
 	own->came = 0;
 	return done;
@@ -389,7 +389,7 @@ static size_t deliver_named(tw_service *service, struct tw__local *local, size_t
 		done += deliver(service, local, box, budget - done);
 		queue_return(boxes, box);
 	}
-	if (boxes->first && !tw__forked(service))
+	if (boxes->first)
 		compact_named(service);
 	boxes->came = 0;
 	return done;

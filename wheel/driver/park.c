@@ -137,8 +137,6 @@ static void *tick_thread(void *arg)
 			tw__driver_publish_closed(service, closing);
 		tw__driver_publish(service, service->time.published ? TW__GATE_OPEN : 0);
 		struct tw__turn turn = tw__turn(service, local, SIZE_MAX);
-		if (tw__forked(service))
-			return NULL;
 		if (!(turn.again && turn.drained))
 			tell_turned(service, wanted);
 		uint64_t deadline_ns = choose_sleep(service, &turn);

@@ -181,8 +181,6 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 void tw__driver_publish(tw_service *service, uint64_t flags)
 {
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
-	if (tw__forked(service)) /* in a callback that this thread ran */
-		return;
 	flags |= tw__driver_accepting(service);
 	uint64_t base_ns = tw__driver_now(service) + service->time.tick_ns;
 	service->driver->bases.bases_ns[(replaced + 1) % TW__STAMPS] = base_ns;

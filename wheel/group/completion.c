@@ -54,14 +54,15 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 {
 	if (!service || !fn)
 		return tw__misuse(-EINVAL, "tw_group_close_then: %s is NULL", service ? "fn" : "service");
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;
 	if (!count_one(&service->groups))
 		return -ESHUTDOWN;
-	int r = give(service, group, handle, &(struct tw__completion){fn, arg});
+	r = give(service, group, handle, &(struct tw__completion){fn, arg});
 	if (r == 0)
 		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	else

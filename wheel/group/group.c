@@ -84,10 +84,11 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 
 int tw_group_create(tw_service *service, tw_group *out)
 {
-	if (!service || !out)
-		return -EINVAL;
+	int r = out ? tw__service_check(service) : -EINVAL;
+	if (r)
+		return r;
 	if (tw__gate_refuses(tw__gate_look(&service->gate)))
-		return tw__forked(service) ? -EPERM : -ESHUTDOWN;
+		return -ESHUTDOWN;
 	struct tw__groups *groups = &service->groups;
 	pthread_mutex_lock(&groups->lock);
 	bool room = make_table(groups);
@@ -137,10 +138,9 @@ static bool seen_empty(const tw_service *service, struct tw__group *group, uint6
 
 static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
 {
-	if (!service)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	uint64_t word = group ? tw__group_shift(service, group, handle.id, flags) : 0;
 	if (!word)
@@ -201,10 +201,7 @@ static int await_older(tw_service *service, struct tw__group *group, uint64_t wo
 	while (!none_older(service, group, word, &bell)) {
 		if (tw_clock_now(tw_clock_monotonic()) >= deadline_ns)
 			return TW_RUNNING;
-		bool more = tw__group_settle(service, tw__local_of(service), group);
-		if (tw__forked(service))
-			return -EPERM;
-		if (!more)
+		if (!tw__group_settle(service, tw__local_of(service), group))
 			tw__futex_wait(&service->finish_bell, bell, deadline_ns);
 	}
 	return TW_CANCELLED;
@@ -220,10 +217,9 @@ static void count_waiter(struct tw__group *group, uint32_t by)
 
 int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_ns)
 {
-	if (!service)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	uint64_t word = group ? tw__group_shift(service, group, handle.id, 0) : 0;
 	if (!word)
@@ -234,10 +230,9 @@ int tw_group_cancel_wait(tw_service *service, tw_group handle, uint64_t timeout_
 		count_waiter(group, 1);
 		outcome = await_older(service, group, word,
 				      timeout_ns < UINT64_MAX - now_ns ? now_ns + timeout_ns : UINT64_MAX);
-		if (outcome != -EPERM) /* a release has forked, and this is the child */
-			count_waiter(group, (uint32_t)-1);
+		count_waiter(group, (uint32_t)-1);
 	}
-	if (outcome != TW_CANCELLED && outcome != -EPERM)
+	if (outcome != TW_CANCELLED)
 		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	return outcome;
 }
@@ -260,10 +255,9 @@ static uint32_t count_kept(tw_service *service, uint32_t index)
 
 int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_stats *out)
 {
-	if (!service || !out || out->size < offsetof(struct tw_group_stats, running))
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_group_stats, running) ? -EINVAL : tw__service_check(service);
+	if (r)
+		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;

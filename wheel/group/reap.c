@@ -55,10 +55,10 @@ bool tw__group_settle(tw_service *service, struct tw__local *local, struct tw__g
 	uint64_t taken[AT_ONCE];
 	for (unsigned done = 0; done < PIECE; done += AT_ONCE) {
 		unsigned n = take_some(service, group, taken);
-		for (unsigned i = 0; i < n && !tw__forked(service); i++)
+		for (unsigned i = 0; i < n; i++)
 			tw__end_rest(service, local, tw__entry_slot(taken[i]),
 				     (uint32_t)(taken[i] >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
-		if (n < AT_ONCE || tw__forked(service))
+		if (n < AT_ONCE)
 			return false;
 	}
 	return true;
@@ -110,10 +110,7 @@ void tw__group_settle_entry(tw_service *service, struct tw__local *local, uint32
 	bool completes = tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING; /* GROUP10 */
 	if (tw_exchange_acq_rel(&group->foreign, false) || tw_unlikely(completes))
 		tw__group_make_certain(service, group); /* GROUP8 */
-	bool more = tw__group_settle(service, local, group);
-	if (tw__forked(service))
-		return;
-	if (!more) {
+	if (!tw__group_settle(service, local, group)) {
 		throw_out_if_dead(service, group, index);
 		if (tw_unlikely(completes)) /* one that came later has queued the group again (GROUP4) */
 			tw__group_complete(service, group, index);

@@ -246,8 +246,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	fn(arg);
 	tw__context_leave(&saved);
 	tw__current_run = run.outer;
-	if (tw__forked(service))
-		return true;
+	TW_ASSERT(!tw__forked(service)); /* a child ends inside the callback (tickwheel.h) */
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
 	TW_PROBE4(done, service, run.slot, run.generation, now_ns > begun_ns ? now_ns - begun_ns : 0);
@@ -310,7 +309,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 	struct tw__run_clock clock = {.now_ns = now_ns};
 	struct batch_of of = {chunk->tick, now_ns, forced};
 	unsigned i = chunk->holder_count;
-	for (; i < chunk->count && ran < budget && !tw__forked(service) && tw__local_ready_to_run(local); i++) {
+	for (; i < chunk->count && ran < budget && tw__local_ready_to_run(local); i++) {
 		if (i + PREFETCH_AHEAD < chunk->count)
 			prefetch_entry(service, chunk->entries[i + PREFETCH_AHEAD]);
 		chunk->holder_count = i + 1; /* a callback may look at what is pending */
@@ -333,23 +332,29 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 	push_back(service, local, entry, tw__deadline_in_batch(word, chunk->tick, cursor));
 }
 
-int tw_run_one(tw_batch *batch)
+/* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+static int check_ticket(tw_batch *batch)
 {
 	if (!batch)
 		return -EINVAL;
+	return tw__service_check(tw__batch_is_work(batch) ? tw__work_service((struct tw__work *)(void *)batch)
+							  : tw__batch_service(batch));
+}
+
+int tw_run_one(tw_batch *batch)
+{
+	int r = check_ticket(batch);
+	if (tw_unlikely(r))
+		return r;
 	if (tw_unlikely(tw__batch_is_work(batch)))
 		return tw__work_run((struct tw__work *)(void *)batch);
 	tw_service *service = tw__batch_service(batch);
-	if (tw__forked(service))
-		return -EPERM;
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	struct tw__run_clock clock = {0};
 	bool ran = index >= 0 && tw__batch_run(batch, local, (unsigned)index, &clock);
-	if (tw__forked(service))
-		return -EPERM;
 	tw__running_none(local);
 	tw__batch_finish(batch, 1);
 	return ran;
@@ -358,13 +363,10 @@ int tw_run_one(tw_batch *batch)
 void tw__batch_end_one(tw_batch *batch)
 {
 	tw_service *service = tw__batch_service(batch);
-	if (tw__forked(service))
-		return;
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0)
 		end_entry(service, tw__local_of(service), tw__batch_chunk(batch)->entries[index]);
-	if (!tw__forked(service))
-		tw__batch_finish(batch, 1);
+	tw__batch_finish(batch, 1);
 }
 
 /*
@@ -373,15 +375,13 @@ void tw__batch_end_one(tw_batch *batch)
  */
 void tw_run_drop(tw_batch *batch)
 {
-	if (!batch)
+	if (check_ticket(batch))
 		return;
 	if (tw_unlikely(tw__batch_is_work(batch))) {
-		tw__work_drop((struct tw__work *)(void *)batch);
+		tw__work_submit_later((struct tw__work *)(void *)batch);
 		return;
 	}
 	tw_service *service = tw__batch_service(batch);
-	if (tw__forked(service))
-		return;
 	struct tw__local *local = tw__local_of(service);
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {

@@ -161,10 +161,9 @@ static void look_at_pool(tw_service *service, struct tw_liveness *out)
 
 int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 {
-	if (!service || !out || out->size < offsetof(struct tw_liveness, since_turn_ns))
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_liveness, since_turn_ns) ? -EINVAL : tw__service_check(service);
+	if (r)
+		return r;
 	struct tw_liveness seen = {.size = out->size};
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);

@@ -119,20 +119,12 @@ static void run(tw_service *service, struct tw__work *work)
 int tw__work_run(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work);
-	if (tw__forked(service))
-		return -EPERM;
 	if (tw_unlikely(submitting)) {
 		push_and_ring(service, work);
 		return 0;
 	}
 	run(service, work);
 	return 1; /* the service may be gone with the last hold: no look at it */
-}
-
-void tw__work_drop(struct tw__work *work)
-{
-	if (!tw__forked(tw__work_service(work)))
-		tw__work_submit_later(work);
 }
 
 /* ---------------------------------------------------------------- the driver */
@@ -206,7 +198,7 @@ static bool offer(tw_service *service, struct tw__work *work)
 static size_t offer_all(tw_service *service, struct tw__work *work)
 {
 	size_t ran = 0;
-	for (struct tw__work *next; work && !tw__forked(service); work = next) { /* a run here may fork */
+	for (struct tw__work *next; work; work = next) {
 		next = work->next;
 		ran += offer(service, work);
 	}
@@ -234,8 +226,9 @@ size_t tw__works_offer(tw_service *service)
 
 int tw__service_hold(tw_service *service)
 {
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	uint64_t holders = tw_load_relaxed(&service->works->holders);
 	do {
 		if (holders & TW__HOLDERS_CLOSED)

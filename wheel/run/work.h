@@ -115,14 +115,11 @@ static inline tw_service *tw__work_service(struct tw__work *work)
 	return (tw_service *)(uintptr_t)(tw_load_relaxed(&work->service_and_mark) - 1);
 }
 
-/* tw_run_one of it: 1; 0: inside tw__work_submit, so the driver got it; -EPERM in a forked child. */
+/* tw_run_one of it: 1; 0: inside tw__work_submit, so the driver got it. */
 int tw__work_run(struct tw__work *work);
 
 /* The calling thread is running work of the service. */
 bool tw__inside_work(const tw_service *service);
-
-/* tw_run_drop of it. */
-void tw__work_drop(struct tw__work *work);
 
 /* ---------------------------------------------------------------- the driver */
 

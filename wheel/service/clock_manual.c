@@ -49,14 +49,9 @@ static void manual_unlisten(tw_clock *clock, struct tw__clock_listener *listener
 	pthread_mutex_unlock(&manual->lock);
 }
 
-static bool inherited(const struct manual *manual)
-{
-	return manual->born != tw__fork_generation();
-}
-
 static bool manual_inherited(const tw_clock *clock)
 {
-	return inherited((const struct manual *)clock);
+	return ((const struct manual *)clock)->born != tw__fork_generation();
 }
 
 static const struct tw__clock_ops manual_ops = {
@@ -71,6 +66,14 @@ static const struct tw__clock_ops manual_ops = {
 static struct manual *as_manual(tw_clock *clock)
 {
 	return clock && clock->ops == &manual_ops ? (struct manual *)clock : NULL;
+}
+
+/* What a call that moves the clock to or by ns begins with. */
+static int check(tw_clock *clock, uint64_t ns)
+{
+	if (!as_manual(clock) || ns > INT64_MAX)
+		return -EINVAL;
+	return manual_inherited(clock) ? -EPERM : 0;
 }
 
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
@@ -96,7 +99,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 	struct manual *manual = as_manual(clock);
 	if (!manual)
 		return -EINVAL;
-	if (manual->listeners && !inherited(manual))
+	if (manual->listeners && !manual_inherited(clock))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
 	pthread_mutex_destroy(&manual->lock);
@@ -130,8 +133,8 @@ static uint64_t next_of_all(struct manual *manual, uint64_t limit_ns)
 
 static void tell_all(struct manual *manual)
 {
-	for (struct tw__clock_listener *l = first_listener(manual); l && !inherited(manual); l = l->next)
-		l->moved(l); /* a callback may fork */
+	for (struct tw__clock_listener *l = first_listener(manual); l; l = l->next)
+		l->moved(l);
 }
 
 /* Moves the clock to an instant unless it is later already: a callback may set it meanwhile. What it says then. */
@@ -148,24 +151,21 @@ static int advance(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t reached_ns = tw_load_relaxed(&manual->now_ns);
 	tell_all(manual);
-	while (reached_ns < to_ns && !inherited(manual)) {
+	while (reached_ns < to_ns) {
 		reached_ns = raise_to(manual, next_of_all(manual, to_ns));
 		tell_all(manual);
 	}
-	return inherited(manual) ? -EPERM : 0;
+	return 0;
 }
 
 int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	if (!manual || ns > INT64_MAX)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	if (tw__clock_in_callback(clock))
-		return -EDEADLK;
+	int r = check(clock, ns);
+	if (r || tw__clock_in_callback(clock))
+		return r ? r : -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
-	int r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
+	r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
 	pthread_mutex_unlock(&manual->advancing);
 	return r;
 }
@@ -173,26 +173,20 @@ int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	if (!manual)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	if (tw__clock_in_callback(clock))
-		return -EDEADLK;
+	int r = check(clock, 0);
+	if (r || tw__clock_in_callback(clock))
+		return r ? r : -EDEADLK;
 	pthread_mutex_lock(&manual->advancing);
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
-	int r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
+	r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
 	pthread_mutex_unlock(&manual->advancing);
 	return r;
 }
 
 int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 {
-	struct manual *manual = as_manual(clock);
-	if (!manual || ns > INT64_MAX)
-		return -EINVAL;
-	if (inherited(manual))
-		return -EPERM;
-	tw_store_release(&manual->now_ns, ns);
-	return 0;
+	int r = check(clock, ns);
+	if (!r)
+		tw_store_release(&as_manual(clock)->now_ns, ns);
+	return r;
 }

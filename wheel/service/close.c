@@ -140,12 +140,11 @@ static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
 	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
 }
 
-/* True: this is a forked child by now. */
 static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
 	}
-	return tw__forked(c->service);
+	return false;
 }
 
 /* The same, and what runs is not to arm its timer again. */
@@ -153,8 +152,7 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 {
 	_Atomic uint64_t *at = &c->service->slots.words[slot];
 	for (;;) {
-		if (drop_if_armed(c, slot, word))
-			return true;
+		drop_if_armed(c, slot, word);
 		word = tw_load_acquire(at);
 		if (tw__word_state(word) != TW__RUNNING || tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
 			return false;
@@ -181,7 +179,7 @@ static bool drop_if_left(const struct tw__closer *c, uint32_t slot, uint64_t wor
 	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
 	if (tw__is_unsettled(c->service, slot, word) || (option && is_condemned(c->service, slot, &word)))
 		drop(c, slot, &word); /* unless it was moved or claimed meanwhile */
-	return tw__forked(c->service);
+	return false;
 }
 
 /* --------------------------------------------------------------------- turns */
@@ -222,8 +220,6 @@ static int turn(const struct tw__closer *c)
 {
 	bool done = c->service->threaded ? tw__driver_await_turn(c->service, c->own_until_ns)
 					 : drive_by_hand(c->service, c->deadline_ns);
-	if (tw__forked(c->service))
-		return -EPERM;
 	return done ? 0 : -ETIMEDOUT;
 }
 
@@ -353,7 +349,7 @@ static int empty(const struct tw__closer *c)
 		any_word(c, drop_if_armed);
 	if (r == STEP_AGAIN)
 		r = 0;
-	return tw__forked(c->service) ? -EPERM : r;
+	return r;
 }
 
 /* The end of a close that does not wait. */
@@ -363,7 +359,7 @@ static int leave(const struct tw__closer *c)
 	int r = turn(c);
 	if (!r)
 		any_word(c, drop_or_bar);
-	return tw__forked(c->service) ? -EPERM : r;
+	return r;
 }
 
 /* Completions of groups: those that the executor has not called are called here. */
@@ -469,8 +465,6 @@ static int await_layers(const struct tw__closer *c)
 			return -EDEADLK;
 		if (!service->threaded && !pthread_mutex_trylock(&service->driving)) {
 			tw__works_offer(service);
-			if (tw__forked(service))
-				return -EPERM;
 			pthread_mutex_unlock(&service->driving);
 		}
 		if (tw__service_forbid_holds(service) == -EAGAIN && now() >= until_ns)

@@ -35,7 +35,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 {
 	struct tw__local *local = (struct tw__local *)lane;
 	tw_service *service = context;
-	if (tw__forked(service))
+	if (tw__forked(service)) /* the thread that forked ends */
 		return;
 	tw_store_relaxed(&local->has_seen_close, 0); /* under the registry's lock, as close's look */
 	tw_store_relaxed(&local->of_service, 0);
@@ -79,7 +79,7 @@ static void drive_all(tw_service *service, struct tw__local *local)
 		if (tw_load_acquire(&service->phase.closed)) /* the closer drives */
 			break;
 		tw__loop_advance(service, local, SIZE_MAX);
-	} while (!tw__forked(service) && service->driver->loop.at_once);
+	} while (service->driver->loop.at_once);
 	pthread_mutex_unlock(&service->driving);
 }
 
@@ -274,17 +274,14 @@ void tw__core_free_forked(tw_service *service)
 
 uint64_t tw_now(const tw_service *service)
 {
-	return service && !tw__forked(service) ? tw__clock_read(service) : 0;
+	return tw__service_check(service) ? 0 : tw__clock_read(service);
 }
 
 int tw_advance(tw_service *service, size_t budget)
 {
-	if (!service || budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
-	if (service->threaded)
-		return -EINVAL;
+	int r = budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) ? -EINVAL : tw__service_check(service);
+	if (r || service->threaded)
+		return r ? r : -EINVAL;
 	if (tw_load_acquire(&service->phase.closed))
 		return -ESHUTDOWN;
 	struct tw__local *local = tw__local_of(service);
@@ -294,8 +291,6 @@ int tw_advance(tw_service *service, size_t budget)
 		return -EBUSY;
 	bool closed = tw_load_acquire(&service->phase.closed);
 	size_t done = closed ? 0 : tw__loop_advance(service, local, budget);
-	if (tw__forked(service))
-		return -EPERM; /* in a callback */
 	pthread_mutex_unlock(&service->driving);
 	if (closed)
 		return -ESHUTDOWN;

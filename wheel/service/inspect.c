@@ -26,10 +26,9 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 
 int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 {
-	if (!service || !visit)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = visit ? tw__service_check(service) : -EINVAL;
+	if (r)
+		return r;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word, remaining_ns;
@@ -40,11 +39,9 @@ int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 		tw_timer timer = tw__handle_make(&service->slots, slot, tw__word_generation(word));
 		if (tw_remaining(service, timer, &remaining_ns))
 			continue;
-		int r = visit(visitor_arg, timer, fn, arg, remaining_ns);
+		r = visit(visitor_arg, timer, fn, arg, remaining_ns);
 		if (r)
 			return r;
-		if (tw__forked(service))
-			return -EPERM;
 	}
 	return 0;
 }
@@ -186,10 +183,9 @@ static void check(tw_service *service, struct complaint *c)
 
 int tw_validate(tw_service *service, char *why, size_t why_size)
 {
-	if (!service)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	struct complaint c = {why, why_size, false};
 	bool driven_here = tw__inside(service) && pthread_mutex_trylock(&service->driving);
 	if (driven_here)

@@ -89,10 +89,9 @@ static void read_driver(tw_service *service, struct tw_stats *stats)
 
 int tw_stats_get(tw_service *service, struct tw_stats *out)
 {
-	if (!service || !out || out->size < offsetof(struct tw_stats, fired))
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = !out || out->size < offsetof(struct tw_stats, fired) ? -EINVAL : tw__service_check(service);
+	if (r)
+		return r;
 	struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
 	if (!latencies)
 		return -ENOMEM;

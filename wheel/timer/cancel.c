@@ -202,10 +202,9 @@ static int wait_for_end(tw_service *service, uint32_t slot, uint32_t generation,
 int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 {
 	uint64_t entry;
-	if (!service)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = tw__service_check(service);
+	if (r)
+		return r;
 	if (!tw__handle_entry(&service->slots, timer, &entry))
 		return TW_GONE;
 	uint32_t slot = (uint32_t)entry, generation = tw__entry_generation(entry);
@@ -235,10 +234,9 @@ uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 {
 	uint32_t slot, generation;
-	if (!service || !out_ns)
-		return -EINVAL;
-	if (tw__forked(service))
-		return -EPERM;
+	int r = out_ns ? tw__service_check(service) : -EINVAL;
+	if (r)
+		return r;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);

@@ -97,8 +97,8 @@ bool tw__drop(tw_service *service, struct tw__local *local, uint32_t slot, uint6
 	return tw__drop_telling(service, local, slot, word, NULL, NULL);
 }
 
-/* As if inside the release. False: this is a forked child by now. */
-static bool tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
+/* As if inside the release. */
+static void tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__tell_fn *tell, void *context)
 {
 	struct tw__run run = {.outer = tw__current_run,
 			      .service = service,
@@ -108,7 +108,6 @@ static bool tell_inside(tw_service *service, uint32_t slot, uint64_t word, tw__t
 	tw__current_run = &run;
 	tell(context, slot, word);
 	tw__current_run = run.outer;
-	return !tw__forked(service);
 }
 
 static bool drop_option(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, tw__tell_fn *tell,
@@ -118,9 +117,9 @@ static bool drop_option(tw_service *service, struct tw__local *local, uint32_t s
 	bool cancelled = tw__is_unsettled(service, slot, armed);
 	if (!end_word(service, slot, word))
 		return false;
-	if (!tell || cancelled || tell_inside(service, slot, armed, tell, context))
-		end_rest(service, local, slot, tw__word_generation(armed),
-			 cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
+	if (tell && !cancelled)
+		tell_inside(service, slot, armed, tell, context);
+	end_rest(service, local, slot, tw__word_generation(armed), cancelled ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 	return true;
 }
 
@@ -133,7 +132,8 @@ bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slo
 	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
 		return false;
 	count_drop(service, local);
-	if (!tell || tell_inside(service, slot, armed, tell, context))
-		tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
+	if (tell)
+		tell_inside(service, slot, armed, tell, context);
+	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, tw__word_generation(armed) + 1);
 	return true;
 }

@@ -32,8 +32,7 @@ static void call_release(tw_service *service, const struct tw__option *option, v
 		tw__context_leave(&saved);
 		tw__user_end(level);
 	}
-	if (!tw__forked(service))
-		tw__context_release(option->context);
+	tw__context_release(option->context);
 }
 
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
@@ -51,8 +50,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		tw__current_run = &run;
 		call_release(service, option, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
-		if (tw__forked(service))
-			return; /* it has forked: the locks are not ours to take */
+		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}
 	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
 		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */

@@ -233,7 +233,7 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 }
 
 /* The lane is not pinned any more, and may be anybody's: what is needed stands in the side records, which are this thread's. */
-static int end_orphans(struct batch_call *call)
+static void end_orphans(struct batch_call *call)
 {
 	struct tw__option *options = call->service->slots.options;
 	for (uint32_t index = call->orphan, next; index; index = next) {
@@ -242,10 +242,7 @@ static int end_orphans(struct batch_call *call)
 		tw__count_cancel(call->service, call->local);
 		tw__release(call->service, call->local, tw__entry_slot(entry),
 			    (uint32_t)(entry >> TW__GENERATION_SHIFT), TW_FATE_CANCELLED);
-		if (tw__forked(call->service))
-			return -EPERM;
 	}
-	return 0;
 }
 
 /* Stores the words. The earliest deadline. */
@@ -356,7 +353,7 @@ int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n
 	int r = schedule_pinned(&call, out);
 	tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
 	if (tw_unlikely(call.orphan) && !r)
-		return end_orphans(&call); /* close waits for them as for any release */
+		end_orphans(&call); /* close waits for them as for any release */
 	if (r == -EINVAL)
 		return tell_misuse(&call);
 	return r ? refused(call.local, out, n, r) : 0;
