@@ -13,9 +13,8 @@
  * sequentially consistent operations instead. Either way no push can be missed by park while its own look misses PARKED.
  * Closing is the same pair with the end of ACCEPTING in PARKED's place.
  *
- * Should membarrier be refused later than at creation, park sleeps no longer than a tick: a push that it missed is met then, for a
- * store does reach the other cores in time. Close cannot rest on "in time": it waits until each producer has looked at a word that
- * does not accept, which it acknowledges, or has ended (close.c).
+ * If membarrier is refused later than at creation, park sleeps no longer than a tick: a push that it missed is met then, for a
+ * store does reach the other cores in time. Close cannot rest on "in time": it answers -ENOTSUP (close.c).
  *
  * The gate lies in memory that is zero in a forked child (fork.h): there the word is 0, which no word ever is where it was made,
  * and does not accept; so whoever looks anyway learns of the fork for nothing. Alone on its page: nothing else may be wiped.

@@ -93,16 +93,6 @@ void tw__queue_abandon(struct tw__queue *queue)
 	pthread_mutex_unlock(&tw__registry);
 }
 
-bool tw__queue_all(struct tw__queue *queue, bool (*says)(struct tw__lane *lane))
-{
-	bool all = true;
-	pthread_mutex_lock(&tw__registry);
-	for (struct tw__lane *lane = tw__queue_first(queue); lane && all; lane = lane->next)
-		all = !lane->tie || says(lane);
-	pthread_mutex_unlock(&tw__registry);
-	return all;
-}
-
 static struct tw__lane *adopt(struct tw__queue *queue)
 {
 	TW_ASSERT_LOCKED(&tw__registry);

@@ -55,9 +55,6 @@ void tw__queue_fini(struct tw__queue *queue);
 /* The same in a forked child: lanes may be half written and are left alone. No thread comes back to them. */
 void tw__queue_abandon(struct tw__queue *queue);
 
-/* Whether says(lane) for each lane that has a living thread. Under the registry's lock: what ended threads did has happened. */
-bool tw__queue_all(struct tw__queue *queue, bool (*says)(struct tw__lane *lane));
-
 /* Finds or makes this thread's lane. NULL: out of memory. */
 struct tw__lane *tw__queue_attach(struct tw__queue *queue);
 

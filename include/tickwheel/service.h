@@ -197,8 +197,8 @@ enum tw_close_mode {
  * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
  * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
  *
- * Where the kernel has membarrier when the service is created but refuses it at close (a sandbox entered meanwhile), close also waits
- * until each thread that has scheduled something calls tw_schedule or tw_reset again, or ends. tw_service_destroy does not.
+ * -ENOTSUP: the kernel refuses membarrier, which it granted when the service was created (a sandbox entered meanwhile). Nothing has
+ * changed, and the service runs on. Enter the sandbox before you create the service, or end the service by tw_service_destroy.
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 

@@ -33,9 +33,7 @@ struct tw__local {
 	_Atomic uint64_t running_since_ns;
 	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
 
-	/* Written by its thread, read by close; cleared when the thread ends. See close.c, "Without membarrier". */
-	_Atomic uint32_t has_seen_close; /* its pushes that did not see the gate closed came before */
-	_Atomic uint32_t of_service;     /* a thread of the service's own */
+	_Atomic uint32_t of_service; /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
@@ -77,13 +75,6 @@ static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
 	tw_store_relaxed(&local->hurried, tw__lane_written(&local->lane)); /* published with the tail (lane.h, LANE1) */
 	tw__publish_calm(service, local);
-}
-
-/* This thread has seen that the gate accepts nothing more: all that it has pushed before is visible to whoever sees this. */
-static inline void tw__acknowledge_close(struct tw__local *local)
-{
-	if (local)
-		tw_store_release(&local->has_seen_close, 1); /* CLOSE1: pairs with close.c, has_passed */
 }
 
 #endif

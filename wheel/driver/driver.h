@@ -37,7 +37,6 @@ struct tw__driver {
 	uint64_t turning_to; /* the tick of the turn under way */
 	uint64_t moved_tick; /* `next` at the last move_nearer */
 	uint32_t turns;
-	_Atomic uint32_t unsure; /* membarrier was refused at close; set by the driver, cleared by the closer */
 	struct tw__bases bases;
 	struct tw__park park;
 	struct tw__sweep sweep;

@@ -195,9 +195,7 @@ void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 	tw_store_release(&service->phase.closed, mode);
 	if (first) {
 		tw__driver_publish(service, 0);
-		if (!tw__gate_barrier(&service->gate))
-			tw_store_relaxed(&service->driver->unsure,
-					 1); /* published with turn_done, or under `driving` */
+		tw__gate_barrier(&service->gate); /* close.c has seen that it works, or is alone */
 		tw__loop_closed(service);
 	}
 }

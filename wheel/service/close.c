@@ -14,14 +14,8 @@
  * A close that does not wait leaves callbacks behind. Lest one of them arm its timer again after the answer (it had looked at the
  * gate before), its word is BARRED. The mode is DROP from then on, so the driver hands nothing over.
  *
- * Without membarrier. If the kernel refuses it only now, 1. concludes nothing: a producer may have looked at the gate before, and its
- * word and push still be on their way. So each producer must have passed: seen the gate closed, which it acknowledges (CLOSE1), or
- * ended, under the registry's lock. Threads of the service's own push from callbacks only, and their batches say when these
- * are over (RUN4). Meanwhile lanes are drained as ever, and afterwards all is looked at once more. tw_service_destroy need not wait: whoever
- * calls it has seen to it that all calls of others happened before.
- *
- * Pairing table
- *   CLOSE1  local.has_seen_close: store-release (acknowledge_close) -> load-acquire (has_passed): words and pushes of calls before.
+ * Membarrier that was granted at creation and is refused now: close answers -ENOTSUP before it changes anything. tw_service_destroy needs no
+ * barrier: its caller has seen to it that all other calls happened before.
  */
 #include <time.h>
 
@@ -45,8 +39,8 @@ enum {
 	OWN_GRACE_NS = 100000000
 };
 
-/* What a step of a close comes to, beside 0 (done) and an error. AGAIN: done for now, to be done once more. */
-enum { STEP_ASIDE = 1, STEP_AGAIN };
+/* What a step of a close comes to, beside 0 (done) and an error. */
+enum { STEP_ASIDE = 1 };
 
 static uint64_t now(void)
 {
@@ -291,45 +285,18 @@ static int await_releases(const struct tw__closer *c)
 	return r;
 }
 
-/* -------------------------------------------------------- without membarrier */
-
-static bool has_passed(struct tw__lane *lane)
-{
-	struct tw__local *local = (struct tw__local *)lane;
-	return tw_load_relaxed(&local->of_service) || tw_load_acquire(&local->has_seen_close); /* CLOSE1 */
-}
-
-/* Whether each schedule that did not see the gate closed is visible by now; then all must be looked at once more. */
-static bool becomes_sure(const struct tw__closer *c)
-{
-	tw_service *service = c->service;
-	bool sure = c->alone || tw__gate_barrier(&service->gate) || tw__queue_all(&service->queue, has_passed);
-	if (sure)
-		tw_store_relaxed(&service->driver->unsure, 0);
-	return sure;
-}
-
-static bool is_unsure(const struct tw__closer *c)
-{
-	return tw_load_relaxed(
-	    &c->service->driver->unsure); /* set in a turn that this closer, or one before, has waited for */
-}
-
 /* ------------------------------------------------------------------ settling */
 
 /*
  * RUN and DRAIN: all have started, but what a drain whose time is up leaves. From then on the driver hands nothing over: a schedule that
  * looked at the gate long ago may still push, and take its timer back only later; if that were handed over between close's last looks,
- * at the words and at the batches, its run would begin after the answer. While unsure (below) such a schedule may have been accepted,
- * so the driver goes on, and this comes again.
+ * at the words and at the batches, its run would begin after the answer.
  */
 static int run_the_last(const struct tw__closer *c, uint32_t mode)
 {
 	int r = run_out(c, mode, mode == TW__CLOSING_DRAIN ? c->drain_until_ns : c->deadline_ns);
 	if (mode == TW__CLOSING_DRAIN && r == -ETIMEDOUT)
 		r = 0;
-	else if (!r && is_unsure(c))
-		r = STEP_AGAIN;
 	if (r)
 		return r;
 	tw__close_demand(c->service, TW__CLOSING_DROP);
@@ -347,8 +314,6 @@ static int empty(const struct tw__closer *c)
 		r = run_the_last(c, mode);
 	if (!r)
 		any_word(c, drop_if_armed);
-	if (r == STEP_AGAIN)
-		r = 0;
 	return r;
 }
 
@@ -389,30 +354,18 @@ static bool is_at_rest(const struct tw__closer *c)
 	       tw__groups_forbid_completions(c->service);
 }
 
-/* Batch calls that saw the gate open have published all (gate.h, GATE6), and the driver has taken it. */
-static int await_turn_of_all(const struct tw__closer *c)
-{
-	return tw__await_batch_calls(c->service, c->deadline_ns) ? turn(c) : -ETIMEDOUT;
-}
-
+/* Batch calls that saw the gate open have published all (gate.h, GATE6). */
 static int settle(const struct tw__closer *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
 	int r = turn(c);
 	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
 		r = -ETIMEDOUT;
-	if (!r)
-		tw__acknowledge_close(tw__local_of(c->service)); /* CLOSE1: the gate is closed by now */
 	while (!r && !done) {
 		r = empty(c);
 		if (!r && waits)
 			r = come_to_rest(c);
-		if (r)
-			break;
-		if (is_unsure(c))
-			r = becomes_sure(c) ? await_turn_of_all(c) : wait_a_moment(c, 0, c->deadline_ns);
-		else
-			done = !waits || is_at_rest(c);
+		done = !r && (!waits || is_at_rest(c));
 	}
 	return r || waits ? r : leave(c);
 }
@@ -498,6 +451,8 @@ int tw__core_close(tw_service *service, const struct tw_close_options *options, 
 	struct tw__closer c = {.service = service, .options = options, .alone = alone};
 	if (tw__inside(service) || would_wait_for_itself(&c))
 		return -EDEADLK;
+	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
+		return -ENOTSUP;
 	set_deadlines(&c);
 	int r = await_layers(&c);
 	if (r)

@@ -37,7 +37,6 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw_service *service = context;
 	if (tw__forked(service)) /* the thread that forked ends */
 		return;
-	tw_store_relaxed(&local->has_seen_close, 0); /* under the registry's lock, as close's look */
 	tw_store_relaxed(&local->of_service, 0);
 	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);

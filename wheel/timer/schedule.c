@@ -29,10 +29,7 @@ static int refused(struct tw__local *local, tw_timer *out, int error)
 
 int tw__refused_by_gate(tw_service *service)
 {
-	if (tw__forked(service))
-		return -EPERM;
-	tw__acknowledge_close(tw__local_of(service));
-	return -ESHUTDOWN;
+	return tw__forked(service) ? -EPERM : -ESHUTDOWN;
 }
 
 static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
@@ -110,7 +107,6 @@ static int retract(tw_service *service, struct tw__local *local, uint32_t slot, 
 		tw__magazine_count_scheduled(&local->magazine, -1);
 		return refused_by_gate(service, out);
 	}
-	tw__acknowledge_close(local);
 	return 0;
 }
 

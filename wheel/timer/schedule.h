@@ -103,7 +103,7 @@ void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_n
 /* Close's: no batch call that saw the gate open is under way any more. False: not by the deadline. */
 bool tw__await_batch_calls(tw_service *service, uint64_t deadline_ns);
 
-/* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed, and this thread has noticed. */
+/* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed. */
 int tw__refused_by_gate(tw_service *service);
 
 #endif

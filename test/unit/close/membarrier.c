@@ -1,4 +1,4 @@
-/* The kernel refuses membarrier later than at creation: nothing that was accepted is missed, and sleeping costs a tick at most. */
+/* The kernel refuses membarrier later than at creation: close refuses, destroy does not, and sleeping costs a tick at most. */
 #include <errno.h>
 #include <semaphore.h>
 
@@ -31,59 +31,6 @@ static tw_service *open_manual(void)
 	return service;
 }
 
-/* A thread that schedules once, and then does what it is told. */
-enum deed { NOTHING, SCHEDULE, RESET, CANCEL, END };
-
-struct producer {
-	tw_service *service;
-	tw_timer timer;
-	enum deed deed;
-	int answer;
-	sem_t go, done;
-	pthread_t thread;
-};
-
-static void *produce(void *arg)
-{
-	struct producer *p = arg;
-	struct tw_task task = {.size = sizeof(task), .fn = count_run, .when_ns = HOUR, .release = count_release};
-	p->answer = tw_schedule_task(p->service, &task, &p->timer);
-	sem_post(&p->done);
-	for (;;) {
-		await(&p->go, 1);
-		if (p->deed == SCHEDULE)
-			p->answer = tw_schedule(p->service, HOUR, count_run, NULL, NULL);
-		if (p->deed == RESET)
-			p->answer = tw_reset(p->service, p->timer, HOUR);
-		if (p->deed == CANCEL)
-			p->answer = tw_cancel(p->service, p->timer);
-		if (p->deed == END)
-			return NULL;
-		sem_post(&p->done);
-	}
-}
-
-static void start(struct producer *p, tw_service *service)
-{
-	*p = (struct producer){.service = service};
-	sem_init(&p->go, 0, 0);
-	sem_init(&p->done, 0, 0);
-	expect_eq(pthread_create(&p->thread, NULL, produce, p), 0);
-	await(&p->done, 1);
-	expect_eq(p->answer, 0);
-}
-
-static int tell(struct producer *p, enum deed deed)
-{
-	p->deed = deed;
-	sem_post(&p->go);
-	if (deed == END)
-		pthread_join(p->thread, NULL);
-	else
-		await(&p->done, 1);
-	return p->answer;
-}
-
 static tw_service *(*const openers[])(void) = {open_manual, NULL};
 
 static tw_service *open_either(int which)
@@ -91,104 +38,58 @@ static tw_service *open_either(int which)
 	return openers[which] ? openers[which]() : open_service(1);
 }
 
+static void schedule_counted(tw_service *service)
+{
+	struct tw_task task = {.size = sizeof(task), .fn = count_run, .when_ns = HOUR, .release = count_release};
+	runs = releases = 0;
+	expect_eq(tw_schedule_task(service, &task, NULL), 0);
+}
+
 /* ------------------------------------------------------------ close */
 
-/* In time it closes, but cannot say so. A tick thread that has no processor may take longer to close than one call waits. */
-static void close_in_vain(tw_service *service, enum tw_close_mode mode)
+Test(close_membarrier, refused_at_close_refuses_the_close_and_changes_nothing)
 {
-	do
-		expect_eq(tw_service_close(service, mode, 50 * MS), -ETIMEDOUT);
-	while (!tw_load_acquire(&service->phase.closed));
+	for (int which = 0; which <= 1; which++)
+		for (int mode = TW_CLOSE_DROP; mode <= TW_CLOSE_RUN; mode++) {
+			tw_service *service = open_either(which);
+			schedule_counted(service);
+			faults_refuse_membarrier(true);
+			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), -ENOTSUP);
+			expect_eq(releases, 0);
+			expect_eq(stats_of(service).pending, 1);
+			expect_eq(tw_schedule(service, HOUR, count_run, NULL, NULL), 0);
+			faults_refuse_membarrier(false);
+			expect_eq(tw_service_close(service, (enum tw_close_mode)mode, TW_FOREVER), 0);
+			expect_eq(releases, 1);
+			expect_eq(runs, mode == TW_CLOSE_RUN ? 2 : 0);
+			close_service(service);
+		}
 }
 
-static void refused_at_close(int which, enum tw_close_mode mode, enum deed passes, int answer)
+/* A close under way has passed its barrier: the next one goes on. */
+Test(close_membarrier, refused_after_a_close_has_begun_does_not_matter)
 {
-	tw_service *service = open_either(which);
-	struct producer one, two;
-	runs = releases = 0;
-	start(&one, service);
-	start(&two, service);
+	tw_service *service = open_either(0);
+	schedule_counted(service);
+	struct tw_close_options options = {.size = sizeof(options), .flags = TW_CLOSE_NO_WAIT};
+	expect_eq(tw_service_close_with(service, &options), 0);
 	faults_refuse_membarrier(true);
-	close_in_vain(service, mode);
-	tell(&two, NOTHING);
-	expect_eq(tell(&one, passes), answer);
-	expect_eq(tw_service_close(service, mode, 50 * MS), -ETIMEDOUT); /* the other has not passed */
-	tell(&two, END);
-	expect_eq(tw_service_close(service, mode, TW_FOREVER), 0);
-	expect_eq(releases, 2);
-	expect_eq(stats_of(service).pending, 0);
-	faults_refuse_membarrier(false);
-	if (passes != END)
-		tell(&one, END);
-	close_service(service);
-}
-
-Test(close_membarrier, refused_at_close_makes_it_wait_until_each_thread_has_called_or_ended)
-{
-	for (int which = 0; which <= 1; which++) {
-		refused_at_close(which, TW_CLOSE_DROP, SCHEDULE, -ESHUTDOWN);
-		refused_at_close(which, TW_CLOSE_DROP, RESET, -ESHUTDOWN);
-		refused_at_close(which, TW_CLOSE_RUN, SCHEDULE, -ESHUTDOWN);
-		expect_eq(runs, 2);
-		refused_at_close(which, TW_CLOSE_DROP, END, 0);
-	}
-}
-
-/* A drain drops at its timeout, and has a second then: all the same it must not say 0. */
-Test(close_membarrier, refused_at_close_holds_for_a_drain)
-{
-	refused_at_close(1, TW_CLOSE_DRAIN, SCHEDULE, -ESHUTDOWN);
-}
-
-/* What is pending is settled at once; it is only the answer that waits. */
-Test(close_membarrier, refused_at_close_settles_what_can_be_seen)
-{
-	tw_service *service = open_service(1);
-	struct producer producer;
-	runs = releases = 0;
-	start(&producer, service);
-	faults_refuse_membarrier(true);
-	do /* a tick thread that has no processor is not waited for longer than a tenth of a second */
-		expect_eq(tw_service_close(service, TW_CLOSE_DROP, 20 * MS), -ETIMEDOUT);
-	while (releases == 0);
-	expect_eq(releases, 1);
-	faults_refuse_membarrier(false); /* and it may come back */
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	tell(&producer, END);
+	faults_refuse_membarrier(false);
+	expect_eq(releases, 1);
 	close_service(service);
 }
 
 /* Whoever destroys has seen to it that all other calls came before. */
-Test(close_membarrier, refused_at_destroy_makes_it_wait_for_nobody)
+Test(close_membarrier, refused_at_destroy_does_not_matter)
 {
 	for (int which = 0; which <= 1; which++) {
 		tw_service *service = open_either(which);
-		struct producer producer;
-		runs = releases = 0;
-		start(&producer, service);
+		schedule_counted(service);
 		faults_refuse_membarrier(true);
 		expect_eq(tw_service_destroy(service), 0);
 		expect_eq(releases, 1);
 		faults_refuse_membarrier(false);
-		tell(&producer, END);
-	}
-}
-
-/* Only schedules and resets of others are waited for: not the closer's own thread, nor the service's. */
-Test(close_membarrier, refused_at_close_makes_it_wait_for_none_of_its_own)
-{
-	for (int which = 0; which <= 1; which++) {
-		tw_service *service = open_either(which);
-		runs = 0;
-		for (int i = 0; i < 100; i++)
-			expect_eq(tw_schedule(service, 0, count_run, NULL, NULL), 0);
-		while (which == 1 && runs < 100)
-			sched_yield();
-		faults_refuse_membarrier(true);
-		expect_eq(tw_service_close(service, TW_CLOSE_RUN, TW_FOREVER), 0);
-		expect_eq(runs, 100);
-		faults_refuse_membarrier(false);
-		close_service(service);
 	}
 }
 

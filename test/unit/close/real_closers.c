@@ -141,18 +141,6 @@ Test(close_real_closers, drop_ends_a_drain_under_way)
 	}
 }
 
-/* Until a close has seen to it that all is pushed, and goes on to what is armed: this thread's lane and the closer's tell. */
-static void await_its_wait(tw_service *service)
-{
-	for (int seen = 0; seen < 2; sched_yield()) {
-		seen = 0;
-		for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
-			struct tw__local *local = (struct tw__local *)lane;
-			seen += tw_load_acquire(&local->has_seen_close) && !tw_load_relaxed(&local->of_service);
-		}
-	}
-}
-
 /* One whose time is up before the drain has made way for it: the mode that it asked for holds none the less. */
 Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
 {
@@ -164,7 +152,6 @@ Test(close_real_closers, a_drop_that_did_not_wait_ends_a_drain_under_way)
 			expect_eq(tw_schedule(service, HOUR, count, &runs, NULL), 0);
 		start_close(&drain, service, TW_CLOSE_DRAIN, TW_FOREVER);
 		await_its_turn(service);
-		await_its_wait(service);
 		struct tw_close_options options = {.size = sizeof(options), .mode = TW_CLOSE_DROP, .timeout_ns = 1};
 		int answer = tw_service_close_with(service, &options);
 		expect_eq(answer == 0 || answer == -ETIMEDOUT, true);
