@@ -22,7 +22,8 @@
  * any is left tw_next_expiry says "now" and the descriptor of tw_fd is readable. So TW_GONE from
  * tw_cancel does not say that a release has returned; tw_cancel_wait and tw_group_cancel_wait do. What these two find unsettled,
  * they settle themselves: they wait for nobody but those who run a callback or a release at that moment, and so the releases
- * may run on the calling thread. An executor that refuses is offered the settling again, also with TW_REFUSED_DROP; at close its caller does it.
+ * may run on the calling thread. An executor that refuses is offered the settling again; with TW_REFUSED_DROP the driver settles
+ * them; at close its caller does it.
  *
  * All calls may be made from any thread, from callbacks and releases, and at the same time. On a closed service tw_group_create and
  * tw_group_close_then answer -ESHUTDOWN; the others work. The handle of a destroyed group is harmless: -ENOENT. Only the first
@@ -76,7 +77,8 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * fn is called on the service's executor, also if the group has no members. A close of the service calls fn on its own
  * thread if the executor has not called it yet. A close that waits answers 0 only after fn has returned. After a close with
  * TW_CLOSE_NO_WAIT, the next close that waits, or tw_service_destroy, calls what is left.
- * fn may call whatever a callback may; tw_self() is "no timer" in it. An executor that refuses is offered the call again.
+ * fn may call whatever a callback may; tw_self() is "no timer" in it. An executor that refuses is offered the call again;
+ * with TW_REFUSED_DROP the driver calls fn.
  * A group that was destroyed before its completion ran still completes.
  *
  * Threads: any, also a member's own callback or release. Never blocks, allocates nothing, never calls fn inside the call.

@@ -77,9 +77,8 @@ enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the tick thread */
 	/*
-	 * Ended with TW_FATE_DROPPED, without a run. One with a release stays pending, and is offered again for that alone: it
-	 * ends when the executor takes it, or at close, whose caller then calls the release; until then a cancel, or a
-	 * reset to later, still finds it. The service's own pool refuses when thousands of batches wait.
+	 * Ended with TW_FATE_DROPPED, without a run. The driver (the tick thread, or the caller of tw_advance) calls the
+	 * release: a release that blocks holds up all timers. The service's own pool refuses when thousands of batches wait.
 	 */
 	TW_REFUSED_DROP = 2
 };
@@ -336,8 +335,8 @@ struct tw_task {
 
 	/*
 	 * Told when the timer has come to its end: fired, cancelled or dropped. Called exactly once, after the last
-	 * callback has returned: on the thread that cancelled it, by the executor (see TW_REFUSED_DROP for one that
-	 * refuses), or by the caller of close; if it ended with its group, see group.h.
+	 * callback has returned: on the thread that cancelled it, by the executor, by the driver (TW_REFUSED_DROP), or by
+	 * the caller of close; if it ended with its group, see group.h.
 	 */
 	tw_release_fn *release;
 

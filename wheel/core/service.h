@@ -36,7 +36,6 @@ struct tw__time {
 struct tw__ever {
 	_Atomic bool routed;         /* a timer has named another executor */
 	_Atomic bool has_background; /* there was a background timer */
-	_Atomic bool condemns;       /* a refused timer or group was left with releases owed */
 };
 
 typedef bool tw__pool_busy_fn(void *pool, struct tw_liveness *out, uint64_t *progress);

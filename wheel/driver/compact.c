@@ -64,6 +64,5 @@ static unsigned compact_list(tw_service *service, struct tw__outbox_list *list, 
 
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
 {
-	unsigned after_runs = compact_list(service, &box->runs, n), after_owed = compact_list(service, &box->owed, n);
-	return after_runs < after_owed ? after_runs : after_owed;
+	return compact_list(service, &box->runs, n);
 }

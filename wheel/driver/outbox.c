@@ -53,7 +53,7 @@ static struct tw__outbox *make(struct tw__outboxes *boxes, tw_executor *executor
 
 static bool has_runs(const struct tw__outbox *box)
 {
-	return box->runs.chunks.first || box->owed.chunks.first;
+	return box->runs.chunks.first;
 }
 
 /* Frees an outbox that nothing waits in, and whose executor holds nothing. */
@@ -233,7 +233,7 @@ static void compact_named(tw_service *service)
 	for (uint32_t left = boxes->queued; left > 0 && n > 0; left--) {
 		struct tw__outbox *box = boxes->first;
 		n = tw__outbox_compact(service, box, n);
-		if (!box->runs.compacted && !box->owed.compacted)
+		if (!box->runs.compacted)
 			queue_return(boxes, queue_pop(boxes));
 	}
 }
@@ -327,25 +327,9 @@ static bool run_here(tw_service *service, struct tw__local *local, struct tw__ou
 	return true;
 }
 
-/* Offers the dropped timers, whose releases are to be called. Refused again, their deadlines are looked at again. */
-static size_t deliver_owed(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
-{
-	size_t done = 0;
-	while (box->owed.chunks.first && done < budget && may_lend(&service->driver->outboxes, box)) {
-		split(service, &box->owed, budget - done);
-		size_t count = box->owed.chunks.first->count;
-		if (!offer(service, box, &box->owed)) {
-			tw__outbox_drop(service, local, box, pop(&box->owed));
-			break;
-		}
-		done += count;
-	}
-	return done;
-}
-
 static size_t deliver(tw_service *service, struct tw__local *local, struct tw__outbox *box, size_t budget)
 {
-	size_t done = tw_unlikely(box->owed.chunks.first != NULL) ? deliver_owed(service, local, box, budget) : 0;
+	size_t done = 0;
 	bool here = box->executor == &tw__inline_executor;
 	while (box->runs.chunks.first && done < budget) {
 		if (here || box->runs.chunks.first->holder_count > 0) {
@@ -362,7 +346,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 		else if (service->config.on_refused == TW_REFUSED_RETRY)
 			break;
 		else if (service->config.on_refused == TW_REFUSED_DROP)
-			tw__outbox_drop(service, local, box, pop(&box->runs));
+			tw__outbox_drop(service, local, pop(&box->runs));
 		else if (!run_here(service, local, box, budget, &done))
 			break;
 	}
@@ -413,9 +397,6 @@ void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, co
 {
 	const struct tw__outboxes *boxes = &service->driver->outboxes;
 	visit(context, boxes->own.runs.chunks.first);
-	visit(context, boxes->own.owed.chunks.first);
-	for (const struct tw__outbox *box = boxes->first; box; box = box->next) {
+	for (const struct tw__outbox *box = boxes->first; box; box = box->next)
 		visit(context, box->runs.chunks.first);
-		visit(context, box->owed.chunks.first);
-	}
 }

@@ -47,7 +47,6 @@ struct tw__outbox_list {
 struct tw__outbox {
 	tw_executor *executor;
 	struct tw__outbox_list runs; /* that wait */
-	struct tw__outbox_list owed; /* dropped timers, whose releases this executor is to call (drop.c) */
 	uint32_t lent;               /* chunks that the executor has */
 	uint32_t came;               /* chunks that have come since the last compaction; the fixed outbox only */
 	struct tw__outbox *next;     /* in the queue of those with runs, or in the list of free ones */
@@ -104,7 +103,7 @@ static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 /* Whether any run waits. */
 static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
 {
-	return boxes->own.runs.chunks.first || boxes->own.owed.chunks.first || boxes->first || boxes->refiled;
+	return boxes->own.runs.chunks.first || boxes->first || boxes->refiled;
 }
 
 /* Calls visit for each list of waiting runs. */
@@ -118,11 +117,7 @@ unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigne
 
 /* -------------------------------------------------------------------- drop.c */
 
-/*
- * TW_REFUSED_DROP: ends the timers of a chunk that the outbox's executor has refused. Timers with a
- * release are marked, and their entries are appended to `owed`; if there are none, the chunk goes
- * back to the store.
- */
-void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__outbox *box, struct tw__chunk *chunk);
+/* TW_REFUSED_DROP: ends the timers of a chunk that their executor has refused, calls their releases, and puts the chunk back. */
+void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__chunk *chunk);
 
 #endif

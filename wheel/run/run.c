@@ -177,9 +177,7 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, s
 	uint64_t now_ns = option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
 	run->late = option->max_lateness_ns && now_ns > due_ns && now_ns - due_ns > option->max_lateness_ns;
-	if (option->condemned) {
-		fate = TW_FATE_DROPPED;
-	} else if (run->late && option->late_drop) {
+	if (run->late && option->late_drop) {
 		fate = TW_FATE_LATE;
 	} else {
 		run->overruns = option->overruns;

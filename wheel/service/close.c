@@ -153,29 +153,6 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 	}
 }
 
-/* Whether a refused executor's policy left only the timer's release; *word is brought up to date. */
-static bool is_condemned(tw_service *service, uint32_t slot, uint64_t *word)
-{
-	if (!(tw__traits_of(&service->slots, slot) & TW__TRAIT_RELEASE))
-		return false;
-	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
-	uint32_t traits = tw__traits_of(&service->slots, slot);
-	*word = tw_load_acquire(&service->slots.words[slot]);
-	bool locked = (*word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && traits & TW__TRAIT_MOVES;
-	bool condemned = locked && tw__option_of(&service->slots, slot)->condemned;
-	pthread_mutex_unlock(lock);
-	return condemned;
-}
-
-/* What a refusing executor leaves to the closer: such timers, and the members of cancelled groups. */
-static bool drop_if_left(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	bool option = (word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION);
-	if (tw__is_unsettled(c->service, slot, word) || (option && is_condemned(c->service, slot, &word)))
-		drop(c, slot, &word); /* unless it was moved or claimed meanwhile */
-	return false;
-}
-
 /* --------------------------------------------------------------------- turns */
 
 /*
@@ -246,8 +223,6 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
-		if (tw_load_relaxed(&c->service->ever.condemns) && any_word(c, drop_if_left))
-			return -EPERM;
 		if (!any_word(c, mode == TW__CLOSING_DRAIN ? holds_up_drain : is_armed))
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);

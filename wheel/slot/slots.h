@@ -81,7 +81,6 @@ struct tw__option {
 	uint8_t missed;             /* enum tw_missed_policy */
 	uint8_t late_drop;          /* beyond max_lateness_ns it does not run */
 	uint8_t context_is_callers; /* as long as the call that schedules it can fail */
-	uint8_t condemned;          /* option lock: refused, to be dropped by who claims it, unless it is moved first */
 	uint32_t next_free;
 };
 
@@ -217,13 +216,6 @@ static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t
 	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
 	pthread_mutex_lock(lock);
 	return lock;
-}
-
-/* The same for who must not wait. NULL: another holds it. */
-static inline pthread_mutex_t *tw__option_trylock(struct tw__slots *slots, uint32_t slot)
-{
-	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
-	return pthread_mutex_trylock(lock) ? NULL : lock;
 }
 
 static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot)

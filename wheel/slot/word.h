@@ -36,7 +36,7 @@
  *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
  *                                                                 after a series' run that was claimed too late
  *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
- *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late, or condemned
+ *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late
  *   SETTLING          SETTLING+marks    cancel (ENDED), wait (WAITED)   CAS; ENDED means nothing
  *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a

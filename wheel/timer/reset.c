@@ -142,11 +142,8 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
 	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
 	int r = reset_looked(service, slot, generation, armed_ns);
-	if (r == 0) {
-		struct tw__option *option = tw__option_of(&service->slots, slot);
-		option->nominal_ns = deadline_ns;
-		option->condemned = false;
-	}
+	if (r == 0)
+		tw__option_of(&service->slots, slot)->nominal_ns = deadline_ns;
 	pthread_mutex_unlock(lock);
 	return r;
 }

@@ -96,12 +96,10 @@ static bool wants_instant(const struct tw_task *task)
 	return task->period || task->slack_ns || task->max_lateness_ns;
 }
 
-/* A reset also takes the mark from a condemned timer (drop.c). */
-static uint32_t traits_of(const tw_service *service, const struct tw_task *task, const void *context)
+static uint32_t traits_of(const struct tw_task *task, const void *context)
 {
 	bool releases = task->release || tw__context_has_release(context);
-	bool may_be_condemned = releases && service->config.on_refused == TW_REFUSED_DROP;
-	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) || may_be_condemned ? TW__TRAIT_MOVES : 0u) |
+	return (releases ? TW__TRAIT_RELEASE : 0u) | (wants_instant(task) ? TW__TRAIT_MOVES : 0u) |
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
@@ -116,8 +114,8 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 			const struct tw_period *period, void *context)
 {
 	if (tw_likely(!tw_load_relaxed(&option->linked)))
-		tw_store_relaxed(&option->tag, task->group.id);               /* until it has entered */
-	tw_store_release(&option->traits, traits_of(service, task, context)); /* WORD5 */
+		tw_store_relaxed(&option->tag, task->group.id);      /* until it has entered */
+	tw_store_release(&option->traits, traits_of(task, context)); /* WORD5 */
 	option->release = task->release;
 	option->context = context;
 	option->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;

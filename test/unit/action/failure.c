@@ -166,19 +166,18 @@ static void close_refusing(struct rig *rig, struct queue_executor *queue, tw_act
 	queue_executor_close(queue);
 }
 
-/* Two refused timers and one that runs: while the hook is inside, the others come due on the same executor. */
+/* Two refused timers and one that runs: while the hook is inside, the other one's run waits on the same executor. */
 Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 {
 	struct rig rig;
 	struct queue_executor queue;
 	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_ASYNC);
 	tw_action *actions[3];
-	for (int i = 0; i < 3; i++) {
+	for (int i = 2; i >= 0; i--) { /* the one that runs is with the executor when the others are refused */
 		actions[i] = tw_action_schedule(scheduler, note_overlap, &queue, MS, NULL);
 		queue.refuse = i < 2 ? SIZE_MAX : 0;
 		rig_advance(&rig, 2 * MS);
 	}
-	expect_ge(queue_executor_waiting(&queue), 2);
 	queue_executor_run_all(&queue);
 	expect_eq(hook.told, 2);
 	expect_eq(hook.last, -EAGAIN);
@@ -197,8 +196,7 @@ Test(action_failure, refused_action_may_be_armed_again_where_it_is_told)
 	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_ASYNC);
 	hook.rearm = tw_action_schedule(scheduler, note_overlap, NULL, MS, NULL);
 	queue.refuse = 1;
-	rig_advance(&rig, 2 * MS);
-	queue_executor_run_all(&queue);
+	rig_advance(&rig, MS);
 	expect_eq(hook.told, 1);
 	cr_assert(tw_action_is_armed(hook.rearm));
 	rig_advance(&rig, 2 * MS);

@@ -213,27 +213,3 @@ Test(driver_notes, a_timer_that_is_moved_to_the_past_again_and_again_keeps_one_e
 	expect_eq(probe.runs, 1);
 	rig_close(&rig);
 }
-
-/* ------------------------------------------------------- waiting for an hour */
-
-/* With ticks of 50 us a deadline an hour back is read as one to come; a release that an executor refused waits for it. */
-Test(driver_notes, what_an_executor_has_refused_for_an_hour_is_kept_and_released)
-{
-	struct rig rig;
-	struct queue_executor queue;
-	open_with(&rig, &queue, TW_REFUSED_DROP, 50 * TW_MICROSECOND);
-	queue.refuse = SIZE_MAX;
-	struct probe probe = PROBE(&rig, 1);
-	probe_schedule_released(&probe, MS);
-	for (int second = 0; second < 3700; second++) { /* a turn a second: one for each tick would take long */
-		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
-	}
-	expect_eq(probe.releases, 0);
-	queue.refuse = 0;
-	rig_advance(&rig, SECOND);
-	queue_executor_run_all(&queue);
-	expect_released(&probe, TW_FATE_DROPPED);
-	expect_eq(probe.runs, 0);
-	close_with(&rig, &queue);
-}

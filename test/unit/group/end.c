@@ -161,72 +161,12 @@ static void cancel_with_executor(enum tw_on_refused on_refused, size_t refuse, i
 Test(group_end, settling_that_is_refused_is_offered_again)
 {
 	cancel_with_executor(TW_REFUSED_RETRY, 2, 0);
-	cancel_with_executor(TW_REFUSED_DROP, 2, 0);
 }
 
 Test(group_end, settling_that_is_refused_may_be_done_by_the_driver)
 {
 	cancel_with_executor(TW_REFUSED_INLINE, SIZE_MAX, 0);
-}
-
-static void open_dropping(struct rig *rig, struct queue_executor *queue)
-{
-	queue_executor_open(queue);
-	queue->refuse = SIZE_MAX;
-	struct tw_service_config cfg = rig_config();
-	cfg.executor = &queue->base;
-	cfg.on_refused = TW_REFUSED_DROP;
-	rig_open(rig, &cfg);
-}
-
-/* The driver calls no release of what is dropped: neither of members whose group was cancelled. */
-Test(group_end, settling_that_is_refused_and_dropped_is_left_to_the_executor_and_to_close)
-{
-	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_RUN};
-	for (int i = 0; i < 2; i++) {
-		struct queue_executor queue;
-		struct rig rig;
-		open_dropping(&rig, &queue);
-		tw_group group = group_of(&rig);
-		struct probe member = PROBE(&rig, 1), told = PROBE(&rig, 2);
-		expect_eq(schedule_in(&member, group, HOUR, true), 0);
-		expect_eq(schedule_in(&told, group, HOUR, true), 0);
-		expect_eq(tw_group_cancel(rig.service, group), 0);
-		expect_eq(tw_cancel(rig.service, told.timer), TW_GONE);
-		rig_advance(&rig, 100 * MS);
-		expect_eq(member.releases + told.releases, 0);
-		expect_eq(stats_of(rig.service).cancelled, 2);
-		expect_eq(tw_service_close(rig.service, modes[i], TW_FOREVER), 0);
-		expect_released(&member, TW_FATE_CANCELLED);
-		expect_released(&told, TW_FATE_CANCELLED);
-		queue_executor_close(&queue);
-		rig_close(&rig);
-	}
-}
-
-/* A refused member that waits for its release alone is a member still. */
-Test(group_end, what_was_refused_and_dropped_is_cancelled_with_its_group)
-{
-	struct queue_executor queue;
-	struct rig rig;
-	open_dropping(&rig, &queue);
-	tw_group group = group_of(&rig);
-	struct probe told = PROBE(&rig, 1), waited = PROBE(&rig, 2);
-	expect_eq(schedule_in(&told, group, MS, true), 0);
-	expect_eq(schedule_in(&waited, group, MS, true), 0);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(tw_is_pending(rig.service, told.timer), true);
-	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_reset(rig.service, told.timer, SECOND), -ENOENT);
-	expect_eq(tw_cancel_wait(rig.service, waited.timer, TW_FOREVER), TW_GONE);
-	expect_released(&waited, TW_FATE_CANCELLED);
-	queue.refuse = 0;
-	rig_advance(&rig, 10 * MS);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_released(&told, TW_FATE_CANCELLED);
-	expect_eq(stats_of(rig.service).cancelled, 2);
-	queue_executor_close(&queue);
-	rig_close(&rig);
+	cancel_with_executor(TW_REFUSED_DROP, SIZE_MAX, 0);
 }
 
 /* Members run where they say; what ends with the group is settled by the service's own executor. */

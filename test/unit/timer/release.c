@@ -127,8 +127,8 @@ static void open_dropping(struct rig *rig, struct queue_executor *queue)
 	rig_open(rig, &cfg);
 }
 
-/* The callback never runs; the release does, on the executor, as soon as that takes it. */
-Test(timer_release, of_what_a_refusing_executor_dropped_is_called_by_it_later)
+/* The driver ends them, and calls their releases. */
+Test(timer_release, of_what_a_refusing_executor_dropped_is_called_by_the_driver)
 {
 	struct queue_executor queue;
 	struct rig rig;
@@ -137,22 +137,23 @@ Test(timer_release, of_what_a_refusing_executor_dropped_is_called_by_it_later)
 	probe_schedule_released(&once, MS);
 	probe_schedule_every_released(&series, rate_of(MS, MS, 0));
 	probe_schedule(&untold, MS);
-	rig_advance(&rig, SECOND);
-	expect_eq(stats_of(rig.service).dropped, 1);
-	expect_eq(once.releases + series.releases, 0);
-	queue.refuse = 0;
 	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_all(&queue), 0); /* no callback */
 	expect_released(&once, TW_FATE_DROPPED);
 	expect_released(&series, TW_FATE_DROPPED);
-	expect_eq(rig.ran, 0);
 	expect_eq(stats_of(rig.service).dropped, 3);
-	expect_ge(stats_of(rig.service).refused, 1);
+	expect_eq(tw_cancel(rig.service, once.timer), TW_GONE);
+	expect_eq(tw_reset(rig.service, series.timer, MS), -ENOENT);
+	queue.refuse = 0;
+	rig_advance(&rig, SECOND);
+	expect_eq(queue_executor_run_all(&queue), 0);
+	expect_eq(rig.ran, 0);
+	expect_eq(stats_of(rig.service).refused, 1);
+	expect_sound(rig.service);
 	queue_executor_close(&queue);
 	rig_close(&rig);
 }
 
-Test(timer_release, of_what_is_owed_one_at_last_is_called_by_the_closer)
+Test(timer_release, of_what_a_refusing_executor_dropped_in_a_close_is_called)
 {
 	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_RUN};
 	for (int i = 0; i < 2; i++) {
@@ -166,6 +167,7 @@ Test(timer_release, of_what_is_owed_one_at_last_is_called_by_the_closer)
 			probe_schedule_released(&probes[j], j % 2 ? MS : HOUR);
 		}
 		rig_advance(&rig, 10 * MS);
+		expect_eq(stats_of(rig.service).dropped, COUNT / 2);
 		expect_eq(tw_service_close(rig.service, modes[i], TW_FOREVER), 0);
 		for (int j = 0; j < COUNT; j++)
 			expect_released(&probes[j], TW_FATE_DROPPED);
@@ -175,72 +177,8 @@ Test(timer_release, of_what_is_owed_one_at_last_is_called_by_the_closer)
 	}
 }
 
-/* Until the executor takes it, it is pending, and others may decide on it. */
-Test(timer_release, that_is_owed_leaves_the_timer_cancellable_and_movable)
-{
-	struct queue_executor queue;
-	struct rig rig;
-	open_dropping(&rig, &queue);
-	struct probe cancelled = PROBE(&rig, 1), moved = PROBE(&rig, 2), taken = PROBE(&rig, 3);
-	probe_schedule_released(&cancelled, MS);
-	probe_schedule_released(&moved, MS);
-	probe_schedule_released(&taken, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(tw_is_pending(rig.service, cancelled.timer), true);
-	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	expect_released(&cancelled, TW_FATE_CANCELLED);
-	expect_eq(tw_reset(rig.service, moved.timer, SECOND), 0);
-	queue.refuse = 0;
-	rig_advance(&rig, 10 * MS);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_released(&taken, TW_FATE_DROPPED);
-	rig_advance(&rig, SECOND);
-	expect_eq(queue_executor_run_all(&queue), 1);
-	expect_released(&moved, TW_FATE_FIRED);
-	expect_eq(moved.runs, 1);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-/* Those that wait for their release are asked about once a tick, and do not keep others from being dropped. */
-Test(timer_release, that_is_owed_holds_up_no_other_drop)
-{
-	struct queue_executor queue;
-	struct rig rig;
-	open_dropping(&rig, &queue);
-	enum { COUNT = 2000 };
-	static struct probe probes[COUNT];
-	for (int i = 0; i < COUNT; i++) {
-		probes[i] = PROBE(&rig, i);
-		if (i % 2)
-			probe_schedule_released(&probes[i], (uint64_t)(1 + i / 100) * MS);
-		else
-			probe_schedule(&probes[i], (uint64_t)(1 + i / 100) * MS);
-	}
-	rig_advance(&rig, 20 * MS);
-	expect_eq(stats_of(rig.service).dropped, COUNT / 2);
-	uint64_t before = stats_of(rig.service).refused;
-	rig_advance(&rig, 100 * MS);
-	expect_le(stats_of(rig.service).refused - before, 101);
-	expect_sound(rig.service);
-	queue.refuse = 0;
-	rig_advance(&rig, MS);
-	expect_eq(queue_executor_run_all(&queue), 0);
-	for (int i = 1; i < COUNT; i += 2)
-		expect_released(&probes[i], TW_FATE_DROPPED);
-	queue_executor_close(&queue);
-	rig_close(&rig);
-}
-
-static void *close_that_runs(void *arg)
-{
-	struct rig *rig = arg;
-	tw_service_close(rig->service, TW_CLOSE_RUN, TW_FOREVER);
-	return NULL;
-}
-
-/* With a tick thread too: it is never the one that calls a release. */
-Test(timer_release, of_what_was_dropped_is_never_called_by_the_tick_thread)
+/* The queue has no thread of its own, so the tick thread is left. */
+Test(timer_release, of_what_was_dropped_is_called_by_the_tick_thread)
 {
 	struct queue_executor queue;
 	queue_executor_open(&queue);
@@ -248,25 +186,11 @@ Test(timer_release, of_what_was_dropped_is_never_called_by_the_tick_thread)
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = &queue.base, .on_refused = TW_REFUSED_DROP};
 	struct rig rig;
 	rig_open(&rig, &cfg);
-	struct probe by_executor = PROBE(&rig, 1), by_closer = PROBE(&rig, 2);
-	probe_schedule_released(&by_executor, MS);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_released(&probe, MS);
 	rig_advance(&rig, 10 * MS);
-	expect_eq(by_executor.releases, 0);
-	queue.refuse = 0;
-	while (queue_executor_waiting(&queue) == 0)
-		rig_advance(&rig, MS);
-	queue.refuse = SIZE_MAX;
-	expect_eq(queue_executor_run_all(&queue), 0);
-	expect_released(&by_executor, TW_FATE_DROPPED);
-	cr_assert(pthread_equal(by_executor.released_on, pthread_self()));
-	probe_schedule_released(&by_closer, MS);
-	rig_advance(&rig, 10 * MS);
-	expect_eq(by_closer.releases, 0);
-	pthread_t closer;
-	expect_eq(pthread_create(&closer, NULL, close_that_runs, &rig), 0);
-	pthread_join(closer, NULL);
-	expect_released(&by_closer, TW_FATE_DROPPED);
-	cr_assert(pthread_equal(by_closer.released_on, closer));
+	expect_released(&probe, TW_FATE_DROPPED);
+	expect_eq(rig.ran, 0);
 	queue_executor_close(&queue);
 	rig_close(&rig);
 }
