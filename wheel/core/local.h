@@ -33,7 +33,8 @@ struct tw__local {
 	_Atomic uint64_t running_since_ns;
 	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
 
-	_Atomic uint32_t of_service; /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
+	_Atomic uint32_t
+	    of_service; /* a thread of the service's own: no producer (live.c); cleared when the thread ends */
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
