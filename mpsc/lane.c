@@ -265,7 +265,7 @@ static bool pack(struct tw__lane *lane, unsigned n)
 
 int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 {
-	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n));
+	TW_ASSERT(n <= 8 && !tw__lane_has_room(lane, n) && !lane->unpublished);
 	if (backlog(lane) >= lane->bound) {
 		/*
 		 * Compacting pays only if it frees a good part: else each push would walk the whole

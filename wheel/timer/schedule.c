@@ -18,8 +18,11 @@
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };
 
+/* A base or padding that the call has put is published: the next push needs nothing unpublished. */
 static int refused(struct tw__local *local, tw_timer *out, int error)
 {
+	if (local && local->lane.unpublished)
+		tw__lane_publish(&local->lane);
 	if (local)
 		tw_bump(&local->rejected, 1);
 	if (out)

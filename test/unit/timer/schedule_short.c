@@ -119,3 +119,50 @@ Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
+
+/* A call that is refused for want of a slot, with room for one entry in its segment: the next push finds nothing half done. */
+Test(timer_schedule_short, finds_nothing_unpublished_where_a_call_was_refused)
+{
+	struct tw_service_config cfg = rig_config();
+	cfg.max_timers = 1;
+	struct rig rig;
+	rig_open(&rig, &cfg);
+	struct tw__lane *lane = &tw__local_of(rig.service)->lane;
+	tw_timer timer, last = {0};
+	while (tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer) == 0)
+		last = timer;
+	for (int round = 0; round < 3; round++) {
+		while (tw__lane_room(lane) != 1) {
+			expect_eq(tw_cancel(rig.service, last), TW_CANCELLED);
+			expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last), 0);
+			if (tw__lane_room(lane) == 60)
+				rig_advance(&rig, MS); /* most of the segment is read, so it is not packed */
+		}
+		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &timer), -EAGAIN);
+		expect_eq(lane->unpublished, 0);
+		expect_eq(tw_cancel(rig.service, last), TW_CANCELLED);
+		expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + HOUR, never, NULL, &last), 0);
+	}
+	rig_close(&rig);
+}
+
+/* The same where the group of a timer has closed, after its base was put into the lane. */
+Test(timer_schedule_short, finds_nothing_unpublished_where_a_group_has_closed)
+{
+	tw_service *service;
+	tw_group group;
+	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
+	expect_eq(tw_service_create(&service, &cfg), 0);
+	expect_eq(tw_group_create(service, &group), 0);
+	struct tw_task member = {.size = sizeof member, .fn = never, .when_ns = HOUR, .group = group};
+	expect_eq(tw_group_close(service, group), 0);
+	for (int bases = 0; bases < 20;) {
+		be_busy(service);
+		struct tw__local *local = tw__local_of(service);
+		uint64_t before = local->stamped;
+		expect_eq(tw_schedule_task(service, &member, NULL) < 0, true);
+		expect_eq(local->lane.unpublished, 0);
+		bases += local->stamped != before && local->stamped;
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
