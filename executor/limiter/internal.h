@@ -218,6 +218,7 @@ struct tw_limiter {
 	alignas(TW__CACHE_LINE) tw_service *service;
 	bool has_inbox;
 	struct tw__base base;
+	tw_executor *jobs_executor; /* of runners: the base's, or its face for work that may block */
 	struct tw_limiter_config config;
 };
 

@@ -130,6 +130,8 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return r;
 	}
 	l->random = seed_of(service, config.seed);
+	bool may_block = !(config.flags & TW_LIMITER_NONBLOCKING);
+	l->jobs_executor = may_block ? tw__pool_jobs_face(l->base.executor) : l->base.executor;
 	*out = l;
 	return 0;
 }

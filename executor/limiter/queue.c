@@ -67,7 +67,7 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 		struct tw__runner *runner = malloc(sizeof *runner);
 		if (!runner)
 			return -ENOMEM;
-		tw__work_init(&runner->work, l->service, l->base.executor, run);
+		tw__work_init(&runner->work, l->service, l->jobs_executor, run);
 		runner->limiter = l;
 		runner->next = l->free_runners;
 		l->free_runners = runner;

@@ -22,14 +22,19 @@ tw_pool *tw__pool_of(tw_executor *executor);
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
+ * For work that may block: of a pool's public face the one that keeps a worker free of such work; any other executor itself.
+ */
+tw_executor *tw__pool_jobs_face(tw_executor *executor);
+
+/*
  * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. owned: the pool ends with it.
  * 0, -ENOMEM, -ESHUTDOWN: the pool is closed.
  */
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 
 /*
- * Whether the pool of the source is at its maximum, with each worker inside a run.
- * out->pool_at_max: also, runs wait. *progress changes with each run that begins or ends.
+ * Whether the pool of the source is full: all of max_workers workers are inside runs, or all but one inside jobs of limiters.
+ * out->pool_at_max: also, runs wait that need such a worker. *progress changes with each run that begins or ends.
  */
 bool tw__source_is_busy(void *source, struct tw_liveness *out, uint64_t *progress);
 

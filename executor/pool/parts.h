@@ -3,6 +3,7 @@
  *   pool.c    birth, end, submit
  *   source.c  what services hand over
  *   worker.c  the threads: how they find and run work
+ *   jobs.c    work that may block, of which one worker is kept free
  *   wake.c    who wakes whom, how a worker sleeps and ends; the pairing table of POOL2, POOL3, POOL6
  *   grow.c    the reserve thread, which starts workers while others block
  *   stats.c   counters
@@ -114,7 +115,10 @@ struct tw_pool {
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
 	struct tw__task_ring tasks;
-	struct tw__work_queue works;                               /* of layers above, for any worker */
+	struct tw__work_queue works; /* of layers above, for any worker */
+	struct tw__work_queue jobs;  /* of limiters: all workers but one may be inside them */
+	tw_executor jobs_face;       /* takes them */
+	_Atomic uint32_t in_jobs;    /* workers inside a job; below max_workers */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
 	_Atomic uint32_t
 	    bringing_work;     /* threads in the middle of submitting work; workers are not counted (POOLEND1) */
@@ -147,6 +151,7 @@ void *tw__worker_main(void *worker);
 /* What a worker has found to do. */
 struct tw__find {
 	struct tw__work *work; /* NULL: one of the others */
+	bool job;              /* the work is a job: this worker is counted in in_jobs */
 	tw_batch *batch;       /* NULL: a plain task */
 	uint64_t sequence;
 	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
@@ -157,6 +162,16 @@ bool tw__worker_find(struct tw__worker *self, struct tw__find *find);
 
 /* Whether runs wait that any worker may take, those of open batches left out. */
 bool tw__pool_more_waits(tw_pool *pool);
+
+/* jobs.c. Takes a job, and counts the calling worker as inside it until tw__jobs_leave. NULL: none, or not now. */
+struct tw__work *tw__jobs_take(tw_pool *pool);
+void tw__jobs_leave(tw_pool *pool);
+
+/* Whether as many workers as may be are inside jobs. */
+bool tw__jobs_at_limit(tw_pool *pool);
+
+/* Whether jobs wait that a worker may take. */
+bool tw__jobs_wait(tw_pool *pool);
 
 /* wake.c */
 void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);

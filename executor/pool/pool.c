@@ -121,11 +121,11 @@ static bool comes_again(const struct tw__work *work)
 	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
 }
 
-static void submit_work(tw_pool *pool, struct tw__work *work)
+static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
 {
 	bool counted = begin_bringing(pool), again = comes_again(work);
-	tw__work_queue_push(&pool->works, work); /* POOL2 */
-	if (!again)
+	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
+	if (!again && (queue != &pool->jobs || tw__jobs_wait(pool)))
 		tw__pool_call_for_help(pool);
 	end_bringing(pool, counted);
 }
@@ -137,11 +137,23 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
-	submit_work(pool, (struct tw__work *)(void *)batch);
+	submit_work(pool, &pool->works, (struct tw__work *)(void *)batch);
 	return 0;
 }
 
 static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
+
+static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
+{
+	tw_pool *pool = (tw_pool *)(void *)((char *)self - offsetof(struct tw_pool, jobs_face));
+	(void)n;
+	if (!tw__batch_is_work(batch))
+		return -EINVAL; /* only limiters get this executor */
+	submit_work(pool, &pool->jobs, (struct tw__work *)(void *)batch);
+	return 0;
+}
+
+static const struct tw_executor_ops jobs_ops = {sizeof jobs_ops, jobs_submit};
 
 static struct tw__worker *pinned_worker(tw_executor *self)
 {
@@ -347,6 +359,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
 	pool->executor.ops = &pool_ops;
+	pool->jobs_face.ops = &jobs_ops;
 	pool->owned = owned;
 	pool->fork_generation = tw__fork_generation();
 	set_sizes(pool, config);

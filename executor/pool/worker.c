@@ -74,14 +74,21 @@ static bool take_task(struct tw__worker *self, struct tw__find *find)
 	return true;
 }
 
-/* What may run here only, and what may run anywhere, in turn. */
+/* Work that may run on this worker only, work for any worker, and jobs: each is looked at first in one turn of three. */
 static bool take_work(struct tw__worker *self, struct tw__find *find)
 {
-	struct tw__work_queue *own = &self->own, *works = &self->pool->works;
-	bool own_first = self->turn & 1;
-	find->work = tw__work_queue_pop(own_first ? own : works); /* POOL2, POOL6 */
-	if (!find->work)
-		find->work = tw__work_queue_pop(own_first ? works : own);
+	unsigned first = self->turn / 3; /* tw__worker_find takes turns by the remainder */
+	find->work = NULL;
+	for (unsigned i = 0; i < 3 && !find->work; i++) {
+		unsigned kind = (first + i) % 3;
+		find->job = kind == 2;
+		if (kind == 0)
+			find->work = tw__work_queue_pop(&self->own); /* POOL6 */
+		else if (kind == 1)
+			find->work = tw__work_queue_pop(&self->pool->works); /* POOL2 */
+		else
+			find->work = tw__jobs_take(self->pool); /* POOL2 */
+	}
 	return find->work != NULL;
 }
 
@@ -156,7 +163,8 @@ bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 /* For others: what waits for this worker alone is no reason to wake one. */
 bool tw__pool_more_waits(tw_pool *pool)
 {
-	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works);
+	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works) ||
+	       tw__jobs_wait(pool);
 }
 
 /* -------------------------------------------------------------------- working */
@@ -252,15 +260,17 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 	tw_bump(&self->completed, 1);
 }
 
-static void run_work(struct tw__worker *self, struct tw__work *work)
+static void run_work(struct tw__worker *self, const struct tw__find *find)
 {
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
-	self->work = work;
+	self->work = find->work;
 	run_begins(self);
-	tw__work_run(work);
+	tw__work_run(find->work);
 	run_ends(self);
 	self->work = NULL;
+	if (find->job)
+		tw__jobs_leave(self->pool);
 }
 
 static int claim_next(const struct tw__worker *self, tw_service *service, struct tw__local *local,
@@ -322,7 +332,7 @@ static void run_batch(struct tw__worker *self, const struct tw__find *find)
 static void work_on(struct tw__worker *self, const struct tw__find *find)
 {
 	if (find->work)
-		run_work(self, find->work);
+		run_work(self, find);
 	else if (find->batch)
 		run_batch(self, find);
 	else

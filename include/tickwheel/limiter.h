@@ -24,9 +24,13 @@
  *
  * Executor. Jobs run on the executor only. Each running job that blocks occupies one of its threads, so the executor must have more threads
  * than `max_concurrency`: one is left for `stop` and `done`. tw_limiter_create checks that for each
- * limiter alone. If several limiters share a pool, set its max_workers above the sum of their
- * `max_concurrency`. Otherwise their jobs can block every worker. Then no `stop` runs that could end
- * the jobs, and every timer of the pool waits. A service's on_stuck reports that (pool_at_max).
+ * limiter alone.
+ *
+ * Several limiters may share a pool, also if their `max_concurrency` values add up to more than its
+ * max_workers. The pool keeps one worker free of jobs: at most max_workers - 1 of its workers run jobs at a
+ * time. Further jobs wait for one of these workers, although their limiters have permits. So `stop` and the
+ * pool's timers run even if all jobs block. A service's on_stuck reports jobs that wait this way
+ * (pool_at_max); raise max_workers then.
  *
  * A limiter whose jobs do not block (asynchronous ones, or short computations) sets
  * TW_LIMITER_NONBLOCKING instead. One thread runs jobs of a limiter for at most 5 ms or 64 jobs in a

@@ -120,7 +120,7 @@ struct tw_service_config {
 	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
 	 *
 	 * A pool at its maximum is reported too, once: when runs wait, all of its max_workers workers are inside runs, and none
-	 * has begun or ended one for stuck_ns. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it by itself.
+	 * has begun or ended one for stuck_ns. For jobs of limiters all workers but one count. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it by itself.
 	 * With a manual drive ask tw_liveness_get, whose pool_at_max is the same.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */

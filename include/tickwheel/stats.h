@@ -104,7 +104,8 @@ struct tw_liveness {
 	enum tw_run_kind longest_kind;
 
 	/* The pool of the service, with any drive. 0 without a pool, after close, and in calls of on_stuck that report a run. */
-	uint32_t pool_at_max;      /* 1: runs wait, and all of max_workers workers are inside runs */
+	uint32_t pool_at_max;      /* 1: runs wait, and all of max_workers workers are inside runs;
+	                            * or jobs of limiters wait, and all workers but one are inside such jobs */
 	uint32_t pool_max_workers; /* max_workers of the pool */
 };
 

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -20,8 +21,9 @@ static _Atomic long outstanding;
 static _Atomic(const char *) refused_what;
 static _Atomic unsigned interrupt_each, sleeps;
 static _Atomic bool no_membarrier, no_wipe;
-static void (*call_what)(void *arg);
-static void *call_arg;
+static _Atomic(const char *) only_what; /* requests of this kind alone are counted; NULL: all */
+static void (*_Atomic call_what)(void *arg);
+static void *call_arg; /* written before call_what and countdown */
 
 void faults_arm(long nth, bool all)
 {
@@ -30,16 +32,22 @@ void faults_arm(long nth, bool all)
 	countdown = nth;
 }
 
+void faults_only(const char *what)
+{
+	only_what = what;
+}
+
 void faults_call_at(long nth, void (*what)(void *arg), void *arg)
 {
-	call_what = what;
 	call_arg = arg;
+	call_what = what;
 	faults_arm(nth, false);
 }
 
 bool faults_disarm(void)
 {
 	call_what = NULL;
+	only_what = NULL;
 	countdown = LONG_MAX;
 	return refused_any;
 }
@@ -149,7 +157,8 @@ long faults_outstanding(void)
 
 static bool refuse(const char *what)
 {
-	if (countdown == LONG_MAX)
+	const char *only = only_what;
+	if (countdown == LONG_MAX || (only && strcmp(only, what) != 0))
 		return false;
 	long n = atomic_fetch_sub(&countdown, 1);
 	bool refused = n == 0 || (n < 0 && all_after);
@@ -157,9 +166,10 @@ static bool refuse(const char *what)
 		refused_any = true;
 		refused_what = what;
 	}
-	if (refused && call_what)
-		call_what(call_arg);
-	return refused && !call_what;
+	void (*call_instead)(void *arg) = call_what;
+	if (refused && call_instead)
+		call_instead(call_arg);
+	return refused && !call_instead;
 }
 
 static void *taken(void *block)

@@ -11,6 +11,9 @@
 /* From now on the n-th request (0: the next one) fails, and if `all` each one after it too. */
 void faults_arm(long nth, bool all);
 
+/* From now on only requests of this kind (as faults_refused names it) count, until faults_disarm. */
+void faults_only(const char *what);
+
 /* Back to normal. Whether a request was refused since faults_arm. */
 bool faults_disarm(void);
 

@@ -218,8 +218,8 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
 }
 
 /*
- * Whether the pool is at its maximum, with each worker inside a run. seen->pool_at_max: also, runs of
- * any kind wait. Only the driver looks, and a close stops the driver before it ends the pool.
+ * Whether the pool is full. seen->pool_at_max: also, runs wait that it has no worker for. Only the
+ * driver looks, and a close stops the driver before it ends the pool.
  */
 static bool pool_is_busy(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
 {

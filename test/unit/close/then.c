@@ -35,7 +35,9 @@ static void ending_open(struct ending *ending, struct rig *rig)
 
 static int end(struct ending *ending)
 {
-	return ending->answer = tw_group_close_then(ending->rig->service, ending->group, complete, ending);
+	int answer = tw_group_close_then(ending->rig->service, ending->group, complete, ending);
+	ending->answer = answer;
+	return answer;
 }
 
 /* Nobody has driven the service since: close calls what it finds. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -170,6 +171,79 @@ Test(limiter_real_blocking, silent_peers_are_given_up_on_time_and_the_heart_goes
 Test(limiter_real_blocking, silent_peers_are_given_up_on_time_by_a_default_service)
 {
 	call_silent_peers(NULL);
+}
+
+/* ---------------------------------------------------------------- limiters share a pool */
+
+struct waiter {
+	sem_t stopped;
+	_Atomic unsigned dones;
+};
+
+static int wait_for_stop(void *arg, struct tw_job_run *run)
+{
+	struct waiter *waiter = arg;
+	(void)run;
+	while (sem_wait(&waiter->stopped) != 0) {
+	}
+	return -ECANCELED;
+}
+
+static void end_wait(void *arg, tw_job job, enum tw_job_status why)
+{
+	struct waiter *waiter = arg;
+	(void)job;
+	(void)why;
+	sem_post(&waiter->stopped);
+}
+
+static void count_done(void *arg, const struct tw_job_result *result)
+{
+	struct waiter *waiter = arg;
+	atomic_fetch_add(&waiter->dones, result->status == TW_JOB_TIMED_OUT);
+}
+
+enum { SHARERS = 6 };
+
+static struct waiter waiters[SHARERS];
+
+/* Their permits add up to more than the pool has workers, and each job waits until its `stop` has run. */
+static void time_out_on(const struct tw_service_config *cfg)
+{
+	tw_service *service;
+	tw_limiter *limiters[SHARERS];
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	expect_eq(tw_service_create(&service, cfg), 0);
+	for (int i = 0; i < SHARERS; i++) {
+		struct tw_job_task task = {.size = sizeof task,
+					   .fn = wait_for_stop,
+					   .arg = &waiters[i],
+					   .done = count_done,
+					   .stop = end_wait,
+					   .attempt_timeout_ns = 20 * MS};
+		sem_init(&waiters[i].stopped, 0, 0);
+		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
+		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
+		expect_eq(tw_limiter_submit_task(limiters[i], &task, NULL), 0);
+	}
+	for (int i = 0; i < SHARERS; i++) {
+		expect_eq(tw_limiter_wait_idle(limiters[i], 30 * SECOND), 0);
+		expect_eq(atomic_load(&waiters[i].dones), 1);
+		expect_eq(tw_limiter_destroy(limiters[i]), 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(limiter_real_blocking, limiters_that_share_a_pool_leave_a_worker_to_their_stops)
+{
+	time_out_on(
+	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 2, .max_workers = 2});
+}
+
+Test(limiter_real_blocking, limiters_that_share_a_pool_leave_a_worker_of_those_it_may_start)
+{
+	time_out_on(
+	    &(struct tw_service_config){.size = sizeof(struct tw_service_config), .workers = 1, .max_workers = 4});
 }
 
 /* ------------------------------------------------------------------------ throughput */

@@ -68,8 +68,8 @@ Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
 		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
 		expect_eq(tw_limiter_submit(limiters[i], pass_job, NULL, NULL), 0);
 	}
-	await_value(&gate.inside, 2);
 	await_value(&full_told, 1);
+	expect_eq(atomic_load(&gate.inside), 1); /* of two workers one is kept free of jobs */
 	let_go(3);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(tw_limiter_wait_idle(limiters[i], TW_FOREVER), 0);

@@ -213,4 +213,5 @@ Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_su
 	expect_eq(first.answer, 0);
 	expect_eq(second.runs, 1);
 	expect_eq(tw_strand_destroy(mine.strand), 0);
+	free(mine.rig.events);
 }

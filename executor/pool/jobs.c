@@ -1,0 +1,61 @@
+/*
+ * Jobs: work that may block, as limiters bring it. At most max_workers - 1 workers run jobs at a time. So one worker is left for
+ * callbacks that end the jobs, and for timers, however many limiters share the pool.
+ *
+ * Jobs have a queue and a face of their own. A worker counts itself in `in_jobs` before it takes a job. At the limit it takes
+ * none, and jobs that wait there wake nobody: the next worker that leaves a job looks for work.
+ *
+ * The model is test/model/jobs.pml.
+ *
+ * Pairing table
+ *   JOBS1  push of a job (seq_cst), then load of in_jobs (seq_cst: the bringer, or a worker that looks), against in_jobs
+ *       lowered (seq_cst), then a look at the queue (the worker that has left a job, or that has found none): one of
+ *       the two sees the other. Without it a job waits although fewer workers than the limit are inside jobs.
+ */
+#include "executor/pool/internal.h"
+#include "executor/pool/parts.h"
+#include "wheel/run/work.h"
+
+bool tw__jobs_at_limit(tw_pool *pool)
+{
+	return tw_load_seq_cst(&pool->in_jobs) + 1 >= pool->max_workers; /* JOBS1 */
+}
+
+/* False: as many workers as may be are inside jobs. */
+static bool enter(tw_pool *pool)
+{
+	uint32_t inside = tw_load_seq_cst(&pool->in_jobs); /* JOBS1 */
+	do {
+		if (inside + 1 >= pool->max_workers)
+			return false;
+	} while (!tw_cas_seq_cst(&pool->in_jobs, &inside, inside + 1));
+	return true;
+}
+
+void tw__jobs_leave(tw_pool *pool)
+{
+	tw_sub_seq_cst(&pool->in_jobs, 1); /* JOBS1 */
+}
+
+bool tw__jobs_wait(tw_pool *pool)
+{
+	return !tw__work_queue_empty(&pool->jobs) && !tw__jobs_at_limit(pool);
+}
+
+struct tw__work *tw__jobs_take(tw_pool *pool)
+{
+	while (!tw__work_queue_empty(&pool->jobs) && enter(pool)) {
+		struct tw__work *work = tw__work_queue_pop(&pool->jobs);
+		if (work)
+			return work;
+		tw__jobs_leave(
+		    pool); /* another took it; a worker that met the limit meanwhile relies on the next look */
+	}
+	return NULL;
+}
+
+tw_executor *tw__pool_jobs_face(tw_executor *executor)
+{
+	tw_pool *pool = tw__pool_of(executor);
+	return pool && !tw__pool_is_pinned(executor) ? &pool->jobs_face : executor;
+}
