@@ -63,7 +63,8 @@ static bool watch_thread_exit(void)
 
 void tw__queue_init(struct tw__queue *queue, uint32_t bound, const struct tw__queue_ops *ops, void *context)
 {
-	TW_ASSERT(ops->lane_size >= sizeof(struct tw__lane) && ops->init && ops->use && ops->orphaned);
+	const size_t smallest = sizeof(struct tw__lane);
+	TW_ASSERT(ops->lane_size >= smallest && ops->init && ops->use && ops->orphaned);
 	*queue = (struct tw__queue){.bound = bound, .ops = ops, .context = context};
 	pthread_mutex_lock(&tw__registry);
 	queue->id = ++last_queue_id;

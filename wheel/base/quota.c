@@ -45,9 +45,8 @@ static void unescape(char *path)
 {
 	char *to = path;
 	for (const char *from = path; *from; to++) {
-		unsigned code;
-		if (*from == '\\' && sscanf(from + 1, "%3o", &code) == 1) {
-			*to = (char)code;
+		if (*from == '\\' && strspn(from + 1, "01234567") >= 3) {
+			*to = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
 			from += 4;
 		} else
 			*to = *from++;
@@ -95,23 +94,30 @@ static bool find_group(const char *root, bool v2, char group[PATH_ROOM])
 	return found;
 }
 
-static bool read_number(const char *root, const char *directory, const char *name, long long *out)
+/* The first numbers of a file, one after the other. False: there are fewer, as in "max 100000". */
+static bool read_numbers(const char *root, const char *directory, const char *name, long long *const out[], size_t n)
 {
+	char line[64] = "", *at = line, *end;
 	FILE *file = open_under(root, directory, name);
-	bool is_number = file && fscanf(file, "%lld", out) == 1;
+	bool is_read = file && fgets(line, sizeof line, file);
+	for (size_t i = 0; i < n && is_read; i++, at = end) {
+		*out[i] = strtoll(at, &end, 10);
+		is_read = end != at;
+	}
 	if (file)
 		fclose(file);
-	return is_number;
+	return is_read;
+}
+
+static bool read_number(const char *root, const char *directory, const char *name, long long *out)
+{
+	return read_numbers(root, directory, name, &out, 1);
 }
 
 /* cpu.max: "quota period", or "max period". */
 static bool read_v2(const char *root, const char *directory, long long *quota, long long *period)
 {
-	FILE *file = open_under(root, directory, "cpu.max");
-	bool is_limit = file && fscanf(file, "%lld %lld", quota, period) == 2;
-	if (file)
-		fclose(file);
-	return is_limit;
+	return read_numbers(root, directory, "cpu.max", (long long *[]){quota, period}, 2);
 }
 
 /* UINT_MAX: none. */
