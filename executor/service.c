@@ -10,6 +10,7 @@
 #include "mpsc/base/fork.h"
 #include "wheel/core/service.h"
 #include "executor/pool/parts.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
@@ -105,6 +106,20 @@ static int check_options(const struct tw_close_options *options)
 	return 0;
 }
 
+/*
+ * What the executor has been handed needs a thread to run it. If the only one is the caller's, a close
+ * that waits would wait for its own caller. A close that has answered 0 has ended the service's own pool.
+ */
+static int check_caller(tw_service *service, const struct tw_close_options *options, const char *call)
+{
+	if (options->flags & TW_CLOSE_NO_WAIT || !tw__executor_needs_caller(service->executor))
+		return 0;
+	return tw__misuse(-EDEADLK,
+			  "%s: called by the only thread that runs the service's callbacks; "
+			  "call it from another thread, or raise max_workers",
+			  call);
+}
+
 int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
 {
 	struct tw_close_options known;
@@ -113,6 +128,8 @@ int tw_service_close_with(tw_service *service, const struct tw_close_options *op
 		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
 	if (!r)
 		r = check_options(&known);
+	if (!r)
+		r = check_caller(service, &known, "tw_service_close");
 	return r ? r : tw__core_close(service, &known, end_pool, false);
 }
 
@@ -140,7 +157,9 @@ int tw_service_destroy(tw_service *service)
 		return 0;
 	if (tw__service_check(service))
 		return destroy_forked(service);
-	int r = tw__core_close(service, &drop, end_pool, true);
+	int r = check_caller(service, &drop, "tw_service_destroy");
+	if (!r)
+		r = tw__core_close(service, &drop, end_pool, true);
 	if (r)
 		return r;
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
 
 /* --------------------------------------------------------------------- find */
@@ -140,6 +141,14 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 	return job->flags & TW__JOB_TOLD ? 0 : -ETIMEDOUT;
 }
 
+/* The job has not settled, and only the calling thread could run it. */
+static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
+{
+	bool is_to_run = job->state == TW_JOB_IN_LINE || job->state == TW_JOB_RETRYING;
+	bool is_to_be_told = job->state == TW_JOB_SETTLED && l->tellers_out;
+	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
+}
+
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__todo todo;
@@ -151,6 +160,8 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	struct tw__job *job = find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
 	if (!r && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
+		r = -EDEADLK;
+	if (!r && timeout_ns && !(job->flags & TW__JOB_TOLD) && needs_caller(l, job))
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "executor/limiter/internal.h"
+#include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
 #include "wheel/timer/timing.h"
 
@@ -44,6 +45,12 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 	return is(l) || l->idles_told > before ? 0 : -ETIMEDOUT;
 }
 
+/* Something has to run, or to be told, and only the calling thread could do it. The lock is held. */
+static bool needs_caller(const struct tw_limiter *l)
+{
+	return (l->pending || l->tellers_out) && tw__executor_needs_caller(l->base.executor);
+}
+
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 {
 	int r = TW__CHECK(l);
@@ -52,7 +59,7 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	tw__limiter_relock(l);
-	r = await(l, is_idle, timeout_ns);
+	r = timeout_ns && needs_caller(l) ? -EDEADLK : await(l, is_idle, timeout_ns);
 	pthread_mutex_unlock(&l->lock);
 	return r;
 }
@@ -161,7 +168,8 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		tw__limiter_unlock(l, &todo);
 	}
 	tw__limiter_relock(l);
-	r = await(l, is_at_rest, timeout_ns);
+	bool stuck = timeout_ns && l->tellers_out && tw__executor_needs_caller(l->base.executor);
+	r = stuck ? -EDEADLK : await(l, is_at_rest, timeout_ns);
 	l->calls--;
 	if (l->homecoming)
 		tw__limiter_ring(l);

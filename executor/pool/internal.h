@@ -22,6 +22,12 @@ tw_pool *tw__pool_of(tw_executor *executor);
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
+ * Whether the calling thread is the only one that ever runs what the executor gets: a pool of one worker, or a pinned face.
+ * Compares addresses only: the executor may be gone.
+ */
+bool tw__pool_needs_caller(const tw_executor *executor);
+
+/*
  * For work that may block: of a pool's public face the one that keeps a worker free of such work; any other executor itself.
  */
 tw_executor *tw__pool_jobs_face(tw_executor *executor);

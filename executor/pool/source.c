@@ -163,6 +163,17 @@ unsigned tw__executor_capacity(tw_executor *executor)
 	return tw__pool_is_pinned(executor) ? 1 : pool->max_workers;
 }
 
+bool tw__pool_needs_caller(const tw_executor *executor)
+{
+	const struct tw__worker *self = tw__this_worker;
+	if (!self || executor == &self->pinned)
+		return self != NULL;
+	bool is_one_of_its_pool = executor == &self->pool->executor;
+	for (struct tw__source *s = tw_load_acquire(&self->pool->sources); s && !is_one_of_its_pool; s = s->next)
+		is_one_of_its_pool = executor == &s->executor;
+	return is_one_of_its_pool && self->pool->max_workers == 1;
+}
+
 /* -------------------------------------------------------------------- holders */
 
 int tw__pool_hold(tw_pool *pool)

@@ -318,4 +318,11 @@ void tw__strands_free(struct tw__strands *strands);
 /* Whether the executor is a strand, which runs one thing at a time. */
 bool tw__executor_is_strand(const tw_executor *executor);
 
+/*
+ * Whether the calling thread is the only one that may run what the executor gets: the only worker of a
+ * pool, or a task of the strand that the executor is. A wait for such a run would wait for its own caller.
+ * Compares addresses only: the executor may be gone.
+ */
+bool tw__executor_needs_caller(const tw_executor *executor);
+
 #endif

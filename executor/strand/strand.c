@@ -49,6 +49,11 @@ bool tw__executor_is_strand(const tw_executor *executor)
 	return executor->ops == &strand_ops;
 }
 
+bool tw__executor_needs_caller(const tw_executor *executor)
+{
+	return tw__strand_inside((const tw_strand *)executor, NULL) || tw__pool_needs_caller(executor);
+}
+
 /* The base is held. *executor: where its work goes. */
 static int choose_executor(const struct tw__base *base, uint32_t flags, tw_executor **executor)
 {

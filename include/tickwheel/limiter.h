@@ -217,7 +217,7 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 /*
  * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be NULL) is
  * its result. -ETIMEDOUT. TW_GONE: it has settled already, and its result was not kept (TW_JOB_KEEP). -EDEADLK: called by the job itself,
- * or by its done. -EINVAL: NULL.
+ * or by its done; or the job waits for the calling thread, which is the executor's only one. -EINVAL: NULL.
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns, struct tw_job_result *out);
 
@@ -346,7 +346,8 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
  * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those that run
  * have ended and idle listeners have been told. Attempts that fail meanwhile are not retried. Jobs submitted later, also while this waits,
  * are accepted, and wait for the next start. 0. -ETIMEDOUT: some still run. -EDEADLK: called from one of its jobs or callbacks with a
- * timeout; nothing changed. -EINVAL: NULL.
+ * timeout; nothing changed. Also if `done` of a job waits for the calling thread, which is the executor's only one: the limiter is stopped.
+ * -EINVAL: NULL.
  */
 TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
 
@@ -364,7 +365,8 @@ TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
 TW_API int tw_limiter_on_idle(tw_limiter *limiter, tw_idle_fn *fn, void *arg);
 
 /*
- * Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, unless timeout_ns is 0.
+ * Waits until it is idle and listeners have been told. 0. -ETIMEDOUT. -EDEADLK: from one of its jobs or callbacks, or jobs wait for the
+ * calling thread, which is the executor's only one; not if timeout_ns is 0.
  * -EINVAL: NULL.
  */
 TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);

@@ -179,11 +179,12 @@ enum tw_close_mode {
  * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_NO_WAIT too.
  *
  * A worker of the service's pool may close the service from work that is not the service's own.
- * Then another worker must run what the service has handed over. A pool with max_workers 1 has none:
- * the close answers -ETIMEDOUT, and tw_service_destroy waits without end.
+ * Another worker then runs what the service has handed over. A pool with max_workers 1 has no other
+ * worker, and a strand no other thread: there a close that waits, and tw_service_destroy, answer -EDEADLK.
  *
  * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
  * mode. -EBUSY: strands, schedulers and the like still use it; nothing has changed then. -EDEADLK:
+ * the calling thread is the only one that runs the service's callbacks; or
  * nothing uses it, and the call comes from a callback, a release or a visitor of this service, or asks for
  * TW_CLOSE_DRAIN with timers pending on a manual clock, which nobody could advance; nothing has
  * changed then either. Those layers that were destroyed while an executor had a piece of their work are waited for first; but by
@@ -235,7 +236,7 @@ TW_API int tw_service_close_with(tw_service *service, const struct tw_close_opti
 /*
  * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
  * dropped), waits without bound, and frees everything. May not race with any
- * other call on the service. NULL is allowed. 0, or -EDEADLK from one of its own callbacks, or -EBUSY as tw_service_close.
+ * other call on the service. NULL is allowed. 0, or -EDEADLK or -EBUSY as tw_service_close.
  * In a forked child: frees without closing, releases are not called. 0.
  */
 TW_API int tw_service_destroy(tw_service *service);
