@@ -120,9 +120,8 @@ struct tw_pool {
 	tw_executor jobs_face;       /* takes them */
 	_Atomic uint32_t in_jobs;    /* workers inside a job; below max_workers */
 	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
-	_Atomic uint32_t
-	    bringing_work;     /* threads in the middle of submitting work; workers are not counted (POOLEND1) */
-	_Atomic uint32_t room; /* moves on when a task leaves the ring and somebody waits */
+	_Atomic uint32_t bringing; /* threads without a run record that are in the middle of a submit (POOLEND1) */
+	_Atomic uint32_t room;     /* moves on when a task leaves the ring and somebody waits */
 
 	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
 	_Atomic uint32_t sleepers;                          /* bits set in idle */

@@ -5,8 +5,9 @@
  * before have filled it: from then on the ring only empties.
  *
  * Pairing table (of the waking: worker.c)
- *   POOLEND1  bringing_work: add relaxed, then the push of work, whose run comes after it and lets go of the pool, whose lock close takes; sub release
- *       when nobody else is to be woken -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
+ *   POOLEND1  bringing: add relaxed, then the push, whose run comes after it and leads to close; sub release when nobody
+ *       is to be woken any more -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
+ *   POOLEND2  record.bringing: the same with a store relaxed before the push, and a store-release after -> load acquire.
  */
 #include "executor/pool/internal.h"
 
@@ -22,11 +23,58 @@
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
 #include "wheel/base/thread.h"
+#include "wheel/core/user_code.h"
 #include "wheel/run/work.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/base/misuse.h"
 
 enum { TIMED_ONE_IN = 16 };
+
+/* ------------------------------------------------------------------ bringing */
+
+/*
+ * Once a task or a piece of work is queued it may run, and the pool be closed and freed by whoever learns of that, while the
+ * thread that has brought it still looks for a sleeper to wake. So close waits for such threads. Each shows the pool in its
+ * run record. A thread for whose record there is no memory is counted. A worker of the pool need not: close joins it.
+ */
+struct bringer {
+	struct tw__run_record *record;
+	bool counted;
+};
+
+static struct bringer bringing_begins(tw_pool *pool)
+{
+	struct tw__run_record *record = tw__my_run_record;
+	if (tw__this_worker && tw__this_worker->pool == pool)
+		return (struct bringer){NULL, false};
+	if (tw_unlikely(!record))
+		record = tw__run_record_make();
+	if (tw_likely(record != NULL))
+		tw_store_relaxed(&record->bringing, pool); /* POOLEND2 */
+	else
+		tw_add_relaxed(&pool->bringing, 1); /* POOLEND1 */
+	return (struct bringer){record, !record};
+}
+
+/* The last look at the pool. */
+static void bringing_ends(tw_pool *pool, struct bringer bringer)
+{
+	if (tw_likely(bringer.record != NULL))
+		tw_store_release(&bringer.record->bringing, NULL); /* POOLEND2 */
+	else if (bringer.counted)
+		tw_add_release(&pool->bringing, (uint32_t)-1); /* POOLEND1 */
+}
+
+/* Whatever was brought has run. */
+static void await_bringers(tw_pool *pool)
+{
+	while (tw_load_acquire(&pool->bringing)) /* POOLEND1 */
+		sched_yield();
+	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
+	     record = tw_load_acquire(&record->next))
+		while (tw_load_acquire(&record->bringing) == pool) /* POOLEND2 */
+			sched_yield();
+}
 
 /* -------------------------------------------------------------------- submit */
 
@@ -68,6 +116,16 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
+/* It was refused at first, with r. */
+static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns, int r)
+{
+	if (r != -ESHUTDOWN && timeout_ns > 0)
+		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, task, timeout_ns);
+	if (r && r != -ESHUTDOWN)
+		tw_add_relaxed(&pool->rejected, 1);
+	return r;
+}
+
 int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
 	static _Thread_local unsigned submits;
@@ -76,14 +134,12 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 		return r;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
 	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
+	struct bringer bringer = bringing_begins(pool);
 	r = try_enqueue(pool, &task);
-	if (tw_likely(r == 0))
-		return 0;
-	if (r != -ESHUTDOWN && timeout_ns > 0)
-		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, &task, timeout_ns);
-	if (r && r != -ESHUTDOWN)
-		tw_add_relaxed(&pool->rejected, 1);
-	if (r)
+	if (tw_unlikely(r))
+		r = enqueue_later(pool, &task, timeout_ns, r);
+	bringing_ends(pool, bringer);
+	if (tw_unlikely(r))
 		tw__context_release(task.context);
 	return r;
 }
@@ -91,25 +147,6 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 bool tw_pool_is_worker(const tw_pool *pool)
 {
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
-}
-
-/*
- * Work of the layers above (work.h) always finds room. Its owner holds the pool, so it is not closed. But once pushed it may be run, its
- * owner let go, and the pool be closed and freed, while this thread still looks for a sleeper to wake: so it is counted
- * meanwhile (POOLEND1), unless it is one that close joins. True: it is.
- */
-static bool begin_bringing(tw_pool *pool)
-{
-	bool counted = !tw_pool_is_worker(pool);
-	if (counted)
-		tw_add_relaxed(&pool->bringing_work, 1); /* POOLEND1 */
-	return counted;
-}
-
-static void end_bringing(tw_pool *pool, bool counted)
-{
-	if (counted)
-		tw_add_release(&pool->bringing_work, (uint32_t)-1); /* POOLEND1; the last look at the pool */
 }
 
 /*
@@ -123,11 +160,12 @@ static bool comes_again(const struct tw__work *work)
 
 static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
 {
-	bool counted = begin_bringing(pool), again = comes_again(work);
+	bool again = comes_again(work);
+	struct bringer bringer = bringing_begins(pool);
 	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
 	if (!again && (queue != &pool->jobs || tw__jobs_wait(pool)))
 		tw__pool_call_for_help(pool);
-	end_bringing(pool, counted);
+	bringing_ends(pool, bringer);
 }
 
 /* Batches for the public face: from services whose own executor is another. */
@@ -167,10 +205,10 @@ static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* only layers above get this executor */
-	bool counted = begin_bringing(pool);
+	struct bringer bringer = bringing_begins(pool);
 	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* POOL6 */
 	tw__pool_call(pool, worker->index);
-	end_bringing(pool, counted);
+	bringing_ends(pool, bringer);
 	return 0;
 }
 
@@ -240,7 +278,7 @@ static void shut_door(tw_pool *pool)
 	tw__task_ring_close(&pool->tasks);
 	tw_add_seq_cst(&pool->room, 1);
 	tw__futex_wake(&pool->room, INT_MAX);
-	while (tw_load_acquire(&pool->waiting_for_room) || tw_load_acquire(&pool->bringing_work)) /* POOLEND1 */
+	while (tw_load_acquire(&pool->waiting_for_room))
 		sched_yield();
 }
 
@@ -274,6 +312,7 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 	if (mode == TW_POOL_DROP)
 		drop_tasks(pool, told, told_arg);
 	stop(pool);
+	await_bringers(pool);
 	tw_store_release(&pool->ended, 1); /* pairs with a second close */
 	tw__futex_wake(&pool->ended, INT_MAX);
 	return 0;

@@ -79,7 +79,8 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  * TW_CLOSE_NO_WAIT, the next close that waits, or tw_service_destroy, calls what is left.
  * fn may call whatever a callback may; tw_self() is "no timer" in it. An executor that refuses is offered the call again;
  * with TW_REFUSED_DROP the driver calls fn.
- * A group that was destroyed before its completion ran still completes.
+ * A group that was destroyed before its completion ran still completes. When fn is called this call may be about to
+ * return on its own thread; a close or destroy of the service waits for that.
  *
  * Threads: any, also a member's own callback or release. Never blocks, allocates nothing, never calls fn inside the call.
  * Returns:

@@ -19,7 +19,8 @@
  * Callbacks may run beside each other as soon as max_workers is above 1, also with workers 1. For one thread that runs
  * callbacks one after the other, set both to 1. A pool that may grow has one thread more, which sleeps while no worker is missing.
  *
- * Threads: any thread may call anything at any time, but destroy, which must be alone. Tasks may submit tasks. In a forked child
+ * Threads: any thread may call anything at any time, but destroy, which must be alone. The exception: a submit that has
+ * queued its task may be about to return when another thread, which the task has told, destroys the pool. Tasks may submit tasks. In a forked child
  * all calls that can fail answer -EPERM, but destroy, which frees the memory.
  */
 #ifndef TICKWHEEL_POOL_H

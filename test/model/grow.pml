@@ -3,6 +3,7 @@
  *
  * Modelled: a bringer, worker 0, which is kept, worker 1, which the reserve starts and which may end whenever it is idle, and the reserve. The
  * first piece of work is slow: it returns only when all others have run, so somebody must start worker 1, again if it has ended.
+ * AGAIN: a quick piece comes first, which its worker submits again and calls nobody (tw__work_submit_again).
  *
  * Left out: time (a worker inside the slow piece is blocked, one that sleeps may end at any moment), batches, work for one worker alone,
  * failures of the system to start a thread. All operations are sequentially consistent in the code, so they interleave here.
@@ -13,11 +14,18 @@
  *   POOL3  `searching` never falls below zero
  *
  *   run: GROWS   POOL2 POOL3 POOL7
+ *   run: GROWS AGAIN   POOL2 POOL3 POOL7, with work that comes again
  *   mutant: GROWS NO_ARM            who leaves work behind, and finds nobody to wake, does not arm the reserve
  *   mutant: GROWS NO_SECOND_LOOK    the reserve does not look again after it has disarmed itself
+ *   mutant: GROWS AGAIN NO_HELP     a worker that has submitted work again, and takes something else, calls nobody
  *   mutant: GROWS END_WITHOUT_LOOK  a worker that ends does not look for work after it has taken its idle bit back
  */
 #define PIECES 3
+#ifdef AGAIN
+#define RUNS (PIECES + 1)
+#else
+#define RUNS PIECES
+#endif
 #define NONE 9
 
 byte queued, ran;
@@ -26,6 +34,9 @@ byte sleepers;
 bool idle[2], alive;
 byte wakes[2];
 bool armed, stopping, slow_begun, slow_inside;
+#ifdef AGAIN
+bool came_again;
+#endif
 
 inline add_searching(n)
 {
@@ -93,13 +104,22 @@ inline call_for_help()
 
 inline work_on()
 {
+#ifndef NO_HELP
 	if
 	:: queued > 0 -> call_for_help()
 	:: else
 	fi;
+#endif
 	if
-	:: atomic { !slow_begun -> slow_begun = true; slow_inside = true }; atomic { ran == PIECES - 1 -> slow_inside = false }
+#ifdef AGAIN
+	:: atomic { !came_again -> came_again = true; queued++ } /* from inside its run */
+	:: atomic { came_again && !slow_begun -> slow_begun = true; slow_inside = true };
+		atomic { ran == RUNS - 1 -> slow_inside = false }
+	:: atomic { came_again && slow_begun }
+#else
+	:: atomic { !slow_begun -> slow_begun = true; slow_inside = true }; atomic { ran == RUNS - 1 -> slow_inside = false }
 	:: atomic { else }
+#endif
 	fi;
 	atomic { ran++; found = false }
 }
@@ -228,7 +248,7 @@ active proctype bringer()
 	:: n < PIECES -> n++; queued++; call_for_help()
 	:: else -> break
 	od;
-	ran == PIECES;
+	ran == RUNS;
 	stopping = true;
 	atomic { wakes[0]++; wakes[1]++ }
 }

@@ -1,12 +1,13 @@
 /*
  * Work of the layers above in the pool: what any worker may run (executor/base/work_queue.h), what one alone may run (POOL6 in pool/wake.c), and
- * the end of a pool whose work has run while its bringer still looks for somebody to wake (POOLEND1 in pool.c).
+ * the end of a pool whose work has run while its bringer still looks for somebody to wake (POOLEND1, POOLEND2 in pool.c).
  *
  * Modelled: two bringers, two workers. PINNED: one piece is for worker 0 alone, and slow: it returns only when the other, which anybody may
  * run, has run. SHARED: anybody may run either; the first that is run is slow. Each piece lets go of the pool when it is run; then the pool
  * is closed and freed.
  *
- * Left out: the links of the stack, which is a count here, and the order. A bringer that is a worker is joined by close, and not counted. What
+ * Left out: the links of the stack, which is a count here, and the order. A bringer that is a worker is joined by close, and not counted.
+ * Here bringers are counted (POOLEND1). In POOLEND2 each shows itself in its own record: the same stores in the same order. What
  * is seq_cst in the code interleaves here.
  *
  * Holds:

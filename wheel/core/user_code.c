@@ -16,11 +16,25 @@ static bool ready;
 
 /* ------------------------------------------------------------------ records */
 
-/* A later exit handler of the thread that runs something takes a record anew. */
-static void thread_exits(void *record)
+/* The record's thread runs nothing any more. */
+static void clear(struct tw__run_record *record)
 {
+	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
+		tw_store_relaxed(&record->levels[i].word,
+				 tw_load_relaxed(&record->levels[i].word) & ~(uint64_t)TW__USER_RUNS);
+	tw_store_relaxed(&record->bringing, NULL);
+}
+
+/*
+ * A user's function may have ended the thread from inside (pthread_exit), so runs may still be shown.
+ * A later exit handler of the thread that runs something takes a record anew.
+ */
+static void thread_exits(void *arg)
+{
+	struct tw__run_record *record = arg;
 	tw__my_run_record = NULL;
-	tw_store_release(&((struct tw__run_record *)record)->in_use, 0); /* pairs with take_free */
+	clear(record);
+	tw_store_release(&record->in_use, 0); /* pairs with take_free */
 }
 
 /* Only the thread that has forked goes on. What the others ran does not run here. */
@@ -30,9 +44,7 @@ static void after_fork_in_child(void)
 	     record = tw_load_acquire(&record->next)) {
 		if (record == tw__my_run_record)
 			continue;
-		for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
-			tw_store_relaxed(&record->levels[i].word,
-					 tw_load_relaxed(&record->levels[i].word) & ~(uint64_t)TW__USER_RUNS);
+		clear(record);
 		tw_store_relaxed(&record->in_use, 0);
 	}
 }

@@ -54,6 +54,9 @@ struct tw__run_record {
 	_Atomic(struct tw__run_record *) next;
 	_Atomic uint32_t in_use;
 	_Atomic uint32_t thread_id; /* the system's */
+
+	/* By the thread: the pool that it is bringing something to, which is not freed meanwhile (executor/pool/pool.c, POOLEND2). */
+	_Atomic(const void *) bringing;
 };
 
 extern _Atomic(struct tw__run_record *) tw__run_records;

@@ -13,14 +13,17 @@
 #include "wheel/timer/reap_queue.h"
 #include "wheel/base/misuse.h"
 
-/* One more completion. False: a close has answered, or is about to. */
-static bool count_one(struct tw__groups *groups)
+/*
+ * One more completion, and the call that gives it: once given it may be called, and whoever learns of that may end the service,
+ * while the call still wakes the driver. False: a close has answered, or is about to.
+ */
+static bool count_in(struct tw__groups *groups)
 {
 	uint32_t count = tw_load_relaxed(&groups->completions);
 	do {
 		if (count & TW__COMPLETIONS_CLOSED)
 			return false;
-	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 1)); /* GROUP11 */
+	} while (!tw_cas_acq_rel(&groups->completions, &count, count + 2)); /* GROUP11 */
 	return true;
 }
 
@@ -60,13 +63,14 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
 	if (!group)
 		return -ENOENT;
-	if (!count_one(&service->groups))
+	if (!count_in(&service->groups))
 		return -ESHUTDOWN;
 	r = give(service, group, handle, &(struct tw__completion){fn, arg});
 	if (r == 0)
 		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	else
 		count_down(&service->groups);
+	count_down(&service->groups); /* the call's own */
 	if (r == -EALREADY)
 		return tw__misuse(r, "tw_group_close_then: the group has a completion already");
 	return r;

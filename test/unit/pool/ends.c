@@ -1,0 +1,155 @@
+/* Ends of pools and services that their own tasks bring about. The sanitizers tell what is touched too late. */
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "test/support/faults.h"
+#include "test/support/rig.h"
+#include "wheel/core/user_code.h"
+
+TestSuite(pool_ends, .timeout = 60);
+
+struct round {
+	tw_pool *pool;
+	tw_service *service;
+	tw_group group;
+	atomic_int inside, submits;
+	int answer;
+	sem_t ran;
+};
+
+/* Keeps a worker awake until the task is on its way, so that nobody has to wake it. */
+static void await_submit(void *arg)
+{
+	struct round *round = arg;
+	atomic_store(&round->inside, 1);
+	while (!atomic_load(&round->submits))
+		sched_yield();
+}
+
+static void tell(void *arg)
+{
+	sem_post(&((struct round *)arg)->ran);
+}
+
+static void *submit(void *arg)
+{
+	struct round *round = arg;
+	atomic_store(&round->submits, 1);
+	round->answer = tw_pool_submit(round->pool, tell, round, 0);
+	return NULL;
+}
+
+static void wait_for(struct round *round)
+{
+	while (sem_wait(&round->ran) != 0) {
+	}
+}
+
+Test(pool_ends, whoever_learns_of_a_task_may_destroy_the_pool_before_its_submit_returns)
+{
+	enum { ROUNDS = 100 };
+	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 2};
+	for (int i = 0; i < ROUNDS; i++) {
+		struct round round = {0};
+		pthread_t thread;
+		sem_init(&round.ran, 0, 0);
+		expect_eq(tw_pool_create(&round.pool, &cfg), 0);
+		expect_eq(tw_pool_submit(round.pool, await_submit, &round, 0), 0);
+		while (!atomic_load(&round.inside))
+			sched_yield();
+		expect_eq(pthread_create(&thread, NULL, submit, &round), 0);
+		wait_for(&round);
+		expect_eq(tw_pool_destroy(round.pool), 0);
+		pthread_join(thread, NULL);
+		expect_eq(round.answer, 0);
+	}
+}
+
+/* The call is about to wake the driver, which has woken by itself meanwhile and run the completion. */
+static void stay_in_call(void *arg)
+{
+	struct round *round = arg;
+	atomic_store(&round->inside, 1);
+	sem_post(&round->ran);
+	while (!atomic_load(&round->submits))
+		sched_yield();
+}
+
+static void *close_group(void *arg)
+{
+	struct round *round = arg;
+	faults_at_wakes(stay_in_call, NULL, round);
+	round->answer = tw_group_close_then(round->service, round->group, tell, round);
+	faults_at_wakes(NULL, NULL, NULL);
+	return NULL;
+}
+
+static void nothing(void *arg)
+{
+	(void)arg;
+}
+
+/* False: the driver did not sleep when the call came. */
+static bool close_during_call(void)
+{
+	struct round round = {0};
+	pthread_t thread;
+	sem_init(&round.ran, 0, 0);
+	expect_eq(tw_service_create(&round.service, NULL), 0);
+	expect_eq(tw_group_create(round.service, &round.group), 0);
+	expect_eq(tw_schedule(round.service, 20 * MS, nothing, NULL, NULL), 0);
+	while (!(tw__gate_look(&round.service->gate) & TW__GATE_PARKED))
+		sched_yield();
+	expect_eq(pthread_create(&thread, NULL, close_group, &round), 0);
+	wait_for(&round); /* of the hook and the completion, one or both */
+	bool inside = atomic_load(&round.inside);
+	if (inside) {
+		wait_for(&round);
+		expect_eq(tw_service_close(round.service, TW_CLOSE_DROP, 10 * MS), -ETIMEDOUT);
+	}
+	atomic_store(&round.submits, 1);
+	pthread_join(thread, NULL);
+	expect_eq(round.answer, 0);
+	expect_eq(tw_service_destroy(round.service), 0);
+	return inside;
+}
+
+Test(pool_ends, close_waits_for_a_call_of_close_then_whose_completion_has_run)
+{
+	while (!close_during_call()) {
+	}
+}
+
+static tw_fn *const named = tell;
+
+static void *leave_inside(void *arg)
+{
+	tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0);
+	tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0);
+	pthread_exit(NULL);
+}
+
+static void *begin_and_end(void *arg)
+{
+	tw__user_end(tw__user_begin(arg, TW_RUN_KIND_RELEASE, named, 0));
+	return NULL;
+}
+
+/* A user's function has called pthread_exit. Its record serves the next thread. */
+Test(pool_ends, a_thread_that_ends_inside_user_code_is_not_shown_as_running)
+{
+	struct tw_liveness seen = {.size = sizeof seen};
+	tw_service *service;
+	pthread_t thread;
+	expect_eq(tw_service_create(&service, NULL), 0);
+	for (int i = 0; i < 4; i++) {
+		expect_eq(pthread_create(&thread, NULL, i % 2 ? begin_and_end : leave_inside, service), 0);
+		pthread_join(thread, NULL);
+		expect_eq(tw_liveness_get(service, &seen), 0);
+		expect_eq(seen.running, 0);
+	}
+	expect_eq(tw_service_destroy(service), 0);
+}
