@@ -177,3 +177,41 @@ Test(sim_layers, keep_their_promises_in_any_order_and_the_same_seed_goes_the_sam
 {
 	for_each_seed(60, run_twice);
 }
+
+/* ------------------------------------------------------------- a limiter's own seed */
+
+static int fail_and_note(void *arg, struct tw_job_run *run)
+{
+	tw_sim *sim = arg;
+	(void)run;
+	tw_sim_note(sim, tw_now(tw_sim_service(sim)));
+	return -EIO;
+}
+
+/* A job that fails, with delays between its attempts that the limiter draws. */
+static uint64_t draw_delays(uint64_t seed)
+{
+	tw_sim *sim;
+	tw_limiter *limiter;
+	struct tw_sim_config cfg = {.size = sizeof cfg, .seed = seed, .workers = 1};
+	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
+	expect_eq(tw_sim_create(&sim, &cfg), 0);
+	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &config), 0);
+	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	struct tw_job_task task = {.size = sizeof task,
+				   .fn = fail_and_note,
+				   .arg = sim,
+				   .retry = {.count = 8, .delay_ns = MS, .jitter_ns = SECOND}};
+	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
+	expect_eq(tw_sim_run_until_idle(sim, 3600 * SECOND), 0);
+	uint64_t trace = tw_sim_trace(sim);
+	expect_eq(tw_limiter_destroy(limiter), 0);
+	expect_eq(tw_sim_destroy(sim), 0);
+	return trace;
+}
+
+Test(sim_layers, limiter_without_a_seed_draws_from_the_simulations)
+{
+	expect_eq(draw_delays(7), draw_delays(7));
+	expect_ne(draw_delays(7), draw_delays(8));
+}
