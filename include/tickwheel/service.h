@@ -70,7 +70,8 @@ enum tw_drive {
 };
 
 /*
- * What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each.
+ * What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each. What has waited for an executor, refused or
+ * unclaimed, for more than 2^26 ticks (18.6 hours at 1 ms, 56 minutes at 50 us) may wait up to 2^26 more once it is taken: late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */

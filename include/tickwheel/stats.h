@@ -119,7 +119,8 @@ struct tw_liveness {
  * When a run began: known for timers, jobs and scheduler tasks, and for all kinds if the service has on_stuck. Other runs are dated by the first
  * look that meets them, so they may look younger than they are, never older. Ask twice to learn how long such a run has lasted.
  *
- * A larger or smaller `size` than the library's is fine, as with tw_stats_get.
+ * Timers 2^25 ticks or more away when last looked at are not looked at for `overdue`. A larger or smaller `size` than
+ * the library's is fine, as with tw_stats_get.
  *
  * Threads: any. Never blocks. Costs a look at each slot in use (8 bytes a timer), and at the lines of each thread.
  * Returns:

@@ -64,16 +64,7 @@ static inline uint64_t tw__clock_read_fast(tw_service *service)
 static inline uint64_t tw__tick_to_write(const tw_service *service, uint64_t deadline_ns)
 {
 	uint64_t tick = tw__tick_of(service, deadline_ns), cursor = tw_load_relaxed(&service->gate.cursor);
-	return tick + TW__NEAR < cursor ? cursor : tick;
-}
-
-/* The tick of an armed word, by any thread. False: the word has changed; *word is what it is now. */
-static inline bool tw__deadline_of(tw_service *service, uint32_t slot, uint64_t *word, uint64_t *tick)
-{
-	if (tw_unlikely(tw__word_beyond(*word)))
-		return tw__far_tick(&service->slots, slot, word, tick);
-	*tick = tw__word_deadline(*word, tw_load_relaxed(&service->gate.cursor)); /* WORD7 */
-	return true;
+	return tick + TW__WHEEL_REACH < cursor ? cursor : tick;
 }
 
 #endif

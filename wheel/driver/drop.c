@@ -7,13 +7,13 @@
 #include "wheel/run/run.h"
 #include "wheel/timer/end.h"
 
-static bool is_due(const tw_service *service, uint64_t word)
+static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	return tw__forced(service) || (!tw__word_beyond(word) && tw__word_deadline(word, cursor) <= cursor);
+	return tw__forced(service) || (!(word & TW__FAR) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
 }
 
-static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry)
+static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)
 {
 	uint32_t slot = tw__entry_slot(entry);
 	if (!slot) {
@@ -21,8 +21,8 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 		return;
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	while (tw__entry_is_current(entry, word)) {
-		if (!is_due(service, word)) {
+	while (!((word ^ entry) >> TW__GENERATION_SHIFT) && tw__word_armed(word)) {
+		if (!is_due(service, word, tick)) {
 			tw__refile(service, entry); /* moved to later meanwhile */
 			return;
 		}
@@ -34,6 +34,6 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__chunk *chunk)
 {
 	for (unsigned i = 0; i < chunk->count; i++)
-		drop_entry(service, local, chunk->entries[i]);
+		drop_entry(service, local, chunk->entries[i], chunk->tick);
 	tw__chunk_put(&service->driver->wheel, chunk);
 }

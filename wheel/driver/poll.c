@@ -65,7 +65,6 @@ static void turn_wheel(tw_service *service)
 	tw_store_relaxed(&service->watch.turned_ns, now_ns);
 	/* planted: late_turns */
 	service->driver->turning_to = tw__ticks_down(service, now_ns - service->time.start_ns);
-	tw__age(service, service->driver->turning_to);
 	do {
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
@@ -83,9 +82,31 @@ static void empty_wheel(tw_service *service)
 	while ((chunk = tw__chunk_pop(&all))) {
 		chunk->holder_count = 0;
 		chunk->tick = service->driver->wheel.next - 1;
+		for (unsigned i = 0; i < chunk->count; i++)
+			tw__note_handed(service, chunk->entries[i]);
 		if (leaves_own(service, chunk))
 			tw__chunk_append(&service->driver->outboxes.own.runs.chunks, chunk);
 	}
+}
+
+void tw__refile(tw_service *service, uint64_t entry)
+{
+	uint32_t slot = tw__entry_slot(entry);
+	if (!slot) {
+		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
+		return;
+	}
+	_Atomic uint64_t *at = &service->slots.words[slot];
+	uint64_t word = tw_load_acquire(at), next = service->driver->wheel.next, tick;
+	do {
+		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
+			return;
+		tick = tw__word_deadline(word, next);
+		if (tw_likely(word & TW__FAR || tick < next + TW__WHEEL_REACH))
+			break;
+		tick = next - 1; /* due hours ago, and read as the future: so the judge must find this */
+	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
+	tw__file(service, slot, word, tick, true);
 }
 
 unsigned tw__driver_take_home(tw_service *service)
@@ -124,32 +145,13 @@ uint64_t tw__driver_gather(tw_service *service, bool *again)
 	return tw__drain(service, again);
 }
 
-/* The clock goes on by more than a near deadline may be behind and be told from one ahead (word.h). */
-static bool is_leap(tw_service *service)
-{
-	return tw__ticks_down(service, tw__driver_now(service) - service->time.start_ns) >=
-	       service->driver->wheel.next + TW__NEAR;
-}
-
-/* What lanes hold is read against the old cursor: before a leap, all of it. */
-static uint64_t drain(tw_service *service, bool *again)
-{
-	uint64_t drained = tw__drain(service, again), more = drained;
-	while (tw_unlikely(*again) && more && is_leap(service)) {
-		*again = false;
-		more = tw__drain(service, again);
-		drained += more;
-	}
-	return drained;
-}
-
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
 {
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	tw__driver_take_home(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
-	turn.drained = drain(service, &turn.again);
+	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);
 	if (tw_unlikely(tw__forced(service)))
 		empty_wheel(service);

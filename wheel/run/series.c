@@ -61,11 +61,10 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 		      uint64_t deadline_ns)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__NEAR;
-	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__BEYOND_RANGE : 0);
-	uint64_t armed = tw__word_become(word, state, far ? 0 : tick);
-	if (tw__word_seq(word))
-		armed = tw__word_with_seq(armed, tw__word_next_seq(word)); /* what passed for its entry is stale now */
+	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
+	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
+			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
 	bool done;
 	do {
 		if (word & (TW__ENDED | TW__BARRED))
@@ -74,7 +73,8 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 			   : tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, armed);
 	} while (!done);
 	tw__lane_grow_reserved(&local->lane, 1);
-	tw__lane_put(&local->lane, tw__entry_of(armed, run->slot), TW__VALUE_TICK | tick);
+	uint64_t entry = tw__entry_make(run->slot, run->generation);
+	tw__lane_put(&local->lane, tw__what_make(far ? TW__KIND_BACK_FAR : TW__KIND_BACK, entry), tick);
 	tw__publish(service, local);
 	tw__wake_for(service, deadline_ns);
 	return true;

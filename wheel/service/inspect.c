@@ -88,7 +88,7 @@ struct census {
 static bool entry_counts(tw_service *service, uint64_t entry)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return tw__entry_is_current(entry, word) && !tw__word_seq(word);
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__MULTI);
 }
 
 static void count_chunks(struct census *census, const struct tw__chunk *chunk, bool ready)
@@ -115,7 +115,7 @@ static uint64_t entries_in_wheel(tw_service *service)
 	return census.covered;
 }
 
-/* A timer that was moved to earlier may have stale entries that pass for its own, and is not counted. */
+/* A MULTI timer may be covered by the driver's note instead of by the count. */
 static void check_words(tw_service *service, struct complaint *c, uint64_t *pending, uint64_t *filed)
 {
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
@@ -126,7 +126,7 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		*pending += !tw__is_unsettled(service, slot, word);
 		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += tw__word_armed(word) && !tw__word_seq(word);
+		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
 	}
 }
 

@@ -56,8 +56,8 @@ static int room_for_one(struct batch_call *call)
 }
 
 /* The record and the unpublished entry of one timer. */
-static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task, bool is_delay,
-						     uint64_t value, uint32_t option)
+static inline __attribute__((always_inline)) int put(struct batch_call *call, const struct tw_task *task,
+						     enum tw__kind kind, uint64_t value, uint32_t option)
 {
 	struct tw__slots *slots = &call->service->slots;
 	int r = room_for_one(call);
@@ -71,9 +71,7 @@ static inline __attribute__((always_inline)) int put(struct batch_call *call, co
 	tw_store_relaxed(&record->fn, task->fn); /* published by WORD1 */
 	tw_store_relaxed(&record->arg, task->arg);
 	tw_store_release(&record->option, option); /* WORD5; 0 tells the second pass that it is plain */
-	if (!is_delay)
-		value = TW__VALUE_TICK | tw__tick_to_write(call->service, value);
-	tw__lane_put(&call->local->lane, entry, value);
+	tw__lane_put(&call->local->lane, tw__what_make(kind, entry), value);
 	return 0;
 }
 
@@ -84,13 +82,13 @@ static int put_with_option(struct batch_call *call, const struct tw_task *task, 
 	int r = tw__task_prepare(call->service, call->local, task, period, &call->random, &call->now_ns, &arming);
 	if (r)
 		return r;
-	r = put(call, task, arming.is_delay, arming.value, arming.option);
+	r = put(call, task, arming.kind, arming.value, arming.option);
 	if (r && arming.option)
 		tw__task_discard(call->service, call->local, arming.option);
 	if (r || !arming.option)
 		return r;
 	struct tw__slots *slots = &call->service->slots;
-	uint64_t entry = tw__lane_at(&call->local->lane)[-1].what;
+	uint64_t entry = tw__what_entry(tw__lane_at(&call->local->lane)[-1].what);
 	int entered = tw__group_enter(&call->service->groups, slots, arming.option, entry);
 	if (entered < 0)
 		return entered; /* what was put is taken back with the rest */
@@ -143,7 +141,7 @@ static size_t put_stretch(struct batch_call *call, size_t i)
 		tw_store_relaxed(&records[slot].fn, task->fn); /* published by WORD1 */
 		tw_store_relaxed(&records[slot].arg, task->arg);
 		tw_store_relaxed(&records[slot].option, 0); /* tells the second pass that it is plain */
-		at[done] = (struct tw__entry){entry, task->when_ns};
+		at[done] = (struct tw__entry){tw__what_make(TW__KIND_DELAY, entry), task->when_ns};
 	}
 	tw__magazine_take(magazine, (uint32_t)done);
 	tw__lane_has_put(lane, done);
@@ -166,7 +164,8 @@ static int put_all(struct batch_call *call)
 
 static bool is_timer(const struct tw__entry *entry)
 {
-	return tw__entry_slot(entry->what) != 0; /* else the base, or padding */
+	enum tw__kind kind = tw__what_kind(entry->what);
+	return kind == TW__KIND_DELAY || kind == TW__KIND_DEADLINE; /* else the base, or padding */
 }
 
 static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
@@ -264,13 +263,12 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			if (tw_unlikely(!is_timer(entry)))
 				continue;
 			uint32_t slot = tw__entry_slot(entry->what);
-			bool is_delay = !(entry->value & TW__VALUE_TICK);
-			uint64_t deadline_ns = is_delay ? call->base_ns + entry->value
-							: tw__tick_ns(call->service, entry->value & ~TW__VALUE_TICK);
+			bool is_delay = tw__what_kind(entry->what) == TW__KIND_DELAY;
+			uint64_t deadline_ns = entry->value + (is_delay ? call->base_ns : 0);
 			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
-			if (tw_unlikely(state & TW__BEYOND_RANGE))
+			if (tw_unlikely(state & TW__UNFILED))
 				tw__far_set(&call->service->slots, slot, /* WORD6 */
 					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
@@ -279,7 +277,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 				tw__word_arm_release(&slots->words[slot],
 						     generation | state); /* WORD1: pairs with claim */
 			else
-				arm_with_option(call, option, entry->what, state | TW__OPTION);
+				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;

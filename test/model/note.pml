@@ -1,0 +1,308 @@
+/*
+ * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; move, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
+ *
+ * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
+ * also cancels it. To later is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver
+ * drains, turns through the ticks 0 .. 4, each bucket judged by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
+ * the timer is no longer due, and says so: it is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
+ * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
+ * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
+ *
+ * Left out: FAR words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
+ *
+ * Holds:
+ *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
+ *   G1  it is not run before its deadline
+ *   G2  a timer whose entries have all been drained is met in the turn through its deadline
+ *
+ *   run: NOTE   G1 G2 G3
+ *   run: NOTE COARSE   G1 G2 G3
+ *   mutant: NOTE PUSH_FIRST     the entry is pushed before the word is moved and marked
+ *   mutant: NOTE KEEP_NOTE      the note does not move when the entry that counts is filed again
+ *   mutant: NOTE DROP_LATER     a drained entry is dropped if there is any note, be it later than what it asks for
+ *   mutant: NOTE BACK_IS_MOVED  an entry that comes back is taken for one that a reset has brought, which a timer in a batch does not need
+ *   mutant: NOTE COARSE KEEP_LEVEL  the note still names the coarse bucket when the entry has been moved down from it
+ *   mutant: NOTE COARSE ANY_LEVEL   a drained entry is dropped if the note's tick was of the same coarse bucket, though it stands on the finer level
+ */
+#define LAST 4
+#ifdef COARSE
+#define RESETS 3
+#define RESETTERS 1
+#else
+#define RESETS 2
+#define RESETTERS 2
+#endif
+#define NO_NOTE 0
+#define FILED 1
+#define HANDED 2
+#define FREE 9
+
+#ifdef COARSE
+byte deadline = 4;     /* the word: a tick, or FREE when it has ended */
+byte coarse = 1;       /* entries in the bucket of ticks 3 and 4 */
+#else
+byte deadline = 2;
+byte coarse;
+#endif
+bool opened;           /* that bucket takes no entries any more */
+bool multi;
+byte lane[3], lane_n;  /* ticks that entries ask for */
+bool back[3];          /* they come from a worker */
+byte bucket[12];       /* entries of the timer by tick */
+byte note = NO_NOTE, note_tick, note_level;
+byte next;             /* the first tick not turned through yet */
+byte handed;           /* entries with the executor */
+byte resets = RESETS, at_work = RESETTERS, busy;
+byte moving; /* resets between their CAS and their push */
+
+init {
+#ifndef COARSE
+	bucket[2] = 1;
+	opened = true
+#else
+	skip
+#endif
+}
+
+#define IN_COARSE(t) ((t) == 3 || (t) == 4)
+
+inline push(asks, from_worker)
+{
+	atomic { assert(lane_n < 3); lane[lane_n] = asks; back[lane_n] = from_worker; lane_n++ }
+}
+
+active [RESETTERS] proctype resetter()
+{
+	byte seen, to, pushed = FREE;
+	do
+	:: atomic {
+			resets > 0 -> resets--;
+			if
+			:: to = next
+			:: to = next + 1
+			:: to = LAST
+			fi;
+			if
+			:: to > LAST -> to = LAST
+			:: else
+			fi
+	   };
+again:		seen = deadline;
+		if
+		:: seen == FREE || seen == to
+		:: seen != FREE && to > seen -> /* move */
+			if
+			:: atomic { deadline == seen -> deadline = to }
+			:: deadline != seen -> goto again
+			fi
+		:: seen != FREE && to < seen -> /* move_with_entry */
+#ifdef PUSH_FIRST
+			push(to, false);
+			if
+			:: atomic { deadline == seen -> deadline = to; multi = true }
+			:: deadline != seen -> goto again
+			fi
+#else
+			if
+			:: atomic { deadline == seen -> deadline = to; multi = true; moving++ }
+			:: deadline != seen -> goto again
+			fi;
+			atomic { assert(lane_n < 3); lane[lane_n] = to; back[lane_n] = false; lane_n++; moving-- }
+#endif
+		fi;
+		seen = 0
+	:: atomic { _pid == 1 && deadline != FREE -> deadline = FREE }; break /* a cancel */
+	:: break
+	od;
+	at_work--
+}
+
+/* tw__wheel_add */
+inline add(t)
+{
+	if
+	:: IN_COARSE(t) && !opened -> coarse++
+	:: else -> bucket[t]++
+	fi
+}
+
+inline note_down(t, level)
+{
+	note = FILED;
+	note_tick = t;
+	note_level = level
+}
+
+#define LEVEL_FOR(t) (IN_COARSE(t) && !opened) /* a bool is 1 or 0 */
+
+#ifdef DROP_LATER
+#define DROPPED (note == FILED)
+#else
+#define DROPPED (note == FILED && note_tick <= tick)
+#endif
+#ifdef ANY_LEVEL
+#define COVERED (note == FILED && IN_COARSE(note_tick) && IN_COARSE(tick))
+#else
+#define COVERED (note == FILED && note_level == 1 && IN_COARSE(note_tick) && IN_COARSE(tick))
+#endif
+
+/* tw__file: for a word of which `seen` was read */
+inline file(tick)
+{
+	if
+	:: !was_multi ->
+		to = (tick < next -> next : tick);
+		add(to);
+		to = 0
+	:: was_multi && (DROPPED || (note == HANDED && !is_back)) -> skip
+	:: was_multi && !DROPPED && COVERED -> note_tick = tick
+	:: was_multi && !DROPPED && !COVERED && (note != HANDED || is_back) ->
+		to = (tick < next -> next : tick);
+		note_down(to, LEVEL_FOR(to));
+		add(to);
+		to = 0
+	fi
+}
+
+/* judge_noted for a bucket that is moved down */
+inline move_one()
+{
+	atomic {
+		coarse--;
+		seen = deadline;
+		was_multi = multi;
+		to = (seen < 3 -> 3 : seen);
+		if
+		:: seen == FREE
+		:: seen != FREE && !was_multi -> bucket[to]++
+		:: seen != FREE && was_multi ->
+			if
+			:: note == HANDED
+			:: note == FILED && !(note_level == 1 && IN_COARSE(note_tick))
+			:: note == NO_NOTE || (note == FILED && note_level == 1 && IN_COARSE(note_tick)) ->
+				bucket[to]++;
+#ifdef KEEP_LEVEL
+				note_down(to, 1)
+#else
+				note_down(to, 0)
+#endif
+			fi
+		fi;
+		seen = 0;
+		to = 0
+	}
+}
+
+/* Some of the coarse bucket; all when its time has come. */
+inline move_nearer()
+{
+	do
+	:: coarse > 0 && !opened -> move_one()
+	:: next < 3 || opened -> break
+	:: atomic { coarse == 0 && !opened -> opened = true }
+	od
+}
+
+inline drain()
+{
+	do
+	:: lane_n > 0 ->
+		atomic {
+			asks = lane[0]; lane[0] = lane[1]; lane[1] = lane[2]; lane[2] = 0;
+			is_back = back[0]; back[0] = back[1]; back[1] = back[2]; back[2] = false;
+			lane_n--
+		};
+		atomic { seen = deadline; was_multi = multi };
+		if
+		:: seen == FREE
+		:: else -> atomic { file(seen) }
+		fi;
+		asks = 0
+	:: else -> break
+	od
+}
+
+/* What a claim finds not due goes back through a lane; the entry counts as coming. */
+active proctype worker()
+{
+	byte seen;
+end:	do
+	:: atomic { handed > 0 -> handed--; busy++ };
+again:		seen = deadline;
+		if
+		:: seen == FREE
+		:: seen != FREE && seen < next ->
+			if
+			:: atomic { deadline == seen -> deadline = FREE; assert(seen < next) } /* G1 */
+			:: deadline != seen -> goto again
+			fi
+#ifdef BACK_IS_MOVED
+		:: seen != FREE && seen >= next -> push(seen, false)
+#else
+		:: seen != FREE && seen >= next -> push(seen, true)
+#endif
+		fi;
+		atomic { seen = 0; busy-- }
+	od
+}
+
+/* judge_noted, judge_entry for the bucket that is turned through; low = tick, high = tick + 1 */
+inline judge(tick)
+{
+	atomic { seen = deadline; was_multi = multi };
+	if
+	:: seen == FREE
+	:: seen != FREE && !was_multi ->
+		if
+		:: seen <= tick -> handed++
+		:: else -> add(seen)
+		fi
+	:: seen != FREE && was_multi ->
+		if
+		:: note == HANDED
+		:: note == FILED && !(note_tick == tick && note_level == 0)
+		:: note == NO_NOTE || (note == FILED && note_tick == tick && note_level == 0) ->
+			if
+			:: seen <= tick -> note = HANDED; handed++
+			:: else ->
+#ifdef KEEP_NOTE
+				note = FILED;
+#else
+				note_down(seen, LEVEL_FOR(seen));
+#endif
+				add(seen)
+			fi
+		fi
+	fi
+}
+
+inline turn()
+{
+	drain();
+	move_nearer();
+	tick = next;
+	atomic { next++ };
+	do
+	:: bucket[tick] > 0 -> atomic { bucket[tick]--; judge(tick) }
+	:: else -> break
+	od;
+	/* Every entry there is was drained before this turn: so one that is due was met. */
+	atomic { assert(deadline > tick || deadline == FREE || lane_n + handed + busy + moving > 0) } /* G2 */
+}
+
+active proctype driver()
+{
+	byte seen, asks, tick, to;
+	bool was_multi, is_back;
+	bucket[2] + coarse > 0 && (coarse > 0 || opened);
+	do
+	:: next <= LAST -> turn()
+	:: else -> break
+	od;
+	/* No reset comes any more: what is in a lane or on its way there comes with the next turns. */
+	do
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n == 0 -> break }
+	:: atomic { at_work == 0 && handed == 0 && busy == 0 && lane_n > 0 }; assert(next < 11); turn()
+	od;
+	assert(deadline == FREE) /* G3 */
+}
