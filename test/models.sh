@@ -31,7 +31,7 @@ search() {
 	mkdir -p "$folder"
 	# shellcheck disable=SC2046 # as many words as switches
 	(cd "$folder" && spin -a $(printf ' -D%s' "$@") "$file" >spin.log 2>&1 &&
-		gcc -O1 -w -DSAFETY -DMEMLIM=1000 -o pan pan.c >gcc.log 2>&1 &&
+		gcc -O1 -w -DSAFETY -DMEMLIM=2000 -o pan pan.c >gcc.log 2>&1 &&
 		./pan -m1000000 >report 2>&1)
 	if [ ! -s "$folder/report" ] || grep -q 'spin: .*\(syntax\|error\|Error\)' "$folder/spin.log"; then
 		echo "models: $file ($*) could not be checked, see $folder" >&2
