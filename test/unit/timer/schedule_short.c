@@ -113,8 +113,13 @@ Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 		be_busy(service);
 		struct tw__local *local = tw__local_of(service);
 		uint64_t before = local->stamped, word = tw__gate_look(&service->gate);
-		expect_eq(tw_schedule_batch(service, tasks, 2, NULL), -EINVAL);
+		int r = tw_schedule_batch(service, tasks, 2, NULL);
 		expect_eq(local->stamped, before);
+		if (r == -EAGAIN) { /* the driver is behind, and the lane is full: refused before the tasks are read */
+			sched_yield();
+			continue;
+		}
+		expect_eq(r, -EINVAL);
 		bases += tw__gate_is_open(word) && word != before;
 	}
 	expect_eq(tw_service_destroy(service), 0);
