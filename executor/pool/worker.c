@@ -339,6 +339,17 @@ static void work_on(struct tw__worker *self, const struct tw__find *find)
 		run_task(self, &find->task);
 }
 
+/*
+ * Others have trusted this searcher while it searched: one who shows a batch, too, who then called nobody (POOL2). This worker has
+ * found something else, and may block in it. So it looks at all that waits, shown batches included, and calls for help.
+ */
+static void stop_searching(struct tw__worker *self)
+{
+	tw_sub_seq_cst(&self->pool->searching, 1); /* POOL2 */
+	if (may_need_help(self) && tw__pool_runs_wait(self->pool))
+		tw__pool_call_for_help(self->pool);
+}
+
 void *tw__worker_main(void *arg)
 {
 	struct tw__worker *self = tw__this_worker = arg;
@@ -358,7 +369,7 @@ void *tw__worker_main(void *arg)
 				return NULL;
 			}
 		}
-		tw_sub_seq_cst(&pool->searching, 1);
+		stop_searching(self);
 		do {
 			work_on(self, &find);
 		} while (tw__worker_find(self, &find));
