@@ -17,6 +17,8 @@
 #include "wheel/service/config.h"
 #include "wheel/service/create.h"
 #include "wheel/run/run.h"
+#include "executor/pool/source.h"
+#include "executor/pool/stats.h"
 
 /* Plain tasks have no way into a pool that a service has made for itself. */
 enum { OWN_POOLS_QUEUE = 16 };

@@ -10,6 +10,8 @@
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/base/misuse.h"
+#include "executor/action/close.h"
+#include "executor/action/host.h"
 
 #define MILLISECOND_NS UINT64_C(1000000)
 

@@ -1,7 +1,10 @@
 /* Arming: from wherever an action is to where its next run comes from. Whatever fails, it stays where it is. */
 #include <errno.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/arm.h"
+#include "executor/action/flush.h"
+#include "executor/action/host.h"
+#include "executor/action/virtual.h"
 
 /* ---------------------------------------------------------------------- timers */
 

@@ -7,8 +7,9 @@
  */
 #include <errno.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/close.h"
 #include "wheel/core/user_code.h"
+#include "executor/action/immediate.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 

@@ -5,9 +5,12 @@
  */
 #include <errno.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/flush.h"
 #include "wheel/core/user_code.h"
 #include "wheel/run/watchdog.h"
+#include "executor/action/close.h"
+#include "executor/action/immediate.h"
+#include "executor/action/virtual.h"
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {

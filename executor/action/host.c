@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/host.h"
+#include "executor/action/arm.h"
+#include "executor/action/flush.h"
 
 /* ------------------------------------------------------------------------- work */
 

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/immediate.h"
+#include "executor/action/close.h"
+#include "executor/action/host.h"
 
 /*
  * A hash table by number, chained through the actions. Numbers are given in order, so those that wait spread over the buckets,

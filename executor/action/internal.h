@@ -168,79 +168,17 @@ static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
 		pthread_cond_broadcast(&scheduler->changed);
 }
 
-/*
- * close.c: closes the action if it is open, and takes it from where it is. True: it has ended here, and the caller
- * calls tw__action_release. False: it was closed, it runs (its run's end is its end), or it has no release.
- */
-bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest);
-
-/* A closed action has ended. True: the caller calls tw__action_release. Until then the action is pinned and counts as running. */
-bool tw__action_ended(struct tw_action *action);
-
-/* Calls the release of an action that has ended, with the mutex unlocked. */
-void tw__action_release(struct tw_action *action);
-
-/* The calling thread is inside a release of one of the scheduler's actions. */
-bool tw__actions_in_release(const tw_action_scheduler *scheduler);
-
 /* Frees it if nobody needs it any more. */
 void tw__action_put(struct tw_action *action);
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
-
-/*
- * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The action comes back pinned. *ended: it has ended, and the caller calls tw__action_release.
- */
-int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
-
-/* The calling thread becomes the flusher. */
-void tw__actions_begin(tw_action_scheduler *scheduler);
-
-/* The flusher does all that is left in due and turn, and resigns. */
-void tw__actions_serve(tw_action_scheduler *scheduler);
-
-/* Becomes the flusher and serves, unless another thread is the flusher: then that one serves. */
-void tw__actions_drive(tw_action_scheduler *scheduler);
-
-/*
- * One flush. Returns its first failure, which the caller returns to its own caller; `failed` is told of the others.
- * told: `failed` is told of the first one too.
- */
-int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
-int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
-
-/*
- * Runs the first of `due`. told: `failed` is told of a failure. With TW_ACTION_CANCEL_BATCH gather() then brings the rest of the
- * batch into `due`, and all of that is closed.
- */
-int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *));
 
 static inline bool tw__actions_cancel_batch(const tw_action_scheduler *scheduler)
 {
 	return scheduler->config.flags & TW_ACTION_CANCEL_BATCH;
 }
 
-/* A detached action goes to `due`. refusal 0: to be run. Else it is not, and `failed` is told why. */
-void tw__action_join_due(struct tw_action *action, int refusal);
-
-/* The host has come for the open batch. */
-void tw__actions_turn(tw_action_scheduler *scheduler);
-
-/* host.c: moves it into the open batch, and sees to it that the batch's turn comes. 0, or why it could not: then nothing has changed. */
-int tw__action_join_batch(struct tw_action *action, struct tw__rest *rest);
-void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest);
-void tw__actions_host_init(tw_action_scheduler *scheduler);
-
-/* virtual.c: moves it into the heap. 0, -ENOMEM, -ERANGE. */
-int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest);
-
-/* The same, without the mutex: tw_action_flush of a virtual clock. */
-int tw__actions_flush_virtual(tw_action_scheduler *scheduler);
-
-/* action.c: no lock is held, nothing runs, nothing is left. */
+/* No lock is held, nothing runs, nothing is left. */
 void tw__actions_free(tw_action_scheduler *scheduler);
-
-/* immediate.c */
-void tw__immediate_gone(struct tw_action *action);
 
 #endif

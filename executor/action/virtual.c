@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 
-#include "executor/action/internal.h"
+#include "executor/action/virtual.h"
+#include "executor/action/arm.h"
+#include "executor/action/flush.h"
 
 static uint64_t order_of(uint64_t arming, uint64_t seed)
 {

@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/limiter/internal.h"
+#include "executor/limiter/idle.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 
 static struct tw__listener *next_listener(struct tw_limiter *l)
 {

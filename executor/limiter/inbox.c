@@ -28,7 +28,8 @@
  *
  * Model: test/model/inbox.pml.
  */
-#include "executor/limiter/internal.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/queue.h"
 
 /* Runners are out for all permits, so there is somebody to look. */
 static bool all_permits_out(const struct tw_limiter *l)

@@ -3,6 +3,11 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/limiter/internal.h"
+#include "executor/limiter/life.h"
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
@@ -11,6 +11,13 @@
 #include "wheel/base/struct_read.h"
 #include "wheel/run/run.h"
 #include "wheel/base/misuse.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/line.h"
+#include "executor/limiter/rate.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/tell.h"
+#include "executor/pool/source.h"
+#include "executor/pool/jobs.h"
 
 enum { MAX_RATE = 1 << 20 };
 #define HOMECOMING_NS UINT64_C(1000000000)

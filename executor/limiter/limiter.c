@@ -7,6 +7,14 @@
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
 #include "wheel/timer/timing.h"
+#include "executor/limiter/idle.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/life.h"
+#include "executor/limiter/line.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 
 /* Of a stop: then others have the lock, the driver among them, which keeps times. */
 enum { DROPPED_IN_A_ROW = 64 };

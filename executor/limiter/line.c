@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/limiter/internal.h"
+#include "executor/limiter/line.h"
 
 /* The first rank of at least this priority; ranks_n: none. */
 static uint32_t place_of(const struct tw__line *line, int32_t priority)

@@ -3,7 +3,13 @@
 #include <stdlib.h>
 
 #include "wheel/run/run.h"
-#include "executor/limiter/internal.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/line.h"
+#include "executor/limiter/rate.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 #include "mpsc/base/futex.h"
 
 /*

@@ -7,7 +7,9 @@
  * the delay between the line and the function; and no more calls of the hook `started`, which lie in between.
  */
 #include "wheel/run/run.h"
-#include "executor/limiter/internal.h"
+#include "executor/limiter/rate.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/tell.h"
 
 /* A token is back; or it is time to try for a timer again. */
 static void on_token(void *arg)

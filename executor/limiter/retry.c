@@ -6,9 +6,12 @@
  */
 #include <errno.h>
 
-#include "executor/limiter/internal.h"
+#include "executor/limiter/retry.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/run.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 
 /* ------------------------------------------------------------------- timers */
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/limiter/internal.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/idle.h"
+#include "executor/limiter/retry.h"
 #include "mpsc/base/futex.h"
 
 enum { GONE_AT_ONCE = 16 };

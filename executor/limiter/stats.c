@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "executor/limiter/internal.h"
+#include "executor/limiter/inbox.h"
 
 static uint64_t mean(uint64_t sum, uint64_t count)
 {

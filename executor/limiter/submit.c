@@ -4,6 +4,13 @@
 
 #include "executor/limiter/internal.h"
 #include "wheel/base/struct_read.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/line.h"
+#include "executor/limiter/queue.h"
+#include "executor/limiter/rate.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/settle.h"
+#include "executor/limiter/tell.h"
 #include "mpsc/base/futex.h"
 
 /* -------------------------------------------------------------------- input */

@@ -8,7 +8,11 @@
 #include <errno.h>
 
 #include "wheel/run/run.h"
-#include "executor/limiter/internal.h"
+#include "executor/limiter/tell.h"
+#include "executor/limiter/idle.h"
+#include "executor/limiter/inbox.h"
+#include "executor/limiter/retry.h"
+#include "executor/limiter/settle.h"
 
 /* -------------------------------------------------------------- user's code */
 

@@ -35,9 +35,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "executor/pool/parts.h"
+#include "executor/pool/grow.h"
 #include "mpsc/base/futex.h"
 #include "wheel/base/thread.h"
+#include "executor/pool/worker.h"
 
 enum { MS = 1000000, STEPS_MAX = 5, GROWING_LOOKS = 4, CROWDED_LOOKS = 8 };
 

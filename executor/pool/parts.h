@@ -85,7 +85,7 @@ extern struct tw__pool_times tw__pool_times;
 /* Bits of tw__reserve.calls. */
 enum { TW__CALL_ARMED = 1, TW__CALL_JOIN = 2, TW__CALL_STOP = 4 };
 
-/* grow.c: one thread, which sleeps while no run waits for a busy pool. All but `calls` and the counters is its own. */
+/* One thread, which sleeps while no run waits for a busy pool. All but `calls` and the counters is its own. */
 struct tw__reserve {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t calls; /* what it is to do; a futex */
 	_Atomic uint32_t
@@ -144,9 +144,6 @@ struct tw_pool {
 /* The worker that the calling thread is, or NULL. */
 extern _Thread_local struct tw__worker *tw__this_worker;
 
-/* worker.c */
-void *tw__worker_main(void *worker);
-
 /* What a worker has found to do. */
 struct tw__find {
 	struct tw__work *work; /* NULL: one of the others */
@@ -157,60 +154,10 @@ struct tw__find {
 	struct tw__pool_task task;
 };
 
-bool tw__worker_find(struct tw__worker *self, struct tw__find *find);
-
-/* Whether runs wait that any worker may take, those of open batches left out. */
-bool tw__pool_more_waits(tw_pool *pool);
-
-/* jobs.c. Takes a job, and counts the calling worker as inside it until tw__jobs_leave. NULL: none, or not now. */
-struct tw__work *tw__jobs_take(tw_pool *pool);
-void tw__jobs_leave(tw_pool *pool);
-
-/* Whether as many workers as may be are inside jobs. */
-bool tw__jobs_at_limit(tw_pool *pool);
-
-/* Whether jobs wait that a worker may take. */
-bool tw__jobs_wait(tw_pool *pool);
-
-/* wake.c */
-void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
-
-/* Work has been put where workers find it (POOL2's first half): wakes one, or arms the reserve if all are busy. */
-void tw__pool_call_for_help(tw_pool *pool);
-
-/* The same, for the one worker that may run it. */
-void tw__pool_call(tw_pool *pool, unsigned worker);
-
-/* Lets all workers go on and end. */
-void tw__pool_wake_all(tw_pool *pool);
-
-/*
- * Sleeps until the worker is called. Called while counted as searching.
- * True: it has found work. False: it was called, the pool stops, or (self->retired) it ends. Counted as searching
- * afterwards, except if it ends or the pool stops.
- */
-bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find);
-
-/* grow.c: the reserve. */
-int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config);
-
-/* Waits until nothing waits any more, and the reserve has ended. */
-void tw__reserve_stop(tw_pool *pool);
-void tw__reserve_free(tw_pool *pool);
-
-/* A run waits, and no worker is idle. */
-void tw__reserve_arm(tw_pool *pool);
-
 static inline bool tw__reserve_is_armed(tw_pool *pool)
 {
 	return tw_load_seq_cst(&pool->reserve.calls) & TW__CALL_ARMED; /* wake.c, POOL7 */
 }
-
-/*
- * The calling worker, if it is one of the pool behind the executor and tw__worker_is_awaited can answer for it from now on:
- * the pool has a reserve, and no work of its own queue waits already. Else NULL.
- */
-struct tw__worker *tw__worker_that_knows(tw_executor *executor);
 
 /*
  * Whether something may wait for the calling worker: a hint for those that run many things in a row, which then look at the
@@ -222,13 +169,7 @@ static inline bool tw__worker_is_awaited(struct tw__worker *self)
 	       tw_load_relaxed(&self->own.stack) != NULL;
 }
 
-/* The worker's thread ends. */
-void tw__reserve_retired(struct tw__worker *self);
-
-/* Whether runs wait that any worker may take; counts as a joiner of open batches while it looks. */
-bool tw__pool_runs_wait(tw_pool *pool);
-
-/* pool.c: a slot's first worker is about to start. */
+/* A slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
 /* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child, where locks may be held forever and no worker is. */
@@ -239,19 +180,10 @@ static inline int tw__pool_check(const tw_pool *pool)
 	return tw_unlikely(pool->fork_generation != tw__fork_generation()) ? -EPERM : 0;
 }
 
-/* pool.c: whether the executor is a face of one worker (tw__pool_pin). */
+/* Whether the executor is a face of one worker (tw__pool_pin). */
 bool tw__pool_is_pinned(const tw_executor *executor);
 
 /* Frees all, with no thread left. */
 void tw__pool_free(tw_pool *pool);
-
-/* source.c: whether anything that services handed over waits. */
-bool tw__sources_empty(tw_pool *pool);
-
-/* A task begins: wakes the tick threads that sleep without a date to look at runs. */
-void tw__sources_wake_watchers(tw_pool *pool);
-
-/* The next batch of any source, or NULL. */
-tw_batch *tw__sources_take(tw_pool *pool);
 
 #endif

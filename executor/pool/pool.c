@@ -27,6 +27,10 @@
 #include "wheel/run/work.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/base/misuse.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/wake.h"
+#include "executor/pool/worker.h"
+#include "executor/pool/jobs.h"
 
 enum { TIMED_ONE_IN = 16 };
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 #include "executor/pool/internal.h"
-#include "executor/pool/parts.h"
+#include "executor/pool/source.h"
+#include "executor/pool/wake.h"
 
 /* ------------------------------------------------------------------- workers */
 

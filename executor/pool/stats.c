@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/pool/internal.h"
+#include "executor/pool/stats.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/fork.h"
 #include "wheel/core/service.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/jobs.h"
 
 static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
 {

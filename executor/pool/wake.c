@@ -31,7 +31,9 @@
 #include <sched.h>
 #include <time.h>
 
-#include "executor/pool/parts.h"
+#include "executor/pool/wake.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/worker.h"
 #include "mpsc/base/futex.h"
 
 /* ---------------------------------------------------- Concurrency Kit's side */

@@ -30,12 +30,16 @@
 #include <unistd.h>
 
 #include "executor/pool/internal.h"
-#include "executor/pool/parts.h"
+#include "executor/pool/worker.h"
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/work.h"
 #include "wheel/core/user_code.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/source.h"
+#include "executor/pool/wake.h"
+#include "executor/pool/jobs.h"
 
 _Thread_local struct tw__worker *tw__this_worker;
 

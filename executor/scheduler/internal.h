@@ -100,12 +100,6 @@ static inline struct tw__ending tw__ending_of(const struct tw__task *task)
 	return (struct tw__ending){task->done, task->arg, task->context};
 }
 
-/* Not under the lock: calls the done function, and gives the context back. */
-void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result);
-
-/* The calling thread is in one of its turns or done functions. */
-bool tw__scheduler_is_inside(const tw_scheduler *scheduler);
-
 static inline int64_t tw__scheduler_now(const tw_scheduler *scheduler)
 {
 	return (int64_t)tw__clock_read(scheduler->base.service);
@@ -121,24 +115,7 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
 	return !task->fn && !task->running;
 }
 
-/* ------------------------------------------------ under the lock, scheduler/submit.c */
-
-/* The first of a heap that is not cleared (but perhaps running), or NULL; those before it fall out. */
-struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap);
-
-/* The node of a task that has ended. */
-void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task);
-
-/* A cleared task has left its heap. */
-void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task);
-
-/* Moves at most `most` due tasks from the timer heap to the task heap. */
-void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most);
-
-/* The task that ran has ended: it leaves the task heap, at once if it is the head. */
-void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task);
-
-/* ----------------------------------------------------- under the lock, scheduler.c */
+/* ----------------------------------------------------- scheduler.c, under the lock */
 
 /*
  * Something may have become ready, or first among the delayed; or the host has finished. Asks for the host, sets the timer, or puts it
@@ -151,32 +128,5 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler);
 
 /* Something may have come home: tells those who wait in close, and gives up the lock. A destroyed scheduler may be gone then. */
 void tw__scheduler_unlock_home(tw_scheduler *scheduler);
-
-/* ------------------------------------------------------------ scheduler/run.c */
-
-void tw__scheduler_host_called(struct tw__work *work);
-
-/* ------------------------------------------------ under the lock, scheduler/log.c */
-
-void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
-			      int64_t now_ns, int result);
-
-static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task,
-				     enum tw_scheduler_event_kind kind, int64_t now_ns, int result)
-{
-	if (tw_unlikely(scheduler->events != NULL))
-		tw__scheduler_log_slowly(scheduler, task, kind, now_ns, result);
-}
-
-/* ----------------------------------------------------------------- priority.c */
-
-/* Sets the thread's; what it was. */
-enum tw_priority tw__priority_swap(enum tw_priority priority);
-
-static inline enum tw_priority tw__priority_known(enum tw_priority priority)
-{
-	unsigned number = (unsigned)priority;
-	return number >= TW_PRIORITY_IMMEDIATE && number <= TW_PRIORITY_IDLE ? priority : TW_PRIORITY_NORMAL;
-}
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "executor/scheduler/internal.h"
+#include "executor/scheduler/log.h"
 
 /* ------------------------------------------------------------------- statistics */
 

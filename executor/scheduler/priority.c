@@ -1,4 +1,4 @@
-#include "executor/scheduler/internal.h"
+#include "executor/scheduler/priority.h"
 
 static _Thread_local enum tw_priority current = TW_PRIORITY_NORMAL;
 

@@ -9,6 +9,9 @@
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/run/run.h"
+#include "executor/scheduler/log.h"
+#include "executor/scheduler/run.h"
+#include "executor/scheduler/submit.h"
 
 /* ------------------------------------------------------------- the host timer */
 

@@ -1,8 +1,11 @@
 /* Post and cancel, and the two heaps. */
 #include <errno.h>
 
-#include "executor/scheduler/internal.h"
+#include "executor/scheduler/submit.h"
 #include "wheel/base/struct_read.h"
+#include "executor/scheduler/log.h"
+#include "executor/scheduler/run.h"
+#include "executor/scheduler/priority.h"
 
 #define TIMEOUT_MAX_NS (INT64_C(1) << 62)
 

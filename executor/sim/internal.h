@@ -70,29 +70,8 @@ static inline int tw__sim_check(const tw_sim *sim)
 	return !sim ? -EINVAL : sim->fork_generation != tw__fork_generation() ? -EPERM : 0;
 }
 
-/* sim.c: into the trace, and told; with the lock held already, and without. */
+/* Into the trace, and told; with the lock held already, and without. */
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
-
-/* sim/queue.c. The executor's submit. */
-int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n);
-
-/* 0 or -ENOMEM. */
-int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item);
-
-/* Draws from which queue, and takes one ticket of its first item into *run. False: nothing waits. */
-bool tw__sim_take(tw_sim *sim, struct tw__sim_run *run);
-
-/* 0 .. bound - 1, bound at least 1. */
-uint64_t tw__sim_draw(tw_sim *sim, uint64_t bound);
-
-/* sim/step.c. One event not later than limit_ns. 1: done; 0: none before or at it; -ENOMEM, -ELOOP. */
-int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
-
-/* The same without the clock, whatever the workers' lateness. */
-int tw__sim_step_workers(tw_sim *sim);
-
-/* When the next event is; UINT64_MAX: never. */
-uint64_t tw__sim_next_ns(tw_sim *sim);
 
 #endif

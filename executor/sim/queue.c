@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/sim/internal.h"
+#include "executor/sim/queue.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/work.h"
 #include "wheel/run/run.h"

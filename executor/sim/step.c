@@ -7,12 +7,13 @@
  */
 #include <errno.h>
 
-#include "executor/sim/internal.h"
+#include "executor/sim/step.h"
 #include "wheel/base/clock.h"
 #include "wheel/run/watchdog.h"
 #include "wheel/run/run.h"
 #include "wheel/run/work.h"
 #include "wheel/service/clock_manual.h"
+#include "executor/sim/queue.h"
 
 /* -------------------------------------------------------------------- workers */
 

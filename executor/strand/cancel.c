@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "executor/strand/internal.h"
+#include "executor/strand/cancel.h"
+#include "executor/strand/run.h"
+#include "executor/strand/time.h"
 
 /* --------------------------------------------------------------------- cancel */
 

@@ -235,27 +235,6 @@ static inline bool tw__strand_ring(tw_strand *strand)
 	return true;
 }
 
-/* strand/run.c. Moves the mail and what is due to the queue. */
-void tw__strand_gather(tw_strand *strand);
-
-/* Ends a task that nobody else will: calls its release, and gives its context back, with the lock given up for it. */
-void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate);
-
-/* strand/time.c. Puts a task into the heap and sets the timer. 0, -ENOMEM, -EAGAIN: nothing changed. */
-int tw__strand_delay(tw_strand *strand, struct tw__task_node *task);
-
-/*
- * The run of a series has returned, or was passed over as too late: the series goes into the heap, or into the queue if it is due. False: its
- * count is used up.
- */
-bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool passed_over);
-
-/* Moves a piece of what is due to the queue. When nothing due is left it sets the timer. */
-void tw__strand_move_due(tw_strand *strand);
-
-/* Gives back memory of the heap that it has not needed for a while, a piece at a time. */
-void tw__strand_trim_heap(struct tw__strand_delays *delays);
-
 /* Whether the caller, who makes the strand gone or ends a call, frees it. It does so after the unlock: tw__strand_free. */
 static inline bool tw__strand_frees(tw_strand *strand)
 {
@@ -269,21 +248,6 @@ static inline tw__link tw__strand_detach_queue(tw_strand *strand)
 	strand->first = strand->last = strand->swept = 0;
 	return first;
 }
-
-/* Sets the timer to the earliest task. 0, or as tw__strand_delay. */
-int tw__strand_arm(tw_strand *strand);
-
-/* The timer is not wanted any more. */
-void tw__strand_disarm(tw_strand *strand);
-
-/*
- * strand/cancel.c. Disposes of the strand; the lock is given up again and again meanwhile. True: the caller submits the strand's work once it
- * has given up the lock.
- */
-bool tw__strand_dispose(tw_strand *strand);
-
-/* Sleeps until something has ended; the lock is given up meanwhile. False: the time is up. */
-bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns);
 
 /* A task of a series has ended. */
 static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__task_node *task)
@@ -299,18 +263,8 @@ static inline void tw__strand_wake(_Atomic uint32_t *bell) /* its address only: 
 	tw__futex_wake(bell, INT32_MAX);
 }
 
-/* strand/cancel.c: whether this thread is inside of the strand, however deep; task: of that very task. */
-bool tw__strand_inside(const tw_strand *strand, const struct tw__task_node *task);
-
-/* strand/run.c */
-void tw__strand_run_work(struct tw__work *work);
-
-/* strand.c: nobody looks at it any more, but for the driver. */
+/* Nobody looks at it any more, but for the driver. */
 void tw__strand_free(tw_strand *strand);
-
-/* strand/time.c: when a series that was due at nominal_ns runs next; public for its test. */
-uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_ns, uint64_t now_ns,
-			 uint64_t tolerance_ns);
 
 /* The service is about to be freed, or has just been. NULL does nothing. */
 void tw__strands_free(struct tw__strands *strands);

@@ -3,10 +3,12 @@
 #include <stdlib.h>
 
 #include "executor/pool/parts.h"
-#include "executor/strand/internal.h"
+#include "executor/strand/run.h"
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
 #include "wheel/core/frame.h"
+#include "executor/pool/worker.h"
+#include "executor/strand/time.h"
 
 /* A strand goes to the back of its executor's queue after this many runs, or this long, whichever comes first. */
 enum { BUDGET = 64, SLICE_NS = 5000000 };

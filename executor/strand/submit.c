@@ -6,6 +6,8 @@
 #include "wheel/timer/schedule.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/base/misuse.h"
+#include "executor/strand/time.h"
+#include "wheel/timer/schedule_task.h"
 
 static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 

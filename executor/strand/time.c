@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "executor/strand/internal.h"
+#include "executor/strand/time.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/run/run.h"
 

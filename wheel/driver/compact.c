@@ -2,6 +2,8 @@
  * Compaction of outboxes: what waits for an executor needs no more chunks than the timers that live.
  * Each call goes on where the last one stopped.
  */
+#include "wheel/driver/compact.h"
+
 #include <string.h>
 
 #include "wheel/core/service.h"

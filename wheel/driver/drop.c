@@ -2,6 +2,8 @@
  * TW_REFUSED_DROP: the driver ends the timers that an executor has refused, and calls their releases. It settles groups whose settling was
  * refused.
  */
+#include "wheel/driver/drop.h"
+
 #include "wheel/driver/poll.h"
 #include "wheel/group/reap.h"
 #include "wheel/run/run.h"

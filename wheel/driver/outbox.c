@@ -7,6 +7,8 @@
 #include "wheel/run/run.h"
 #include "wheel/driver/now.h"
 #include "wheel/run/inline.h"
+#include "wheel/driver/compact.h"
+#include "wheel/driver/drop.h"
 
 /* ----------------------------------------------------------------- the table */
 

@@ -110,14 +110,4 @@ static inline bool tw__outbox_any(const struct tw__outboxes *boxes)
 void tw__outbox_visit(const tw_service *service, void (*visit)(void *context, const struct tw__chunk *first),
 		      void *context);
 
-/* ----------------------------------------------------------------- compact.c */
-
-/* Compacts at most n chunks of each list of an outbox. Returns how many of them were not needed. */
-unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n);
-
-/* -------------------------------------------------------------------- drop.c */
-
-/* TW_REFUSED_DROP: ends the timers of a chunk that their executor has refused, calls their releases, and puts the chunk back. */
-void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__chunk *chunk);
-
 #endif

@@ -12,6 +12,7 @@
 #include "wheel/driver/purge.h"
 #include "wheel/core/live.h"
 #include "wheel/driver/driver.h"
+#include "wheel/slot/slots_purge.h"
 
 #include <sys/mman.h>
 

@@ -29,6 +29,7 @@
 #include "wheel/timer/cancel.h"
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
+#include "wheel/timer/schedule_bulk.h"
 
 enum {
 	PUSH_NS = 20000,

@@ -9,6 +9,7 @@
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"
 #include "wheel/timer/end.h"
+#include "wheel/slot/slots_purge.h"
 
 /*
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own

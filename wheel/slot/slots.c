@@ -1,4 +1,5 @@
 #include "wheel/slot/magazine.h"
+#include "wheel/slot/slots_purge.h"
 
 #include <errno.h>
 #include <string.h>

@@ -149,24 +149,6 @@ void tw__depot_put(struct tw__slots *slots, uint32_t slot);
 /* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
 uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
 
-/*
- * slots_purge.c. Under the lock: takes up to `want` cold slots, the lowest. How many.
- */
-uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
-
-/* Under the lock: a free slot becomes cold. */
-void tw__cold_put(struct tw__slots *slots, uint32_t slot);
-
-/* For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is none; true also if others have the lock. */
-bool tw__slots_cool(struct tw__slots *slots);
-
-/* Gives back the memory of a block's records and notes, or of a block of side records, if nothing in it is in use. Whether it did. */
-bool tw__slots_give(struct tw__slots *slots, uint32_t block);
-bool tw__options_give(struct tw__slots *slots, uint32_t block);
-
-/* Bytes that hold slots and side records, an upper bound. */
-uint64_t tw__slots_bytes(const struct tw__slots *slots);
-
 /* Side records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
 uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
 

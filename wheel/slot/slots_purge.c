@@ -14,7 +14,7 @@
  */
 #include <sys/mman.h>
 
-#include "wheel/slot/slots.h"
+#include "wheel/slot/slots_purge.h"
 
 _Static_assert(TW__BLOCK * sizeof(struct tw__record) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(struct tw__note) % 4096 == 0, "blocks are whole pages");

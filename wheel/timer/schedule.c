@@ -14,6 +14,7 @@
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
 #include "wheel/core/wake.h"
+#include "wheel/timer/schedule_task.h"
 
 /* Longest push of a schedule: a base and the entry. */
 enum { SCHEDULE_ENTRIES = 2 };

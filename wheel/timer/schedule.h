@@ -72,36 +72,11 @@ static inline bool tw__beyond_range(const tw_service *service, uint64_t deadline
 	return deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS;
 }
 
-/* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */
-int tw__period_read(struct tw_period *period, const struct tw_period *in);
-
-/*
- * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
- */
-int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
-		  struct tw_period *period);
-
-/* Tells the misuse hook why that has refused a task, where a text is due. period: the copy, or zero. Returns the error. */
-int tw__task_misuse(const struct tw_task *task, const struct tw_period *period, int error);
-
-/*
- * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading
- * of the clock taken within this call, or 0; read if needed. Captures the thread's context, if there is one. 0, -ENOMEM, -ENOENT.
- */
-int tw__task_prepare(tw_service *service, struct tw__local *local, const struct tw_task *task,
-		     const struct tw_period *period, uint64_t *random, uint64_t *now_ns, struct tw__arming *arming);
-
-/* The side record of a task that is not scheduled after all, perhaps after others could see its timer (retract). */
-void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t option);
-
 /* Puts the lane's base, as of a look at the gate; the instant to count delays from. Needs room for one entry. */
 uint64_t tw__schedule_base(tw_service *service, struct tw__local *local, uint64_t word, uint64_t *now_ns);
 
 /* After a push and its look at the gate: wakes a driver that sleeps too long for it. */
 void tw__wake_after_push(tw_service *service, uint64_t word, uint64_t deadline_ns, bool grew);
-
-/* Close's: no batch call that saw the gate open is under way any more. False: not by the deadline. */
-bool tw__await_batch_calls(tw_service *service, uint64_t deadline_ns);
 
 /* The gate refuses: why? -EPERM: a forked child. -ESHUTDOWN: closed. */
 int tw__refused_by_gate(tw_service *service);

@@ -22,9 +22,10 @@
 
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
-#include "wheel/timer/schedule.h"
+#include "wheel/timer/schedule_bulk.h"
 #include "wheel/timer/end.h"
 #include "wheel/timer/release.h"
+#include "wheel/timer/schedule_task.h"
 
 enum { POLL_NS = 1000000 };
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 
 #include "wheel/timer/member.h"
-#include "wheel/timer/schedule.h"
+#include "wheel/timer/schedule_task.h"
 #include "wheel/timer/timing.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/base/misuse.h"

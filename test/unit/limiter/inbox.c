@@ -8,6 +8,7 @@
 #include "test/support/faults.h"
 #include "test/support/limited.h"
 #include "wheel/base/clock.h"
+#include "executor/limiter/inbox.h"
 
 TestSuite(limiter_inbox, .timeout = 60);
 

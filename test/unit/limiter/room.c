@@ -7,6 +7,7 @@
 #include "executor/limiter/internal.h"
 #include "test/support/eager_executor.h"
 #include "test/support/limiter_suite.h"
+#include "executor/limiter/line.h"
 
 TestSuite(limiter_room, .timeout = 60);
 

@@ -4,6 +4,7 @@
 
 #include "executor/strand/internal.h"
 #include "test/support/strands.h"
+#include "executor/strand/run.h"
 
 TestSuite(strand_executor, .timeout = 30);
 

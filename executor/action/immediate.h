@@ -1,0 +1,9 @@
+/* Actions that are due at once. The scheduler's mutex is held. */
+#ifndef TW_EXECUTOR_ACTION_IMMEDIATE_H
+#define TW_EXECUTOR_ACTION_IMMEDIATE_H
+
+#include "executor/action/internal.h"
+
+void tw__immediate_gone(struct tw_action *action);
+
+#endif

@@ -1,0 +1,19 @@
+/* Telling who waits until a limiter is idle. Under the limiter's lock. */
+#ifndef TW_EXECUTOR_LIMITER_IDLE_H
+#define TW_EXECUTOR_LIMITER_IDLE_H
+
+#include "executor/limiter/internal.h"
+
+/* All that was added is finished: those who listen now are told of this idle, whatever is submitted before they are. idle.c */
+void tw__idle_reached(struct tw_limiter *l);
+
+/* Tells idle listeners, with the lock given up meanwhile. */
+void tw__idle_tell(struct tw_limiter *l);
+
+/* One that listens, under this thread's context; NULL: no memory. */
+struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg);
+
+/* It is told of the next idle; of this one if the limiter is idle. */
+void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo);
+
+#endif

@@ -1,0 +1,13 @@
+/* The birth and the end of a limiter. */
+#ifndef TW_EXECUTOR_LIMITER_LIFE_H
+#define TW_EXECUTOR_LIMITER_LIFE_H
+
+#include "executor/limiter/internal.h"
+
+/* Whether the executor has room for so many jobs that block, and one run more. */
+bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t flags);
+
+/* -EINVAL, with a text. */
+int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency);
+
+#endif

@@ -1,0 +1,34 @@
+/* The limiter's lock, and the calls of user code that follow when it is given up. */
+#ifndef TW_EXECUTOR_LIMITER_TELL_H
+#define TW_EXECUTOR_LIMITER_TELL_H
+
+#include "executor/limiter/internal.h"
+
+/* All that was submitted is known. */
+void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo);
+
+/* All that matters to a runner, which has come to the end of an attempt. */
+void tw__limiter_lock_lazily(struct tw_limiter *l, struct tw__todo *todo);
+
+/* Unlocks, and does what was noted, and what follows from that. No lock is held afterwards. */
+void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo);
+
+/*
+ * For the driver, when it is not the limiter's executor: takes the user code out of todo, which is about this job alone (which
+ * has options), for a piece of work. NULL: there is none, or this is the executor. It goes to tw__limiter_unlock_on_driver.
+ */
+struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
+
+/* Unlocks, sends runners, and submits the work (NULL: none). */
+void tw__limiter_unlock_on_driver(struct tw_limiter *l, struct tw__todo *todo, struct tw__work *later);
+
+/* What the call runs now: for those who look at what is under way (wheel/core/user_code.h). since_ns as there. */
+void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
+
+void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l, const struct tw__job *job);
+void tw__limiter_call_end(struct tw__limiter_call *call);
+
+/* Whether this thread is in a call of the limiter's (job NULL), or of the job's. */
+bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job);
+
+#endif

@@ -1,0 +1,25 @@
+/* Which worker sleeps, and who wakes it. */
+#ifndef TW_EXECUTOR_POOL_WAKE_H
+#define TW_EXECUTOR_POOL_WAKE_H
+
+#include "executor/pool/parts.h"
+
+void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
+
+/* Work has been put where workers find it (POOL2's first half): wakes one, or arms the reserve if all are busy. */
+void tw__pool_call_for_help(tw_pool *pool);
+
+/* The same, for the one worker that may run it. */
+void tw__pool_call(tw_pool *pool, unsigned worker);
+
+/* Lets all workers go on and end. */
+void tw__pool_wake_all(tw_pool *pool);
+
+/*
+ * Sleeps until the worker is called. Called while counted as searching.
+ * True: it has found work. False: it was called, the pool stops, or (self->retired) it ends. Counted as searching
+ * afterwards, except if it ends or the pool stops.
+ */
+bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find);
+
+#endif

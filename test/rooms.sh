@@ -1,0 +1,71 @@
+#!/bin/sh
+# rooms.sh BUILD_DIR: what keeps the sources walkable. No file of the library has more than 450 lines, no folder more than 16
+# source files, no struct more than 25 members. A function that several files share is declared by the header of the file that
+# defines it; a layer's main file, which has its folder's name, declares its functions in internal.h, and the bare wheel in
+# wheel.h.
+set -eu
+cd "$(dirname "$0")/.."
+
+LC_ALL=C
+export LC_ALL
+
+[ $# -eq 1 ] || { echo "usage: rooms.sh BUILD_DIR" >&2; exit 2; }
+build=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+find mpsc wheel executor -name '*.[ch]' | sort >"$work/files"
+
+fail() {
+	echo "rooms: $1" >&2
+	sed 's/^/  /' "$work/found" >&2
+	exit 1
+}
+
+xargs wc -l <"$work/files" | awk '$1 > 450 && $2 != "total" { print $2 ": " $1 " lines" }' >"$work/found"
+[ ! -s "$work/found" ] || fail "files of more than 450 lines"
+
+sed -n 's|/[^/]*\.c$||p' "$work/files" | uniq -c | awk '$1 > 16 { print $2 ": " $1 " source files" }' >"$work/found"
+[ ! -s "$work/found" ] || fail "folders of more than 16 source files"
+
+# Members by their declarators: what stands before each semicolon or comma of the struct's own level.
+# shellcheck disable=SC2046 # a list of files
+awk '
+	FNR == 1 { depth = 0 }
+	{
+		line = $0
+		while (comment || index(line, "/*")) {
+			if (!comment) { rest = rest substr(line, 1, index(line, "/*") - 1); line = substr(line, index(line, "/*") + 2); comment = 1 }
+			if (!index(line, "*/")) { line = ""; break }
+			line = substr(line, index(line, "*/") + 2)
+			comment = 0
+		}
+		line = rest line
+		rest = ""
+		if (!depth && line ~ /^struct [a-z_]+ \{/) { name = $2; members = 0; depth = 1; next }
+		if (!depth) next
+		gsub(/\([^()]*\)/, "", line)
+		for (i = 1; i <= length(line); i++) {
+			c = substr(line, i, 1)
+			if (c == "{") depth++
+			if (c == "}" && --depth == 0) { if (members > 25) print FILENAME ": struct " name ": " members " members"; break }
+			if (depth == 1 && (c == ";" || c == ",")) members++
+		}
+	}' $(cat "$work/files") >"$work/found"
+[ ! -s "$work/found" ] || fail "structs of more than 25 members"
+
+sed -n 's/\.c$//p' "$work/files" | while read -r file; do
+	nm "$build/$file.o" | awk '$2 == "T" && $3 ~ /^tw__/ { print $3 }' | while read -r name; do
+		grep -qsw "$name" "$file.h" || case $file in
+		wheel/?*/* | mpsc/*) echo "$file.c: $name" ;;
+		wheel/*) grep -qw "$name" wheel/wheel.h wheel/wheel_parts.h || echo "$file.c: $name" ;;
+		*)
+			folder=${file%/*}
+			[ "${file##*/}" = "${folder##*/}" ] && grep -qsw "$name" "$folder/internal.h" "$folder/parts.h" ||
+				echo "$file.c: $name"
+			;;
+		esac
+	done
+done >"$work/found"
+[ ! -s "$work/found" ] || fail "functions that the header of their file does not declare"
+
+echo "rooms: ok"
