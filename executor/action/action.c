@@ -117,8 +117,8 @@ void tw__actions_free(tw_action_scheduler *scheduler)
 {
 	if (scheduler->base.service)
 		(scheduler->orphaned ? tw__base_let_go_left : tw__base_let_go)(&scheduler->base);
-	tw__heap_free(&scheduler->heap);
-	free(scheduler->immediates);
+	tw__heap_free(&scheduler->virtual.heap);
+	free(scheduler->immediates.buckets);
 	pthread_cond_destroy(&scheduler->changed);
 	pthread_mutex_destroy(&scheduler->lock);
 	free(scheduler);
@@ -195,7 +195,7 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
 	if (scheduler->config.kind == TW_ACTION_VIRTUAL)
-		return scheduler->now_ns;
+		return scheduler->virtual.now_ns;
 	return scheduler->base.service ? tw_now(scheduler->base.service) : tw_clock_now(tw_clock_monotonic());
 }
 
@@ -305,7 +305,7 @@ void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 		tw__action_leave_batch(action, rest);
 		break;
 	case TW__ACTION_VIRTUAL:
-		tw__heap_remove(&scheduler->heap, &action->item);
+		tw__heap_remove(&scheduler->virtual.heap, &action->item);
 		break;
 	case TW__ACTION_NOWHERE:
 		break;

@@ -112,9 +112,9 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 {
 	uint64_t now_ns = tw__actions_now(action->scheduler);
 	bool within = action->running && tw__actions_mine(action->scheduler);
-	if (!within || !delay_ns || delay_ns != action->run_delay_ns)
+	if (!within || !delay_ns || delay_ns != action->last.delay_ns)
 		return now_ns + delay_ns;
-	uint64_t due_ns = action->run_due_ns + delay_ns;
+	uint64_t due_ns = action->last.due_ns + delay_ns;
 	if (due_ns <= now_ns)
 		due_ns += ((now_ns - due_ns) / delay_ns + 1) * delay_ns;
 	return due_ns;
@@ -131,8 +131,8 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 	if (r)
 		return r;
 	action->state = state;
-	action->delay_ns = delay_ns;
-	action->due_ns = due_ns;
+	action->armed.delay_ns = delay_ns;
+	action->armed.due_ns = due_ns;
 	rest->context = action->context;
 	action->context = context;
 	return 0;

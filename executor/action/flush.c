@@ -63,8 +63,7 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest none = {0};
 	action->running = true;
-	action->run_delay_ns = action->delay_ns;
-	action->run_due_ns = action->due_ns;
+	action->last = action->armed;
 	action->pins++;
 	if (!action->fn)
 		tw__immediate_gone(action);
@@ -311,7 +310,7 @@ static int begin_run(struct tw_action *action, bool nested, struct tw__rest *res
 		tw__actions_begin(scheduler);
 	action->pins++;
 	tw__action_detach(action, rest);
-	action->due_ns = tw__actions_now(scheduler);
+	action->armed.due_ns = tw__actions_now(scheduler);
 	return 0;
 }
 

@@ -12,7 +12,7 @@
  */
 static struct tw_action **bucket(tw_action_scheduler *scheduler, uint64_t id)
 {
-	return &scheduler->immediates[id & (scheduler->immediates_room - 1)];
+	return &scheduler->immediates.buckets[id & (scheduler->immediates.room - 1)];
 }
 
 static void insert(tw_action_scheduler *scheduler, struct tw_action *action)
@@ -24,16 +24,16 @@ static void insert(tw_action_scheduler *scheduler, struct tw_action *action)
 
 static bool grow(tw_action_scheduler *scheduler)
 {
-	uint64_t room = scheduler->immediates_room, twice = room ? 2 * room : 16;
-	if (scheduler->immediates_count < room)
+	uint64_t room = scheduler->immediates.room, twice = room ? 2 * room : 16;
+	if (scheduler->immediates.count < room)
 		return true;
-	struct tw_action **former = scheduler->immediates, *action;
+	struct tw_action **former = scheduler->immediates.buckets, *action;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): buckets are pointers */
 	struct tw_action **buckets = calloc(twice, sizeof(*buckets));
 	if (!buckets)
 		return false;
-	scheduler->immediates = buckets;
-	scheduler->immediates_room = twice;
+	scheduler->immediates.buckets = buckets;
+	scheduler->immediates.room = twice;
 	for (uint64_t i = 0; i < room; i++)
 		while ((action = former[i])) {
 			former[i] = action->chain;
@@ -45,7 +45,7 @@ static bool grow(tw_action_scheduler *scheduler)
 
 static struct tw_action *find(tw_action_scheduler *scheduler, int64_t id)
 {
-	struct tw_action *action = scheduler->immediates_room ? *bucket(scheduler, (uint64_t)id) : NULL;
+	struct tw_action *action = scheduler->immediates.room ? *bucket(scheduler, (uint64_t)id) : NULL;
 	while (action && action->immediate_id != id)
 		action = action->chain;
 	return action;
@@ -60,7 +60,7 @@ void tw__immediate_gone(struct tw_action *action)
 	while (*link != action)
 		link = &(*link)->chain;
 	*link = action->chain;
-	scheduler->immediates_count--;
+	scheduler->immediates.count--;
 	action->owned = false;
 	scheduler->owned--;
 }
@@ -81,8 +81,8 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 	action->immediate = fn;
 	action->state = arg;
 	action->context = context;
-	action->immediate_id = (int64_t)++scheduler->last_immediate;
-	scheduler->immediates_count++;
+	action->immediate_id = (int64_t)++scheduler->immediates.last;
+	scheduler->immediates.count++;
 	insert(scheduler, action);
 	return action->immediate_id;
 }

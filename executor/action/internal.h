@@ -42,6 +42,10 @@
 enum tw__action_place { TW__ACTION_NOWHERE, TW__ACTION_TIMED, TW__ACTION_DUE, TW__ACTION_BATCHED, TW__ACTION_VIRTUAL };
 
 /* All but the constants under the scheduler's mutex. */
+struct tw__action_times {
+	uint64_t delay_ns, due_ns; /* due: the nominal instant */
+};
+
 struct tw_action {
 	struct tw__heap_item item; /* VIRTUAL */
 	tw_action_scheduler *scheduler;
@@ -52,8 +56,8 @@ struct tw_action {
 	struct tw_action *chain; /* immediates: the next one in its bucket */
 
 	void *state;
-	uint64_t delay_ns, due_ns;         /* of the arming; due: the nominal instant */
-	uint64_t run_delay_ns, run_due_ns; /* of the run under way, or the last one */
+	struct tw__action_times armed;
+	struct tw__action_times last; /* of the run under way, or the last one */
 	void *context;
 	enum tw__action_place place;
 	struct tw_action *next, *previous; /* in a list */
@@ -70,6 +74,17 @@ struct tw_action {
 
 struct tw__action_list {
 	struct tw_action *first, *last;
+};
+
+/* A scheduler without a clock of its own. */
+struct tw__virtual {
+	struct tw__heap heap;
+	uint64_t now_ns, armings;
+};
+
+struct tw__immediates {
+	struct tw_action **buckets; /* by the low bits of the id */
+	uint64_t room, count, last;
 };
 
 struct tw_action_scheduler {
@@ -94,11 +109,8 @@ struct tw_action_scheduler {
 	uint32_t frames_out; /* frame timers whose release has not been called */
 	bool orphaned;       /* destroyed while its work was out: that frees it */
 
-	struct tw__heap heap;
-	uint64_t now_ns, armings;
-
-	struct tw_action **immediates; /* buckets, by the low bits of the id */
-	uint64_t immediates_room, immediates_count, last_immediate;
+	struct tw__virtual virtual;
+	struct tw__immediates immediates;
 
 	uint64_t owned, objects;
 	uint32_t calls; /* that are between their unlock and their last look at the service */

@@ -25,21 +25,21 @@ int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__re
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (at_ns > INT64_MAX)
 		return -ERANGE;
-	int r = tw__heap_reserve(&scheduler->heap, scheduler->heap.count + 1);
+	int r = tw__heap_reserve(&scheduler->virtual.heap, scheduler->virtual.heap.count + 1);
 	if (r)
 		return r;
 	tw__action_detach(action, rest);
 	/* planted: armings_reversed */
-	action->item.id = order_of(++scheduler->armings, scheduler->config.seed);
-	tw__heap_push_reserved(&scheduler->heap, &action->item, (int64_t)at_ns);
+	action->item.id = order_of(++scheduler->virtual.armings, scheduler->config.seed);
+	tw__heap_push_reserved(&scheduler->virtual.heap, &action->item, (int64_t)at_ns);
 	tw__action_set_place(action, TW__ACTION_VIRTUAL);
 	return 0;
 }
 
 static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 {
-	struct tw__heap_item *first = tw__heap_peek(&scheduler->heap);
-	if (!first || (uint64_t)tw__heap_key(&scheduler->heap, first) > until_ns)
+	struct tw__heap_item *first = tw__heap_peek(&scheduler->virtual.heap);
+	if (!first || (uint64_t)tw__heap_key(&scheduler->virtual.heap, first) > until_ns)
 		return NULL;
 	return (struct tw_action *)(void *)first; /* item is its first member */
 }
@@ -56,7 +56,7 @@ static void take_next(struct tw_action *action)
 static void take_instant(tw_action_scheduler *scheduler)
 {
 	struct tw_action *action;
-	while ((action = first_until(scheduler, scheduler->now_ns)))
+	while ((action = first_until(scheduler, scheduler->virtual.now_ns)))
 		take_next(action);
 }
 
@@ -66,9 +66,9 @@ static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 	struct tw_action *action;
 	int first = 0;
 	while (!(first && tw__actions_cancel_batch(scheduler)) && (action = first_until(scheduler, until_ns))) {
-		uint64_t at_ns = (uint64_t)tw__heap_key(&scheduler->heap, &action->item);
-		if (at_ns > scheduler->now_ns)
-			scheduler->now_ns = at_ns;
+		uint64_t at_ns = (uint64_t)tw__heap_key(&scheduler->virtual.heap, &action->item);
+		if (at_ns > scheduler->virtual.now_ns)
+			scheduler->virtual.now_ns = at_ns;
 		take_next(action);
 		int failure = tw__actions_run_one_due(scheduler, first != 0, take_instant);
 		first = first ? first : failure;
@@ -85,8 +85,8 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 		tw__actions_begin(scheduler);
 		r = run_until(scheduler, until_ns);
 		bool stopped = r && tw__actions_cancel_batch(scheduler);
-		if (!stopped && stand_there && until_ns > scheduler->now_ns)
-			scheduler->now_ns = until_ns;
+		if (!stopped && stand_there && until_ns > scheduler->virtual.now_ns)
+			scheduler->virtual.now_ns = until_ns;
 		tw__actions_serve(scheduler);
 	}
 	tw__actions_unlock(scheduler, &none);

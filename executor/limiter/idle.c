@@ -14,30 +14,31 @@
 
 static struct tw__listener *next_listener(struct tw_limiter *l)
 {
-	struct tw__listener *first = l->due;
-	if (first && !(l->due = first->next))
-		l->due_end = &l->due;
+	struct tw__listener *first = l->idles.due;
+	if (first && !(l->idles.due = first->next))
+		l->idles.due_end = &l->idles.due;
 	return first;
 }
 
 /* All that wait for the next idle are told of this one, and get its results. */
 static void move_listeners(struct tw_limiter *l)
 {
-	if (!l->listeners)
+	if (!l->idles.listeners)
 		return;
-	for (struct tw__listener *listener = l->listeners; listener && l->results; listener = listener->next) {
+	for (struct tw__listener *listener = l->idles.listeners; listener && l->results;
+	     listener = listener->next) {
 		listener->results = l->results;
 		l->results->refs++;
 	}
-	*l->due_end = l->listeners;
-	l->due_end = l->listeners_end;
-	l->listeners = NULL;
-	l->listeners_end = &l->listeners;
+	*l->idles.due_end = l->idles.listeners;
+	l->idles.due_end = l->idles.listeners_end;
+	l->idles.listeners = NULL;
+	l->idles.listeners_end = &l->idles.listeners;
 }
 
 void tw__idle_reached(struct tw_limiter *l)
 {
-	l->idles++;
+	l->idles.count++;
 	if (l->results)
 		l->results->delivered = true;
 	move_listeners(l);
@@ -83,18 +84,18 @@ static void tell_due(struct tw_limiter *l)
 
 void tw__idle_tell(struct tw_limiter *l)
 {
-	if (l->telling)
+	if (l->idles.telling)
 		return; /* whoever tells goes on with these */
-	l->telling = true;
-	while (l->idles_told != l->idles || l->due) {
-		uint64_t idles = l->idles;
-		if (l->idles_told != idles)
+	l->idles.telling = true;
+	while (l->idles.told != l->idles.count || l->idles.due) {
+		uint64_t idles = l->idles.count;
+		if (l->idles.told != idles)
 			tell_hook(l);
 		tell_due(l);
-		l->idles_told = idles;
+		l->idles.told = idles;
 	}
-	l->telling = false;
-	if (l->quiet_waiters)
+	l->idles.telling = false;
+	if (l->ends.quiet_waiters)
 		tw__limiter_ring(l);
 }
 
@@ -108,9 +109,9 @@ struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
 
 void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo)
 {
-	*l->listeners_end = listener;
-	l->listeners_end = &listener->next;
-	if (l->unfinished != 0)
+	*l->idles.listeners_end = listener;
+	l->idles.listeners_end = &listener->next;
+	if (l->ends.unfinished != 0)
 		return;
 	move_listeners(l);
 	todo->idle = true;

@@ -34,7 +34,7 @@
 /* Runners are out for all permits, so there is somebody to look. */
 static bool all_permits_out(const struct tw_limiter *l)
 {
-	return l->started && !l->paused && l->running + l->searching >= l->limit;
+	return l->started && !l->paused && l->permits.running + l->permits.searching >= l->permits.limit;
 }
 
 void tw__inbox_init(struct tw_limiter *l)
@@ -59,9 +59,9 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 {
-	job->id = ++l->added;
-	l->unfinished++;
-	l->timed += job->options != NULL;
+	job->id = ++l->counters.added;
+	l->ends.unfinished++;
+	l->times.timed += job->options != NULL;
 	tw__pending_more(l);
 }
 
@@ -94,7 +94,7 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 	if (l->attended && !all_out) {
 		shut(l);
 		/* The limit may have grown. Without memory one that runs will look when it is through. */
-		(void)tw__runner_reserve(l, l->unfinished);
+		(void)tw__runner_reserve(l, l->ends.unfinished);
 		tw__dispatch(l, 0, todo);
 		all_out = all_permits_out(l);
 	}

@@ -155,6 +155,65 @@ struct tw__results {
 	struct tw_job_result items[];
 };
 
+struct tw__permits {
+	uint64_t limit;
+	uint64_t running, late;
+	uint64_t searching;
+	uint64_t runners_out; /* with the executor, or running */
+	uint64_t runners_in;  /* of these: running */
+	struct tw__runner *free_runners;
+	uint64_t runners;
+};
+
+/* See limiter/rate.c: a ring of when tokens come back, the first to come first; those taken for what has not begun yet. */
+struct tw__rate {
+	uint64_t *tokens;
+	uint32_t first, used;
+	uint64_t out;
+	bool armed; /* or `retry` is out */
+	tw_timer timer;
+	struct tw__work retry; /* by way of the driver, when no timer could be had */
+};
+
+/* Jobs that have ended, and threads that wait for that. */
+struct tw__ends {
+	uint64_t unfinished;
+	uint64_t settled;
+	struct tw__job *gone; /* their nodes are given back in pieces: each time is a meeting with those who submit */
+	unsigned gone_n;
+	uint64_t between; /* jobs that are ENDED: neither running nor pending nor settled */
+	_Atomic uint32_t quiet_bell, room_bell;
+	uint32_t quiet_waiters, room_waiters;
+};
+
+struct tw__idles {
+	uint64_t count, told; /* times the limiter was idle; whose listeners have returned */
+	bool telling;         /* a thread tells those in `due` */
+	struct tw__listener *listeners, **listeners_end, *due, **due_end;
+};
+
+/* What destroy waits for. */
+struct tw__limiter_out {
+	uint64_t timers;  /* armed, or whose callback has not come to its end */
+	uint64_t tellers; /* works `tell` with the executor */
+	uint64_t calls;   /* that use the limiter after an unlock */
+	bool homecoming;  /* destroy waits until nothing is out */
+};
+
+/* Jobs with timeouts or retries: see limiter/retry.c. */
+struct tw__times {
+	uint64_t timed;          /* jobs with options */
+	struct tw__heap untimed; /* with room for all of these; by instant */
+	struct tw__work retry;   /* out while there are any */
+	bool retry_out;
+};
+
+struct tw__limiter_counters {
+	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, rejected, refused_completions;
+	uint64_t queue_sum_ns, run_sum_ns;
+	struct tw__histogram queue, run;
+};
+
 struct tw_limiter {
 	alignas(TW__CACHE_LINE) _Atomic(uintptr_t) inbox; /* limiter/inbox.c */
 	alignas(TW__CACHE_LINE) pthread_mutex_t lock;     /* for all that is not constant, but for the inbox */
@@ -167,50 +226,15 @@ struct tw_limiter {
 	struct tw__job *first_retrying;
 	bool started, paused, above_low_water;
 
-	/* Permits. */
-	uint64_t limit;
-	uint64_t running, late;
-	uint64_t searching;
-	uint64_t runners_out; /* with the executor, or running */
-	uint64_t runners_in;  /* of these: running */
-	struct tw__runner *free_runners;
-	uint64_t runners;
-
-	/* Rate (limiter/rate.c): a ring of when tokens come back, the first to come first; those taken for what has not begun yet. */
-	uint64_t *tokens;
-	uint32_t first_token, tokens_used;
-	uint64_t tokens_out;
-	bool rate_armed; /* or `rate_retry` is out */
-	tw_timer rate_timer;
-	struct tw__work rate_retry; /* by way of the driver, when no timer could be had */
-
-	/* Ends. */
-	uint64_t unfinished;
-	uint64_t settled;
-	struct tw__job
-	    *gone; /* their nodes are given back some at a time: each time is a meeting with those who submit */
-	unsigned gone_n;
-	uint64_t between;           /* jobs that are ENDED: neither running nor pending nor settled */
-	uint64_t idles, idles_told; /* times it was idle; whose listeners have returned */
-	bool telling;               /* somebody tells those in `due` */
-	struct tw__listener *listeners, **listeners_end, *due, **due_end;
+	struct tw__permits permits;
+	struct tw__rate rate;
+	struct tw__ends ends;
+	struct tw__idles idles;
 	struct tw__results *results;
-	_Atomic uint32_t quiet_bell, room_bell;
-	uint32_t quiet_waiters, room_waiters;
-	uint64_t timers_out;        /* armed, or whose callback has not come to its end */
-	uint64_t tellers_out;       /* works `tell` with the executor */
-	bool homecoming;            /* destroy waits until nothing is out */
-	uint64_t timed;             /* jobs with options */
-	struct tw__heap untimed;    /* with room for all of these; by instant */
-	struct tw__work time_retry; /* out while there are any */
-	bool time_retry_out;
-	uint64_t calls; /* that use the limiter after an unlock: destroy waits for them */
+	struct tw__limiter_out out;
+	struct tw__times times;
 	uint64_t random;
-
-	/* Counters. */
-	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, rejected, refused_completions;
-	uint64_t queue_sum_ns, run_sum_ns;
-	struct tw__histogram queue, run;
+	struct tw__limiter_counters counters;
 
 	alignas(TW__CACHE_LINE) struct tw__nodes nodes;
 

@@ -63,7 +63,7 @@ int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 		return r;
 	tw__limiter_lock(l, &todo);
 	r = complete(l, job, error, value, &todo);
-	l->refused_completions += r < 0;
+	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
 	return r;
 }
@@ -150,7 +150,7 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 {
 	bool is_to_run = job->state == TW_JOB_IN_LINE || job->state == TW_JOB_RETRYING;
-	bool is_to_be_told = job->state == TW_JOB_SETTLED && l->tellers_out;
+	bool is_to_be_told = job->state == TW_JOB_SETTLED && l->out.tellers;
 	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
 }
 
@@ -170,12 +170,12 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
-		l->calls++; /* it locks again, perhaps after all has ended */
+		l->out.calls++; /* it locks again, perhaps after all has ended */
 		r = timeout_ns || job->flags & TW__JOB_TOLD
 			? await_told(l, job, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns)
 			: -ETIMEDOUT;
 		job->waiters--;
-		l->calls--;
+		l->out.calls--;
 		if (!r && out)
 			tw__result_of(job, out);
 		tw__job_look_for_end(l, job);

@@ -74,18 +74,18 @@ static void free_all(struct tw_limiter *l)
 {
 	struct tw__runner *runner;
 	struct tw__listener *listener;
-	while ((runner = l->free_runners)) {
-		l->free_runners = runner->next;
+	while ((runner = l->permits.free_runners)) {
+		l->permits.free_runners = runner->next;
 		free(runner);
 	}
-	while ((listener = l->listeners)) {
-		l->listeners = listener->next;
+	while ((listener = l->idles.listeners)) {
+		l->idles.listeners = listener->next;
 		free(listener);
 	}
 	free(l->results);
-	free(l->tokens);
+	free(l->rate.tokens);
 	tw__line_free(&l->line);
-	tw__heap_free(&l->untimed);
+	tw__heap_free(&l->times.untimed);
 	tw__nodes_fini(&l->nodes);
 	pthread_mutex_destroy(&l->lock);
 	free(l);
@@ -97,10 +97,10 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	l->config = *config;
 	if (!l->config.max_pending && !(l->config.flags & TW_LIMITER_NO_QUEUE))
 		l->config.max_pending = TW__NODES_MAX;
-	l->limit = config->max_concurrency;
+	l->permits.limit = config->max_concurrency;
 	l->line.aging_ns = config->aging_ns;
-	l->listeners_end = &l->listeners;
-	l->due_end = &l->due;
+	l->idles.listeners_end = &l->idles.listeners;
+	l->idles.due_end = &l->idles.due;
 	pthread_mutex_init(&l->lock, NULL);
 	tw__nodes_init(&l->nodes, sizeof(struct tw__job), TW__NODES_MAX);
 	tw__inbox_init(l);
@@ -126,7 +126,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
 	set_up(l, service, &config);
-	if (config.rate_starts && !(l->tokens = calloc(config.rate_starts, sizeof *l->tokens)))
+	if (config.rate_starts && !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
 		r = -ENOMEM;
 	if (!r)
 		r = tw__line_reserve(&l->line, 0); /* for the inbox */
@@ -145,7 +145,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 
 static bool all_home(const struct tw_limiter *l)
 {
-	return !l->runners_out && !l->timers_out && !l->tellers_out && !l->telling && !l->calls;
+	return !l->permits.runners_out && !l->out.timers && !l->out.tellers && !l->idles.telling && !l->out.calls;
 }
 
 /*
@@ -154,7 +154,7 @@ static bool all_home(const struct tw_limiter *l)
  */
 static uint64_t patience(const struct tw_limiter *l)
 {
-	uint64_t queued = l->runners_out - l->runners_in + l->tellers_out;
+	uint64_t queued = l->permits.runners_out - l->permits.runners_in + l->out.tellers;
 	tw_pool *pool = tw__pool_of(l->base.executor);
 	bool by_itself = pool ? !tw_pool_is_worker(pool) : l->base.executor == &tw__inline_executor;
 	if (!queued || (by_itself && (pool || l->service->threaded)))
@@ -165,14 +165,14 @@ static uint64_t patience(const struct tw_limiter *l)
 /* Timers, and works that the driver has not taken yet. The lock is held. */
 static void recall(struct tw_limiter *l)
 {
-	if (l->rate_armed &&
-	    (tw_cancel(l->service, l->rate_timer) == TW_CANCELLED || tw__work_recall(&l->rate_retry))) {
-		l->rate_armed = false;
-		l->timers_out--;
+	if (l->rate.armed &&
+	    (tw_cancel(l->service, l->rate.timer) == TW_CANCELLED || tw__work_recall(&l->rate.retry))) {
+		l->rate.armed = false;
+		l->out.timers--;
 	}
-	if (l->time_retry_out && tw__work_recall(&l->time_retry)) {
-		l->time_retry_out = false;
-		l->timers_out--;
+	if (l->times.retry_out && tw__work_recall(&l->times.retry)) {
+		l->times.retry_out = false;
+		l->out.timers--;
 	}
 }
 
@@ -182,14 +182,14 @@ static bool await_all_home(struct tw_limiter *l)
 	recall(l);
 	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + patience(l);
 	bool in_time = true;
-	l->homecoming = true;
+	l->out.homecoming = true;
 	while (!all_home(l) && in_time) {
-		uint32_t seen = tw_load_relaxed(&l->quiet_bell);
+		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
 		pthread_mutex_unlock(&l->lock);
-		in_time = tw__futex_wait(&l->quiet_bell, seen, end_ns);
+		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, end_ns);
 		tw__limiter_relock(l);
 	}
-	l->homecoming = false;
+	l->out.homecoming = false;
 	return all_home(l);
 }
 
@@ -204,7 +204,8 @@ int tw_limiter_destroy(tw_limiter *l)
 	if (tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	tw__limiter_relock(l);
-	bool over = !l->unfinished && !l->running && !l->quiet_waiters && !l->room_waiters && await_all_home(l);
+	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters && !l->ends.room_waiters &&
+		    await_all_home(l);
 	pthread_mutex_unlock(&l->lock);
 	if (!over)
 		return -EBUSY;

@@ -23,13 +23,15 @@ enum { DROPPED_IN_A_ROW = 64 };
 
 static bool is_idle(const struct tw_limiter *l)
 {
-	return l->unfinished == 0 && !l->telling && l->idles == l->idles_told;
+	return l->ends.unfinished == 0 && !l->idles.telling &&
+	       l->idles.count == l->idles.told;
 }
 
 /* But for what waits: so after a stop. */
 static bool is_at_rest(const struct tw_limiter *l)
 {
-	return l->unfinished == l->pending && !l->telling && l->idles == l->idles_told;
+	return l->ends.unfinished == l->pending && !l->idles.telling &&
+	       l->idles.count == l->idles.told;
 }
 
 /*
@@ -40,23 +42,25 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 {
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	uint64_t before = l->unfinished == 0 && l->idles_told != l->idles ? l->idles - 1 : l->idles;
+	uint64_t before = l->ends.unfinished == 0 && l->idles.told != l->idles.count
+			      ? l->idles.count - 1
+			      : l->idles.count;
 	bool in_time = timeout_ns != 0;
-	l->quiet_waiters++;
-	while (!is(l) && l->idles_told <= before && in_time) {
-		uint32_t seen = tw_load_relaxed(&l->quiet_bell);
+	l->ends.quiet_waiters++;
+	while (!is(l) && l->idles.told <= before && in_time) {
+		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
 		pthread_mutex_unlock(&l->lock);
-		in_time = tw__futex_wait(&l->quiet_bell, seen, deadline_ns);
+		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
 	}
-	l->quiet_waiters--;
-	return is(l) || l->idles_told > before ? 0 : -ETIMEDOUT;
+	l->ends.quiet_waiters--;
+	return is(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
 /* Something has to run, or to be told, and only the calling thread could do it. The lock is held. */
 static bool needs_caller(const struct tw_limiter *l)
 {
-	return (l->pending || l->tellers_out) && tw__executor_needs_caller(l->base.executor);
+	return (l->pending || l->out.tellers) && tw__executor_needs_caller(l->base.executor);
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
@@ -129,11 +133,11 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 		return tw__concurrency_refused("tw_limiter_set_max_concurrency", l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
-	uint64_t before = l->limit;
-	l->limit = max_concurrency;
-	r = tw__runner_reserve(l, l->unfinished);
+	uint64_t before = l->permits.limit;
+	l->permits.limit = max_concurrency;
+	r = tw__runner_reserve(l, l->ends.unfinished);
 	if (r)
-		l->limit = before;
+		l->permits.limit = before;
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);
 	return r;
@@ -167,7 +171,7 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		return -EDEADLK;
 	uint64_t now_ns = tw_now(l->service);
 	pthread_mutex_lock(&l->lock);
-	l->calls++; /* this one goes on after each unlock */
+	l->out.calls++; /* this one goes on after each unlock */
 	pthread_mutex_unlock(&l->lock);
 	for (bool all = false; !all;) {
 		tw__limiter_lock(l, &todo);
@@ -176,10 +180,10 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		tw__limiter_unlock(l, &todo);
 	}
 	tw__limiter_relock(l);
-	bool stuck = timeout_ns && l->tellers_out && tw__executor_needs_caller(l->base.executor);
+	bool stuck = timeout_ns && l->out.tellers && tw__executor_needs_caller(l->base.executor);
 	r = stuck ? -EDEADLK : await(l, is_at_rest, timeout_ns);
-	l->calls--;
-	if (l->homecoming)
+	l->out.calls--;
+	if (l->out.homecoming)
 		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
 	return r;

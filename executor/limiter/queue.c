@@ -49,10 +49,10 @@ void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
 
 void tw__room_ring(struct tw_limiter *l)
 {
-	if (tw_likely(!l->room_waiters))
+	if (tw_likely(!l->ends.room_waiters))
 		return;
-	tw_add_release(&l->room_bell, 1);
-	tw__futex_wake(&l->room_bell, INT32_MAX);
+	tw_add_release(&l->ends.room_bell, 1);
+	tw__futex_wake(&l->ends.room_bell, INT32_MAX);
 }
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
@@ -69,47 +69,47 @@ static void run(struct tw__work *work);
 
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 {
-	while (l->runners < l->limit && l->runners < wanted) {
+	while (l->permits.runners < l->permits.limit && l->permits.runners < wanted) {
 		struct tw__runner *runner = malloc(sizeof *runner);
 		if (!runner)
 			return -ENOMEM;
 		tw__work_init(&runner->work, l->service, l->jobs_executor, run);
 		runner->limiter = l;
-		runner->next = l->free_runners;
-		l->free_runners = runner;
-		l->runners++;
+		runner->next = l->permits.free_runners;
+		l->permits.free_runners = runner;
+		l->permits.runners++;
 	}
 	return 0;
 }
 
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 {
-	if (!l->started || l->paused || l->running >= l->limit)
+	if (!l->started || l->paused || l->permits.running >= l->permits.limit)
 		return 0;
-	uint64_t permits = l->limit - l->running, tokens = tw__rate_tokens(l, now_ns);
+	uint64_t permits = l->permits.limit - l->permits.running, tokens = tw__rate_tokens(l, now_ns);
 	return permits < tokens ? permits : tokens;
 }
 
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
 	/* planted: permit_less */
-	return l->started && !l->paused && l->running + l->searching < l->limit && l->line.count > l->searching &&
-	       tw__rate_allows(l, l->searching, now_ns);
+	return l->started && !l->paused && l->permits.running + l->permits.searching < l->permits.limit &&
+	       l->line.count > l->permits.searching && tw__rate_allows(l, l->permits.searching, now_ns);
 }
 
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
-	if (tw_unlikely(l->room_waiters) && tw__startable(l, now_ns) > l->pending - l->retrying)
+	if (tw_unlikely(l->ends.room_waiters) && tw__startable(l, now_ns) > l->pending - l->retrying)
 		tw__room_ring(l);
 	while (may_start(l, now_ns)) {
-		struct tw__runner *runner = l->free_runners;
+		struct tw__runner *runner = l->permits.free_runners;
 		if (!runner)
 			return; /* one that runs will look when it is through */
-		l->free_runners = runner->next;
+		l->permits.free_runners = runner->next;
 		runner->next = todo->runners;
 		todo->runners = runner;
-		l->searching++;
-		l->runners_out++;
+		l->permits.searching++;
+		l->permits.runners_out++;
 	}
 }
 
@@ -121,14 +121,15 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
 		job = tw__line_first(&l->line);
 	}
-	if (!job || !l->started || l->paused || l->running >= l->limit || !tw__rate_allows(l, 0, now_ns))
+	if (!job || !l->started || l->paused || l->permits.running >= l->permits.limit ||
+	    !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
 	tw__line_leave(l, job, now_ns, todo);
-	l->tokens_out += l->tokens != NULL;
-	l->queue_sum_ns += stay_ns;
-	tw__histogram_add(&l->queue, stay_ns, 1);
-	l->running++;
+	l->rate.out += l->rate.tokens != NULL;
+	l->counters.queue_sum_ns += stay_ns;
+	tw__histogram_add(&l->counters.queue, stay_ns, 1);
+	l->permits.running++;
 	job->state = TW_JOB_RUNNING;
 	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
 				TW__JOB_IN_FN);
@@ -161,7 +162,7 @@ static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *se
 		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
 		now_ns = 0;
 	}
-	if (tw_unlikely(l->tokens != NULL))
+	if (tw_unlikely(l->rate.tokens != NULL))
 		tw__rate_begin(l);
 	tw__limiter_call_show(&frame, TW_RUN_KIND_JOB, TW__NAMED_BY(job->fn), now_ns);
 	int r = job->fn(job->arg, see);
@@ -200,7 +201,7 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	if (!completed)
 		tw__attempt_look(l, job, now_ns, todo);
 	if (completed) {
-		l->refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
+		l->counters.refused_completions += r != TW_JOB_PENDING; /* a second end of one attempt */
 		tw__attempt_end(l, job, job->error, job->value, now_ns, todo);
 		return;
 	}
@@ -223,10 +224,10 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 
 static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 {
-	runner->next = l->free_runners;
-	l->free_runners = runner;
-	l->runners_out--;
-	l->runners_in--;
+	runner->next = l->permits.free_runners;
+	l->permits.free_runners = runner;
+	l->permits.runners_out--;
+	l->permits.runners_in--;
 }
 
 /*
@@ -258,8 +259,8 @@ static void run(struct tw__work *work)
 	struct tw__job *job;
 	uint64_t now_ns = tw_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &todo);
-	l->searching--;
-	l->runners_in++;
+	l->permits.searching--;
+	l->permits.runners_in++;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
 		if (tw_likely(!expire(l, now_ns, &todo))) {
 			if (!(job = pick(l, now_ns, &todo)))

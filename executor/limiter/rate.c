@@ -18,20 +18,20 @@ static void on_token(void *arg)
 	struct tw__todo todo;
 	uint64_t now_ns = tw_now(l->service);
 	tw__limiter_lock(l, &todo);
-	l->rate_armed = false;
+	l->rate.armed = false;
 	tw__dispatch(l, now_ns, &todo);
-	l->timers_out--;
+	l->out.timers--;
 	tw__limiter_unlock(l, &todo);
 }
 
 static void on_rate_retry(struct tw__work *work)
 {
-	on_token((char *)work - offsetof(struct tw_limiter, rate_retry));
+	on_token((char *)work - offsetof(struct tw_limiter, rate.retry));
 }
 
 void tw__rate_init(struct tw_limiter *l)
 {
-	tw__work_init(&l->rate_retry, l->service, &tw__inline_executor, on_rate_retry);
+	tw__work_init(&l->rate.retry, l->service, &tw__inline_executor, on_rate_retry);
 }
 
 static void arm(struct tw_limiter *l, uint64_t at_ns)
@@ -42,28 +42,28 @@ static void arm(struct tw_limiter *l, uint64_t at_ns)
 			       .when_ns = at_ns,
 			       .flags = TW_TASK_AT | TW_TASK_CONTEXT,
 			       .executor = &tw__inline_executor};
-	if (l->rate_armed)
+	if (l->rate.armed)
 		return;
-	l->rate_armed = true;
-	l->timers_out++;
-	if (tw_schedule_task(l->service, &task, &l->rate_timer))
-		tw__work_submit_later(&l->rate_retry);
+	l->rate.armed = true;
+	l->out.timers++;
+	if (tw_schedule_task(l->service, &task, &l->rate.timer))
+		tw__work_submit_later(&l->rate.retry);
 }
 
 static uint64_t *token(struct tw_limiter *l, uint64_t place)
 {
-	return &l->tokens[(l->first_token + place) % l->config.rate_starts];
+	return &l->rate.tokens[(l->rate.first + place) % l->config.rate_starts];
 }
 
 uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
 {
-	if (tw_likely(!l->tokens))
+	if (tw_likely(!l->rate.tokens))
 		return UINT64_MAX;
-	while (l->tokens_used && *token(l, 0) <= now_ns) {
-		l->first_token = (l->first_token + 1) % l->config.rate_starts;
-		l->tokens_used--;
+	while (l->rate.used && *token(l, 0) <= now_ns) {
+		l->rate.first = (l->rate.first + 1) % l->config.rate_starts;
+		l->rate.used--;
 	}
-	return l->config.rate_starts - l->tokens_used - l->tokens_out;
+	return l->config.rate_starts - l->rate.used - l->rate.out;
 }
 
 bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
@@ -71,18 +71,18 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;
-	if (beyond - there < l->tokens_used) /* else whoever begins looks again */
-		arm(l, *token(l, 0));        /* not a later one: who is on his way for this one may find it gone */
+	if (beyond - there < l->rate.used) /* else whoever begins looks again */
+		arm(l, *token(l, 0));      /* not a later one: who is on his way for this one may find it gone */
 	return false;
 }
 
 void tw__rate_begin(struct tw_limiter *l)
 {
 	pthread_mutex_lock(&l->lock);
-	l->tokens_out--;
+	l->rate.out--;
 	/* planted: token_early */
-	*token(l, l->tokens_used++) = tw_now(l->service) + l->config.rate_interval_ns;
-	if (l->line.count > l->searching)
+	*token(l, l->rate.used++) = tw_now(l->service) + l->config.rate_interval_ns;
+	if (l->line.count > l->permits.searching)
 		arm(l, *token(l, 0));
 	pthread_mutex_unlock(&l->lock);
 }

@@ -16,7 +16,7 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns);
 /* Whether so many tokens and one more are there; if not, they will be looked for when they are. */
 static inline bool tw__rate_allows(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 {
-	return tw_likely(!l->tokens) || tw__rate_has_token(l, beyond, now_ns);
+	return tw_likely(!l->rate.tokens) || tw__rate_has_token(l, beyond, now_ns);
 }
 
 /* An attempt for which a token was taken: its function is called next. Not under the lock. */

@@ -32,13 +32,13 @@ static uint64_t due_of(const struct tw__job *job)
 static void disarm(struct tw_limiter *l, struct tw__job *job)
 {
 	if (tw_unlikely(tw__heap_has(&job->options->untimed)))
-		tw__heap_remove(&l->untimed, &job->options->untimed);
+		tw__heap_remove(&l->times.untimed, &job->options->untimed);
 	if (job->options->timer_at_ns == UINT64_MAX)
 		return;
 	job->options->timer_at_ns = UINT64_MAX;
 	if (tw_cancel(l->service, job->options->timer) == TW_CANCELLED) {
 		job->timers--;
-		l->timers_out--;
+		l->out.timers--;
 	}
 }
 
@@ -79,7 +79,7 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 		return r;
 	job->options->timer_at_ns = at_ns;
 	job->timers++;
-	l->timers_out++;
+	l->out.timers++;
 	return 0;
 }
 
@@ -88,17 +88,17 @@ static bool arm_or_note(struct tw_limiter *l, struct tw__job *job)
 	if (tw_likely(tw__job_arm(l, job) == 0))
 		return true;
 	tw__heap_item_init(&job->options->untimed, job->id);
-	tw__heap_push_reserved(&l->untimed, &job->options->untimed, (int64_t)due_of(job));
+	tw__heap_push_reserved(&l->times.untimed, &job->options->untimed, (int64_t)due_of(job));
 	return false;
 }
 
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 {
-	if (tw_likely(arm_or_note(l, job)) || l->time_retry_out)
+	if (tw_likely(arm_or_note(l, job)) || l->times.retry_out)
 		return;
-	l->time_retry_out = true;
-	l->timers_out++;
-	tw__work_submit_later(&l->time_retry);
+	l->times.retry_out = true;
+	l->out.timers++;
+	tw__work_submit_later(&l->times.retry);
 }
 
 /* -------------------------------------------------------------------- firing */
@@ -181,7 +181,7 @@ static void on_time(void *arg)
 	look_at(l, job, now_ns, &todo);
 	struct tw__work *later = tw__tell_later(l, job, &todo);
 	job->timers--;
-	l->timers_out--;
+	l->out.timers--;
 	tw__job_look_for_end(l, job);
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock_on_driver(l, &todo, later);
@@ -189,7 +189,7 @@ static void on_time(void *arg)
 
 static struct tw__job *first_untimed(const struct tw_limiter *l)
 {
-	struct tw__heap_item *item = tw__heap_peek(&l->untimed);
+	struct tw__heap_item *item = tw__heap_peek(&l->times.untimed);
 	return item
 		   ? ((struct tw__job_options *)(void *)((char *)item - offsetof(struct tw__job_options, untimed)))->job
 		   : NULL;
@@ -201,7 +201,7 @@ static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw
 	uint64_t now_ns = tw_now(l->service);
 	if (due_of(job) > now_ns)
 		return false;
-	tw__heap_remove(&l->untimed, &job->options->untimed);
+	tw__heap_remove(&l->times.untimed, &job->options->untimed);
 	job->timers++; /* its options stay */
 	look_at(l, job, now_ns, todo);
 	struct tw__work *later = tw__tell_later(l, job, todo);
@@ -216,24 +216,24 @@ static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw
 /* In the driver's next tick. */
 static void on_time_retry(struct tw__work *work)
 {
-	struct tw_limiter *l = (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, time_retry));
+	struct tw_limiter *l = (struct tw_limiter *)(void *)((char *)work - offsetof(struct tw_limiter, times.retry));
 	struct tw__todo todo;
 	struct tw__job *job;
 	tw__limiter_lock(l, &todo);
 	while ((job = first_untimed(l)))
 		if (!look_at_untimed(l, job, &todo) && !arm_or_note(l, job))
 			break;
-	l->time_retry_out = l->untimed.count > 0;
-	if (l->time_retry_out)
-		tw__work_submit_later(&l->time_retry);
+	l->times.retry_out = l->times.untimed.count > 0;
+	if (l->times.retry_out)
+		tw__work_submit_later(&l->times.retry);
 	else
-		l->timers_out--;
+		l->out.timers--;
 	tw__limiter_unlock(l, &todo);
 }
 
 void tw__times_init(struct tw_limiter *l)
 {
-	tw__work_init(&l->time_retry, l->service, &tw__inline_executor, on_time_retry);
+	tw__work_init(&l->times.retry, l->service, &tw__inline_executor, on_time_retry);
 }
 
 /* ------------------------------------------------------------------- retries */
@@ -279,7 +279,7 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 		job->next->previous = job;
 	l->first_retrying = job;
 	l->retrying++;
-	l->retried++;
+	l->counters.retried++;
 	tw__pending_more(l);
 	tw__job_keep_time(l, job);
 }

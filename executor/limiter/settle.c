@@ -36,7 +36,7 @@ int tw__results_reserve(struct tw_limiter *l)
 {
 	struct tw__results *old = l->results;
 	bool fresh = !old || old->delivered;
-	size_t needed = (fresh ? 0 : old->n) + (size_t)(l->added - l->settled) + 1;
+	size_t needed = (fresh ? 0 : old->n) + (size_t)(l->counters.added - l->ends.settled) + 1;
 	if (!fresh && needed <= old->room)
 		return 0;
 	size_t room = needed < 16 ? 16 : 2 * needed;
@@ -63,74 +63,74 @@ static void collect(struct tw_limiter *l, const struct tw__job *job)
 
 static void count(struct tw_limiter *l, enum tw_job_status status)
 {
-	l->settled++;
+	l->ends.settled++;
 	switch (status) {
 	case TW_JOB_SUCCEEDED:
-		l->succeeded++;
+		l->counters.succeeded++;
 		break;
 	case TW_JOB_FAILED:
-		l->failed++;
+		l->counters.failed++;
 		break;
 	case TW_JOB_CANCELLED:
-		l->cancelled++;
+		l->counters.cancelled++;
 		break;
 	case TW_JOB_TIMED_OUT:
-		l->timed_out++;
+		l->counters.timed_out++;
 		break;
 	case TW_JOB_DROPPED:
-		l->dropped++;
+		l->counters.dropped++;
 		break;
 	}
 }
 
 static bool is_quiet(const struct tw_limiter *l)
 {
-	return l->unfinished == l->pending;
+	return l->ends.unfinished == l->pending;
 }
 
 /* One is through with everything. */
 void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	job->flags |= TW__JOB_FINISHED;
-	if (--l->unfinished == 0) {
+	if (--l->ends.unfinished == 0) {
 		tw__idle_reached(l);
 		todo->idle = true;
 	}
-	if (l->quiet_waiters && is_quiet(l) && !todo->idle) /* else after the listeners */
+	if (l->ends.quiet_waiters && is_quiet(l) && !todo->idle) /* else after the listeners */
 		tw__limiter_ring(l);
 	tw__job_look_for_end(l, job);
 }
 
 void tw__limiter_ring(struct tw_limiter *l)
 {
-	tw_add_release(&l->quiet_bell, 1);
-	tw__futex_wake(&l->quiet_bell, INT32_MAX);
+	tw_add_release(&l->ends.quiet_bell, 1);
+	tw__futex_wake(&l->ends.quiet_bell, INT32_MAX);
 }
 
 static void put_gone(struct tw_limiter *l)
 {
-	struct tw__job *job = l->gone;
+	struct tw__job *job = l->ends.gone;
 	for (struct tw__job *next; job; job = next) {
 		next = job->next;
 		tw__node_put(&l->nodes, &job->node);
 	}
-	l->gone = NULL;
-	l->gone_n = 0;
+	l->ends.gone = NULL;
+	l->ends.gone_n = 0;
 }
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
 	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_GONE)
 		return;
-	l->timed -= job->options != NULL;
+	l->times.timed -= job->options != NULL;
 	free(job->options);
 	job->options = NULL;
 	if (job->flags & TW__JOB_KEEP || job->waiters)
 		return;
 	job->state = TW_JOB_GONE;
-	job->next = l->gone;
-	l->gone = job;
-	if (++l->gone_n == GONE_AT_ONCE || !l->unfinished)
+	job->next = l->ends.gone;
+	l->ends.gone = job;
+	if (++l->ends.gone_n == GONE_AT_ONCE || !l->ends.unfinished)
 		put_gone(l);
 }
 
@@ -175,7 +175,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 	count(l, status);
 	collect(l, job);
 	if (job->flags & TW__JOB_INSIDE)
-		l->late++; /* told by whoever tells it to stop */
+		l->permits.late++; /* told by whoever tells it to stop */
 	else
 		tw__job_note_settled(l, job, todo);
 }
@@ -198,13 +198,13 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 static void hold_up(struct tw_limiter *l, struct tw__job *job)
 {
 	job->flags |= TW__JOB_ENDED;
-	l->between++;
+	l->ends.between++;
 }
 
 void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
 {
 	job->flags &= (uint16_t)~TW__JOB_ENDED;
-	l->between--;
+	l->ends.between--;
 }
 
 /* The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own. */
@@ -230,11 +230,11 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 {
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	job->flags &= (uint16_t)~TW__JOB_INSIDE;
-	l->running--;
-	l->run_sum_ns += run_ns;
-	tw__histogram_add(&l->run, run_ns, 1);
+	l->permits.running--;
+	l->counters.run_sum_ns += run_ns;
+	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW_JOB_SETTLED) {
-		l->late--;
+		l->permits.late--;
 		look_for_release(l, job, todo);
 		return;
 	}

@@ -12,21 +12,21 @@ static uint64_t mean(uint64_t sum, uint64_t count)
 
 static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *stats)
 {
-	stats->max_concurrency = l->limit;
-	stats->running = l->running;
-	stats->late = l->late;
-	stats->debt = l->running > l->limit ? l->running - l->limit : 0;
-	stats->pending = l->pending + l->between;
+	stats->max_concurrency = l->permits.limit;
+	stats->running = l->permits.running;
+	stats->late = l->permits.late;
+	stats->debt = l->permits.running > l->permits.limit ? l->permits.running - l->permits.limit : 0;
+	stats->pending = l->pending + l->ends.between;
 	stats->retrying = l->retrying;
-	stats->added = l->added;
-	stats->succeeded = l->succeeded;
-	stats->failed = l->failed;
-	stats->cancelled = l->cancelled;
-	stats->timed_out = l->timed_out;
-	stats->dropped = l->dropped;
-	stats->retried = l->retried;
-	stats->rejected = l->rejected;
-	stats->refused_completions = l->refused_completions;
+	stats->added = l->counters.added;
+	stats->succeeded = l->counters.succeeded;
+	stats->failed = l->counters.failed;
+	stats->cancelled = l->counters.cancelled;
+	stats->timed_out = l->counters.timed_out;
+	stats->dropped = l->counters.dropped;
+	stats->retried = l->counters.retried;
+	stats->rejected = l->counters.rejected;
+	stats->refused_completions = l->counters.refused_completions;
 }
 
 int tw_limiter_stats_get(tw_limiter *l, struct tw_limiter_stats *out)
@@ -37,10 +37,10 @@ int tw_limiter_stats_get(tw_limiter *l, struct tw_limiter_stats *out)
 	struct tw_limiter_stats stats = {.size = out->size};
 	tw__limiter_relock(l);
 	read_counters(l, &stats);
-	stats.queue = tw__histogram_read(&l->queue);
-	stats.run = tw__histogram_read(&l->run);
-	stats.queue_mean_ns = mean(l->queue_sum_ns, stats.queue.count);
-	stats.run_mean_ns = mean(l->run_sum_ns, stats.run.count);
+	stats.queue = tw__histogram_read(&l->counters.queue);
+	stats.run = tw__histogram_read(&l->counters.run);
+	stats.queue_mean_ns = mean(l->counters.queue_sum_ns, stats.queue.count);
+	stats.run_mean_ns = mean(l->counters.run_sum_ns, stats.run.count);
 	pthread_mutex_unlock(&l->lock);
 	if (out->size > sizeof stats)
 		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);

@@ -124,7 +124,8 @@ static int admit(struct tw_limiter *l)
 		return -EBUSY;
 	if (tw_likely(l->pending < l->config.max_pending))
 		return 0;
-	uint64_t startable = tw__startable(l, l->tokens ? tw_now(l->service) : 0), in_line = l->pending - l->retrying;
+	uint64_t startable = tw__startable(l, l->rate.tokens ? tw_now(l->service) : 0),
+		 in_line = l->pending - l->retrying;
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
 	/* planted: room_for_one_more */
@@ -136,14 +137,14 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 {
 	int r;
 	while ((r = admit(l)) == -EAGAIN) {
-		uint32_t seen = tw_load_relaxed(&l->room_bell);
-		l->room_waiters++;
-		if (l->tokens)
+		uint32_t seen = tw_load_relaxed(&l->ends.room_bell);
+		l->ends.room_waiters++;
+		if (l->rate.tokens)
 			(void)tw__rate_has_token(l, l->pending - l->retrying, tw_now(l->service)); /* it rings */
 		pthread_mutex_unlock(&l->lock);
-		bool in_time = tw__futex_wait(&l->room_bell, seen, deadline_ns);
+		bool in_time = tw__futex_wait(&l->ends.room_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
-		l->room_waiters--;
+		l->ends.room_waiters--;
 		if (!in_time && admit(l) == -EAGAIN)
 			return -ETIMEDOUT;
 	}
@@ -153,9 +154,9 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 /* All that may fail is had before anything is changed. */
 static int reserve(struct tw_limiter *l, const struct tw__job *job)
 {
-	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->unfinished + 1))
+	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->ends.unfinished + 1))
 		return -ENOMEM;
-	if (job->options && tw__heap_reserve(&l->untimed, (uint32_t)l->timed + 1))
+	if (job->options && tw__heap_reserve(&l->times.untimed, (uint32_t)l->times.timed + 1))
 		return -ENOMEM;
 	return l->config.flags & TW_LIMITER_COLLECT ? tw__results_reserve(l) : 0;
 }
@@ -184,9 +185,9 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 static void take_back(struct tw_limiter *l, struct tw__job *job)
 {
 	tw__line_remove(&l->line, job);
-	l->added--;
-	l->unfinished--;
-	l->timed--;
+	l->counters.added--;
+	l->ends.unfinished--;
+	l->times.timed--;
 	l->pending--;
 	l->above_low_water &= l->pending > l->config.low_water; /* it was not before either */
 }
@@ -252,7 +253,7 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	if (!r)
 		tw__dispatch(l, now_ns, &todo);
 	void *context = r ? unmake(l, job) : NULL;
-	l->rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
+	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &todo); /* the limiter may be gone */
 	tw__context_release(context);
 	return r;

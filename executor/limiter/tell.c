@@ -221,12 +221,12 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 {
 	tw__inbox_attend(l, todo);
 	while (tw_unlikely(anything(todo))) {
-		l->calls++; /* what is sent here may be all that was left, and over before this thread is back */
+		l->out.calls++; /* what is sent here may be all that was left, and over before this thread is back */
 		do_next(l, todo);
-		l->calls--;
+		l->out.calls--;
 		tw__inbox_attend(l, todo);
 	}
-	if (tw_unlikely(l->homecoming))
+	if (tw_unlikely(l->out.homecoming))
 		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -254,7 +254,7 @@ static void tell(struct tw__work *work)
 	todo.low_water = what & TELL_LOW_WATER;
 	todo.idle = what & TELL_IDLE;
 	job->timers--;
-	l->tellers_out--;
+	l->out.tellers--;
 	tw__job_look_for_end(l, job);
 	tw__limiter_unlock(l, &todo);
 }
@@ -278,7 +278,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struc
 	tw__work_init(work, l->service, l->base.executor, tell);
 	work->spare = what;
 	job->timers++; /* the work is part of the options */
-	l->tellers_out++;
+	l->out.tellers++;
 	return work;
 }
 

@@ -103,7 +103,7 @@ bool tw__pool_runs_wait(tw_pool *pool)
 /* Runs wait, and nobody is about to take them. */
 static bool is_short(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->searching) == 0 && tw_load_seq_cst(&pool->sleepers) == 0 &&
+	return tw_load_seq_cst(&pool->asleep.searching) == 0 && tw_load_seq_cst(&pool->asleep.sleepers) == 0 &&
 	       tw__pool_runs_wait(pool);
 }
 

@@ -104,6 +104,23 @@ struct tw__reserve {
 	char name[16];
 };
 
+struct tw__sleepers {
+	_Atomic uint32_t searching;                  /* workers that look for work, or are being woken to */
+	_Atomic uint32_t sleepers;                   /* bits set in idle */
+	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
+};
+
+struct tw__pool_counters {
+	_Atomic uint64_t rejected, dropped;
+};
+
+/* Under the lock. */
+struct tw__pool_users {
+	unsigned users;   /* sources in use */
+	unsigned holders; /* strands and the like that run on it */
+	bool closed;
+};
+
 struct tw_pool {
 	tw_executor executor;       /* first: its public face */
 	unsigned kept;              /* workers that never end before the pool does; constant */
@@ -123,20 +140,16 @@ struct tw_pool {
 	_Atomic uint32_t bringing; /* threads without a run record that are in the middle of a submit (POOLEND1) */
 	_Atomic uint32_t room;     /* moves on when a task leaves the ring and somebody waits */
 
-	alignas(TW__CACHE_LINE) _Atomic uint32_t searching; /* workers that look for work, or are being woken to */
-	_Atomic uint32_t sleepers;                          /* bits set in idle */
+	alignas(TW__CACHE_LINE) struct tw__sleepers asleep;
 	_Atomic uint32_t stopping;
-	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
 
-	_Atomic uint64_t rejected, dropped;
+	struct tw__pool_counters counters;
 	_Atomic uint32_t watchers; /* services with on_stuck; written under the lock */
 	_Atomic uint32_t pins;     /* pinned executors given out */
 	_Atomic uint32_t ended;    /* the threads are gone */
 	uint32_t fork_generation;  /* of the process that made it */
 	pthread_mutex_t lock;      /* sources, users, closing */
-	unsigned users;            /* sources in use */
-	unsigned holders;          /* strands and the like that run on it; under the lock */
-	bool closed;
+	struct tw__pool_users users;
 	bool owned; /* a service made it for itself; constant */
 	struct tw__reserve reserve;
 };

@@ -126,7 +126,7 @@ static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64
 	if (r != -ESHUTDOWN && timeout_ns > 0)
 		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
-		tw_add_relaxed(&pool->rejected, 1);
+		tw_add_relaxed(&pool->counters.rejected, 1);
 	return r;
 }
 
@@ -269,7 +269,7 @@ static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 			give_back(task.arg);
 			continue;
 		}
-		tw_add_relaxed(&pool->dropped, 1);
+		tw_add_relaxed(&pool->counters.dropped, 1);
 		if (told)
 			told(told_arg, task.fn, task.arg);
 		tw__context_release(task.context);
@@ -290,9 +290,11 @@ static void shut_door(tw_pool *pool)
 static int begin_close(tw_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	int r = pool->users || pool->holders ? -EBUSY : !pool->closed;
+	int r = pool->users.users || pool->users.holders
+		    ? -EBUSY
+		    : !pool->users.closed;
 	if (r == 1)
-		pool->closed = true;
+		pool->users.closed = true;
 	pthread_mutex_unlock(&pool->lock);
 	return r;
 }

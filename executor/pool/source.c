@@ -70,14 +70,14 @@ int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned)
 	struct tw__source *source = tw_load_relaxed(&pool->sources);
 	while (source && tw_load_relaxed(&source->in_use))
 		source = source->next;
-	if (pool->closed)
+	if (pool->users.closed)
 		r = -ESHUTDOWN;
 	else if (!source && !(source = source_new(pool)))
 		r = -ENOMEM;
 	if (!r) {
 		tw_store_relaxed(&source->in_use, true);
 		source->owns_pool = owned;
-		pool->users++;
+		pool->users.users++;
 		*out = source;
 	}
 	pthread_mutex_unlock(&pool->lock);
@@ -100,7 +100,7 @@ void tw__pool_leave(struct tw__source *source)
 	if (source->watching)
 		tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) - 1);
 	source->watching = NULL;
-	pool->users--;
+	pool->users.users--;
 	pthread_mutex_unlock(&pool->lock);
 	if (owned)
 		tw_pool_destroy(pool);
@@ -183,8 +183,8 @@ int tw__pool_hold(tw_pool *pool)
 	if (r)
 		return r;
 	pthread_mutex_lock(&pool->lock);
-	bool closed = pool->closed;
-	pool->holders += !closed;
+	bool closed = pool->users.closed;
+	pool->users.holders += !closed;
 	pthread_mutex_unlock(&pool->lock);
 	return closed ? -ESHUTDOWN : 0;
 }
@@ -192,6 +192,6 @@ int tw__pool_hold(tw_pool *pool)
 void tw__pool_let_go(tw_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	pool->holders--;
+	pool->users.holders--;
 	pthread_mutex_unlock(&pool->lock);
 }

@@ -44,8 +44,8 @@ int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
 	if (!sums)
 		return -ENOMEM;
 	struct tw_pool_stats stats = {.size = out->size, .workers = tw_load_relaxed(&pool->alive)};
-	stats.rejected = tw_load_relaxed(&pool->rejected);
-	stats.dropped = tw_load_relaxed(&pool->dropped);
+	stats.rejected = tw_load_relaxed(&pool->counters.rejected);
+	stats.dropped = tw_load_relaxed(&pool->counters.dropped);
 	stats.grown = tw_load_relaxed(&pool->reserve.grown);
 	stats.at_max = tw_load_relaxed(&pool->reserve.at_max);
 	stats.start_failures = tw_load_relaxed(&pool->reserve.start_failures);

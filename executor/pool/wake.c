@@ -79,9 +79,9 @@ static unsigned idle_words(tw_pool *pool)
 static bool take_idle(tw_pool *pool, unsigned index)
 {
 	uint64_t bit = UINT64_C(1) << index % 64;
-	if (!(tw_and_seq_cst(&pool->idle[index / 64], ~bit) & bit))
+	if (!(tw_and_seq_cst(&pool->asleep.idle[index / 64], ~bit) & bit))
 		return false;
-	tw_sub_seq_cst(&pool->sleepers, 1);
+	tw_sub_seq_cst(&pool->asleep.sleepers, 1);
 	return true;
 }
 
@@ -90,7 +90,7 @@ static bool call_one(tw_pool *pool)
 {
 	for (unsigned w = 0, words = idle_words(pool); w < words; w++) {
 		uint64_t bits;
-		while ((bits = tw_load_seq_cst(&pool->idle[w]))) {
+		while ((bits = tw_load_seq_cst(&pool->asleep.idle[w]))) {
 			unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
 			if (!take_idle(pool, index))
 				continue;
@@ -104,7 +104,7 @@ static bool call_one(tw_pool *pool)
 static bool any_idle(tw_pool *pool)
 {
 	for (unsigned w = 0, words = idle_words(pool); w < words; w++)
-		if (tw_load_seq_cst(&pool->idle[w]))
+		if (tw_load_seq_cst(&pool->asleep.idle[w]))
 			return true;
 	return false;
 }
@@ -118,18 +118,18 @@ static bool wake_one(tw_pool *pool)
 {
 	do {
 		uint32_t none = 0;
-		if (!tw_cas_seq_cst(&pool->searching, &none, 1) || call_one(pool))
+		if (!tw_cas_seq_cst(&pool->asleep.searching, &none, 1) || call_one(pool))
 			return true;
-		tw_sub_seq_cst(&pool->searching, 1);
+		tw_sub_seq_cst(&pool->asleep.searching, 1);
 	} while (any_idle(pool));
 	return false;
 }
 
 void tw__pool_call_for_help(tw_pool *pool)
 {
-	if (tw_load_seq_cst(&pool->searching) != 0) /* POOL2 */
+	if (tw_load_seq_cst(&pool->asleep.searching) != 0) /* POOL2 */
 		return;
-	if (tw_load_seq_cst(&pool->sleepers) == 0 || !wake_one(pool)) /* POOL2 */
+	if (tw_load_seq_cst(&pool->asleep.sleepers) == 0 || !wake_one(pool)) /* POOL2 */
 		tw__reserve_arm(pool);
 }
 
@@ -139,14 +139,14 @@ void tw__pool_call_for_help(tw_pool *pool)
  */
 void tw__pool_call(tw_pool *pool, unsigned worker)
 {
-	if (!(tw_load_seq_cst(&pool->idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* POOL6 */
+	if (!(tw_load_seq_cst(&pool->asleep.idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* POOL6 */
 		return;
-	tw_add_seq_cst(&pool->searching, 1);
+	tw_add_seq_cst(&pool->asleep.searching, 1);
 	if (take_idle(pool, worker)) {
 		ck_ec32_inc(&pool->workers[worker].wakes, &ec_mode); /* POOL3 */
 		return;
 	}
-	tw_sub_seq_cst(&pool->searching, 1);
+	tw_sub_seq_cst(&pool->asleep.searching, 1);
 	tw__pool_call_for_help(pool);
 }
 
@@ -199,7 +199,7 @@ static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t befo
 	}
 	bool found = tw__worker_find(self, find);
 	if (found)
-		tw_add_seq_cst(&pool->searching, 1);
+		tw_add_seq_cst(&pool->asleep.searching, 1);
 	self->retired = !found;
 	return found;
 }
@@ -208,15 +208,15 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 {
 	tw_pool *pool = self->pool;
 	uint32_t before = ck_ec32_value(&self->wakes); /* POOL3 */
-	tw_sub_seq_cst(&pool->searching, 1);
+	tw_sub_seq_cst(&pool->asleep.searching, 1);
 	sched_yield(); /* who brings work may want this processor, and then need wake nobody; others are woken as usual meanwhile */
-	tw_add_seq_cst(&pool->sleepers, 1);
-	tw_or_seq_cst(&pool->idle[self->index / 64], UINT64_C(1) << self->index % 64);
+	tw_add_seq_cst(&pool->asleep.sleepers, 1);
+	tw_or_seq_cst(&pool->asleep.idle[self->index / 64], UINT64_C(1) << self->index % 64);
 	ck_pr_fence_memory(); /* POOL2: sources */
 	bool found = tw__worker_find(self, find);
 	if (found || tw_load_seq_cst(&pool->stopping)) {
 		if (take_idle(pool, self->index))
-			tw_add_seq_cst(&pool->searching, 1);
+			tw_add_seq_cst(&pool->asleep.searching, 1);
 		else if (found)
 			await_call(self, before, UINT64_MAX); /* POOL3: the call must not wake it later */
 		return found;

@@ -349,7 +349,7 @@ static void work_on(struct tw__worker *self, const struct tw__find *find)
  */
 static void stop_searching(struct tw__worker *self)
 {
-	tw_sub_seq_cst(&self->pool->searching, 1); /* POOL2 */
+	tw_sub_seq_cst(&self->pool->asleep.searching, 1); /* POOL2 */
 	if (may_need_help(self) && tw__pool_runs_wait(self->pool))
 		tw__pool_call_for_help(self->pool);
 }
@@ -360,7 +360,7 @@ void *tw__worker_main(void *arg)
 	tw_pool *pool = self->pool;
 	struct tw__find find;
 	tw_store_relaxed(&self->thread_id, (uint32_t)gettid());
-	tw_add_seq_cst(&pool->searching, 1);
+	tw_add_seq_cst(&pool->asleep.searching, 1);
 	for (;;) {
 		bool stopping = tw_load_seq_cst(&pool->stopping); /* first: what was there before the stop is found */
 		if (!tw__worker_find(self, &find)) {
@@ -377,8 +377,8 @@ void *tw__worker_main(void *arg)
 		do {
 			work_on(self, &find);
 		} while (tw__worker_find(self, &find));
-		tw_add_seq_cst(&pool->searching, 1);
+		tw_add_seq_cst(&pool->asleep.searching, 1);
 	}
-	tw_sub_seq_cst(&pool->searching, 1);
+	tw_sub_seq_cst(&pool->asleep.searching, 1);
 	return NULL;
 }

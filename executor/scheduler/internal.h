@@ -56,6 +56,21 @@ enum { TW__SCHEDULER_SPARES = 2048 };
 
 enum tw__host_state { TW__HOST_IDLE, TW__HOST_REQUESTED, TW__HOST_RUNNING };
 
+struct tw__host {
+	enum tw__host_state state;
+	bool retrying;
+	bool timer_set;
+	tw_timer timer;
+	int64_t timer_ns;
+	uint32_t
+	    out; /* timers whose callbacks will come or run, stale ones too; a retry that runs; calls of `wanted` */
+};
+
+struct tw__scheduler_events {
+	struct tw_scheduler_event *events;
+	uint64_t event_count; /* ever */
+};
+
 struct tw_scheduler {
 	struct tw__base base;
 	struct tw__nodes nodes;
@@ -70,22 +85,16 @@ struct tw_scheduler {
 	struct tw__task *spare;        /* nodes to be used again, linked by arg: at most TW__SCHEDULER_SPARES */
 	uint32_t spares;
 	uint64_t last_number;
-	enum tw__host_state host;
-	bool paused, closed, retrying;
-	bool destroyed; /* what is out comes home, and the last frees all; the base has been told that it leaves */
-	bool timer_set;
-	tw_timer timer;
-	int64_t timer_ns;
-	uint32_t
-	    out; /* host timers whose callbacks will come or run, stale ones too; a retry that runs; calls of `wanted` */
-	uint32_t waiters;        /* in close */
+	struct tw__host host;
+	bool paused, closed;
+	bool destroyed;   /* what is out comes home, and the last frees all; the base has been told that it leaves */
+	uint32_t waiters; /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;
 	bool interrupted;
 	struct tw_scheduler_stats stats; /* ready: not kept here; delayed: neither; cleared: is */
-	struct tw_scheduler_event *events;
-	uint64_t event_count; /* ever */
+	struct tw__scheduler_events log;
 };
 
 /* What is being run on this thread, innermost first. */

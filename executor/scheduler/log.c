@@ -18,8 +18,8 @@ int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *o
 	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
 	struct tw__task *current = scheduler->current;
 	held += current && !tw__heap_has(&current->item) && current->running; /* close has taken it out of the heap */
-	stats.host_requested = scheduler->host == TW__HOST_REQUESTED;
-	stats.host_timer = scheduler->timer_set;
+	stats.host_requested = scheduler->host.state == TW__HOST_REQUESTED;
+	stats.host_timer = scheduler->host.timer_set;
 	stats.paused = scheduler->paused;
 	stats.delayed = scheduler->timers.count - scheduler->timers_cleared;
 	pthread_mutex_unlock(&scheduler->lock);
@@ -36,27 +36,28 @@ int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *o
 void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
 			      int64_t now_ns, int result)
 {
-	scheduler->events[scheduler->event_count++ % scheduler->config.log_events] = (struct tw_scheduler_event){
-	    .at_ns = (uint64_t)now_ns,
-	    .task = task->item.id,
-	    .name = task->name,
-	    .kind = (uint16_t)kind,
-	    .priority = task->priority,
-	    .result = result,
-	};
+	scheduler->log.events[scheduler->log.event_count++ % scheduler->config.log_events] =
+	    (struct tw_scheduler_event){
+		.at_ns = (uint64_t)now_ns,
+		.task = task->item.id,
+		.name = task->name,
+		.kind = (uint16_t)kind,
+		.priority = task->priority,
+		.result = result,
+	    };
 }
 
 /* The lock is held. The n latest, oldest first; there are as many. */
 static void copy_latest(const tw_scheduler *scheduler, struct tw_scheduler_event *out, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
-		out[i] = scheduler->events[(scheduler->event_count - n + i) % scheduler->config.log_events];
+		out[i] = scheduler->log.events[(scheduler->log.event_count - n + i) % scheduler->config.log_events];
 }
 
 static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
 {
 	uint64_t room = scheduler->config.log_events;
-	uint64_t held = scheduler->event_count < room ? scheduler->event_count : room;
+	uint64_t held = scheduler->log.event_count < room ? scheduler->log.event_count : room;
 	return held < most ? held : most;
 }
 

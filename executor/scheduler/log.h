@@ -10,7 +10,7 @@ void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *ta
 static inline void tw__scheduler_log(tw_scheduler *scheduler, const struct tw__task *task,
 				     enum tw_scheduler_event_kind kind, int64_t now_ns, int result)
 {
-	if (tw_unlikely(scheduler->events != NULL))
+	if (tw_unlikely(scheduler->log.events != NULL))
 		tw__scheduler_log_slowly(scheduler, task, kind, now_ns, result);
 }
 

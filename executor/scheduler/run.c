@@ -150,7 +150,7 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 /* No time need be told when it has ended: nothing else waits, and nobody writes it down. */
 static bool is_alone(const tw_scheduler *scheduler)
 {
-	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->events;
+	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->log.events;
 }
 
 /* The lock is held; free and held again. */
@@ -191,9 +191,9 @@ void tw__scheduler_host_called(struct tw__work *work)
 	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, work));
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	scheduler->host = TW__HOST_RUNNING;
+	scheduler->host.state = TW__HOST_RUNNING;
 	run_slice(scheduler, SIZE_MAX, now_ns);
-	scheduler->host = TW__HOST_IDLE;
+	scheduler->host.state = TW__HOST_IDLE;
 	if (tw__scheduler_settle(scheduler))
 		tw__scheduler_unlock_and_call(scheduler);
 	else
@@ -203,7 +203,7 @@ void tw__scheduler_host_called(struct tw__work *work)
 /* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
 static int end_of_run(tw_scheduler *scheduler)
 {
-	scheduler->host = TW__HOST_IDLE;
+	scheduler->host.state = TW__HOST_IDLE;
 	int result = tw__scheduler_settle(scheduler) ? TW_RUN_MORE : TW_RUN_IDLE;
 	tw__scheduler_unlock_home(scheduler);
 	return result;
@@ -216,7 +216,7 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 		return result ? result : -EINVAL;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	if (scheduler->host == TW__HOST_RUNNING)
+	if (scheduler->host.state == TW__HOST_RUNNING)
 		result = -EBUSY;
 	else if (scheduler->closed)
 		result = -ESHUTDOWN;
@@ -224,7 +224,7 @@ int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 		pthread_mutex_unlock(&scheduler->lock);
 		return result;
 	}
-	scheduler->host = TW__HOST_RUNNING;
+	scheduler->host.state = TW__HOST_RUNNING;
 	run_slice(scheduler, budget, now_ns);
 	return end_of_run(scheduler);
 }

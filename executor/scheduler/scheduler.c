@@ -23,25 +23,25 @@ enum { DRIVER_PROMOTES = 32 };
 
 static void put_timer_away(tw_scheduler *scheduler)
 {
-	if (!scheduler->timer_set)
+	if (!scheduler->host.timer_set)
 		return;
-	scheduler->timer_set = false;
-	if (tw_cancel(scheduler->base.service, scheduler->timer) == TW_CANCELLED)
-		scheduler->out--;
+	scheduler->host.timer_set = false;
+	if (tw_cancel(scheduler->base.service, scheduler->host.timer) == TW_CANCELLED)
+		scheduler->host.out--;
 }
 
 /* Whether the timer that calls is the one that is set. If so, it is set no longer. Its callback is out until call_and_come_home. */
 static bool take_timer(tw_scheduler *scheduler)
 {
-	bool mine = scheduler->timer_set && scheduler->timer.id == tw_self().id;
-	scheduler->timer_set &= !mine;
+	bool mine = scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id;
+	scheduler->host.timer_set &= !mine;
 	return mine;
 }
 
 /* Ends a timer's callback or the retry, which is out until then. The lock is held, and is released. */
 static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
 {
-	scheduler->out--;
+	scheduler->host.out--;
 	if (call_host)
 		tw__scheduler_unlock_and_call(scheduler);
 	else
@@ -63,9 +63,9 @@ static void timer_fired(void *arg)
 
 static void call_later(tw_scheduler *scheduler)
 {
-	if (scheduler->retrying)
+	if (scheduler->host.retrying)
 		return;
-	scheduler->retrying = true;
+	scheduler->host.retrying = true;
 	tw__work_submit_later(&scheduler->retry);
 }
 
@@ -78,8 +78,8 @@ static void call_later(tw_scheduler *scheduler)
 static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 {
 	int r;
-	if (scheduler->timer_set) {
-		r = tw_reset_at(scheduler->base.service, scheduler->timer, (uint64_t)at_ns);
+	if (scheduler->host.timer_set) {
+		r = tw_reset_at(scheduler->base.service, scheduler->host.timer, (uint64_t)at_ns);
 		if (r == -ENOENT || r == -EBUSY)
 			return 0;
 	} else {
@@ -89,12 +89,12 @@ static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 					     .when_ns = (uint64_t)at_ns,
 					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
 					     .executor = &tw__inline_executor};
-		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->timer);
-		scheduler->out += r == 0;
+		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->host.timer);
+		scheduler->host.out += r == 0;
 	}
-	scheduler->timer_set |= r == 0;
+	scheduler->host.timer_set |= r == 0;
 	scheduler->stats.timers_armed += r == 0;
-	scheduler->timer_ns = r == 0 ? at_ns : scheduler->timer_ns;
+	scheduler->host.timer_ns = r == 0 ? at_ns : scheduler->host.timer_ns;
 	return r;
 }
 
@@ -111,7 +111,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
 		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
 	}
-	if (scheduler->timer_set && scheduler->timer_ns == at_ns)
+	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
 		return;
 	if (set_timer(scheduler, at_ns))
 		call_later(scheduler);
@@ -122,10 +122,10 @@ static void retry_called(struct tw__work *work)
 	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
-	scheduler->retrying = false; /* it may be submitted again, */
-	scheduler->out++;            /* and is out itself like a timer's callback */
+	scheduler->host.retrying = false; /* it may be submitted again, */
+	scheduler->host.out++;            /* and is out itself like a timer's callback */
 	bool call_host = false;
-	if (!scheduler->closed && scheduler->host == TW__HOST_IDLE) {
+	if (!scheduler->closed && scheduler->host.state == TW__HOST_IDLE) {
 		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
 		call_host = tw__scheduler_settle(scheduler);
 	}
@@ -136,7 +136,7 @@ static void retry_called(struct tw__work *work)
 
 bool tw__scheduler_settle(tw_scheduler *scheduler)
 {
-	if (scheduler->host != TW__HOST_IDLE || scheduler->closed)
+	if (scheduler->host.state != TW__HOST_IDLE || scheduler->closed)
 		return false;
 	if (!tw__scheduler_head(scheduler, &scheduler->tasks)) {
 		set_timer_for_first(scheduler);
@@ -145,7 +145,7 @@ bool tw__scheduler_settle(tw_scheduler *scheduler)
 	put_timer_away(scheduler);
 	if (scheduler->paused)
 		return false;
-	scheduler->host = TW__HOST_REQUESTED;
+	scheduler->host.state = TW__HOST_REQUESTED;
 	scheduler->stats.host_requests++;
 	return true;
 }
@@ -163,14 +163,14 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 		return;
 	}
 	if (config->wanted) {
-		scheduler->out++;
+		scheduler->host.out++;
 		pthread_mutex_unlock(&scheduler->lock);
 		struct tw__run_level *level =
 		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
 		config->wanted(config->wanted_arg);
 		tw__user_end(level);
 		pthread_mutex_lock(&scheduler->lock);
-		scheduler->out--;
+		scheduler->host.out--;
 	}
 	tw__scheduler_unlock_home(scheduler);
 }
@@ -274,7 +274,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 		return r;
 	}
 	scheduler->config = config;
-	scheduler->events = events;
+	scheduler->log.events = events;
 	init(scheduler);
 	*out = scheduler;
 	return 0;
@@ -286,7 +286,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 static bool would_wait_for_itself(const tw_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
-	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host != TW__HOST_IDLE && pool &&
+	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host.state != TW__HOST_IDLE && pool &&
 	       tw_pool_is_worker(pool);
 }
 
@@ -303,7 +303,7 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 		}
 		struct tw__ending ending = tw__ending_of(task);
 		scheduler->stats.dropped++;
-		if (scheduler->events)
+		if (scheduler->log.events)
 			tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
 		tw__scheduler_give_back(scheduler, task);
 		pthread_mutex_unlock(&scheduler->lock);
@@ -315,22 +315,22 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 /* What is out and can be fetched back: nobody else might ever call it. */
 static void fetch_home(tw_scheduler *scheduler)
 {
-	bool requested = scheduler->host == TW__HOST_REQUESTED;
+	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
 	put_timer_away(scheduler);
 	if (requested && (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
-		scheduler->host = TW__HOST_IDLE;
-	if (scheduler->retrying && tw__work_recall(&scheduler->retry))
-		scheduler->retrying = false;
+		scheduler->host.state = TW__HOST_IDLE;
+	if (scheduler->host.retrying && tw__work_recall(&scheduler->retry))
+		scheduler->host.retrying = false;
 }
 
 static bool is_home(const tw_scheduler *scheduler)
 {
-	return scheduler->host == TW__HOST_IDLE && !scheduler->out && !scheduler->retrying;
+	return scheduler->host.state == TW__HOST_IDLE && !scheduler->host.out && !scheduler->host.retrying;
 }
 
 static bool turn_has_ended(const tw_scheduler *scheduler)
 {
-	return scheduler->host != TW__HOST_RUNNING;
+	return scheduler->host.state != TW__HOST_RUNNING;
 }
 
 /* The lock is held. False: the time is up. */
@@ -379,7 +379,7 @@ static void free_all(tw_scheduler *scheduler)
 	tw__nodes_fini(&scheduler->nodes);
 	tw__heap_free(&scheduler->tasks);
 	tw__heap_free(&scheduler->timers);
-	free(scheduler->events);
+	free(scheduler->log.events);
 	free(scheduler);
 }
 
@@ -414,9 +414,9 @@ static bool others_bring_it_home(const tw_scheduler *scheduler)
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	if (tw_pool_is_worker(pool) || tw__inside(service) || tw__inside_work(service))
 		return false; /* it may be the driver */
-	if (scheduler->host == TW__HOST_REQUESTED && !pool)
+	if (scheduler->host.state == TW__HOST_REQUESTED && !pool)
 		return false;
-	return service->threaded || (!scheduler->out && !scheduler->retrying);
+	return service->threaded || (!scheduler->host.out && !scheduler->host.retrying);
 }
 
 int tw_scheduler_destroy(tw_scheduler *scheduler)

@@ -251,7 +251,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__end
 		task->cancelled = true;
 		return TW_RUNNING;
 	}
-	if (scheduler->events)
+	if (scheduler->log.events)
 		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
 	*ending = tw__ending_of(task);
 	clear(scheduler, task);

@@ -37,181 +37,10 @@
  */
 #include <errno.h>
 
-#include "executor/semaphore/internal.h"
+#include "executor/semaphore/permits.h"
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
 #include "wheel/core/user_code.h"
-
-/* -------------------------------------------------------------------- line */
-
-/*
- * In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near
- * the front.
- */
-static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
-{
-	struct waiter *next = comes_back ? line->first : NULL;
-	while (next && next->sequence < waiter->sequence)
-		next = next->next;
-	/* planted: last_come_first */
-	waiter->next = next;
-	waiter->previous = next ? next->previous : line->last;
-	*(waiter->next ? &waiter->next->previous : &line->last) = waiter;
-	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter;
-}
-
-static void line_remove(struct line *line, struct waiter *waiter)
-{
-	*(waiter->next ? &waiter->next->previous : &line->last) = waiter->previous;
-	*(waiter->previous ? &waiter->previous->next : &line->first) = waiter->next;
-}
-
-static struct line *line_of(tw_semaphore *s, const struct waiter *waiter)
-{
-	return waiter->is_function ? &s->functions : &s->threads;
-}
-
-/* WAITERS is set, or is being set, by the caller. */
-static void join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
-{
-	if (!comes_back)
-		waiter->sequence = s->sequence++;
-	waiter->queued = true;
-	line_add(line_of(s, waiter), waiter, comes_back);
-	s->waiting++;
-	s->waiting_threads += !waiter->is_function;
-}
-
-/* Nobody else changes the word while WAITERS is set. */
-static void word_set(tw_semaphore *s, uint64_t word)
-{
-	tw_store_release(&s->word, word); /* SEM1, for those that take the fast way next */
-}
-
-static void leave(tw_semaphore *s, struct waiter *waiter)
-{
-	waiter->queued = false;
-	line_remove(line_of(s, waiter), waiter);
-	s->waiting_threads -= !waiter->is_function;
-	if (--s->waiting == 0)
-		word_set(s, tw_load_relaxed(&s->word) & ~WAITERS);
-}
-
-/* The oldest, or NULL. */
-static struct waiter *oldest(tw_semaphore *s)
-{
-	struct waiter *thread = s->threads.first, *function = s->functions.first;
-	if (thread && function)
-		return thread->sequence < function->sequence ? thread : function;
-	return thread ? thread : function;
-}
-
-/* Whether there was a permit to take; if not, WAITERS is set, and the caller joins the line. Under the lock. */
-static bool take_or_announce(tw_semaphore *s)
-{
-	uint64_t word = tw_load_relaxed(&s->word), next;
-	bool takes;
-	do {
-		if (word & WAITERS)
-			return false;
-		takes = held_of(word) < capacity_of(word);
-		next = takes ? word + HELD_ONE : word | WAITERS;
-	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
-	return takes;
-}
-
-/* ---------------------------------------------------------------- hand over */
-
-static struct function *function_of(struct waiter *waiter)
-{
-	return (struct function *)(void *)((char *)waiter - offsetof(struct function, waiter));
-}
-
-/* Out of line, with a permit that counts as held. The lock is held, and kept. */
-static struct waiter *choose(tw_semaphore *s, struct waiter *waiter)
-{
-	leave(s, waiter);
-	if (waiter->is_function) {
-		function_of(waiter)->state = HANDED;
-		s->out++;
-	}
-	return waiter;
-}
-
-/*
- * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for grant(), or it is held no longer.
- * False: none was
- * held. Under the lock.
- */
-static bool pass_on(tw_semaphore *s, struct waiter **chosen)
-{
-	uint64_t word = tw_load_relaxed(&s->word);
-	*chosen = NULL;
-	while (!(word & WAITERS)) {
-		if (held_of(word) == 0)
-			return false;
-		if (tw_cas_acq_rel(&s->word, &word, word - HELD_ONE)) /* SEM1 */
-			return true;
-	}
-	if (held_of(word) == 0)
-		return false;
-	if (held_of(word) > capacity_of(word))
-		word_set(s, word - HELD_ONE);
-	else
-		*chosen = choose(s, oldest(s));
-	return true;
-}
-
-static void grant_thread(struct waiter *waiter)
-{
-	_Atomic uint32_t *granted = &waiter->granted;
-	tw_store_release(granted, 1); /* SEM2: the thread may be gone from here on */
-	tw__futex_wake(granted, 1);
-}
-
-/*
- * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again;
- * NULL: there is no such thread, or
- * it was cancelled, and its work has to make its way all the same.
- */
-static struct waiter *instead_of(tw_semaphore *s, struct function *function)
-{
-	struct waiter *thread = NULL;
-	pthread_mutex_lock(&s->lock);
-	s->refused++;
-	if (function->state == HANDED && s->threads.first) {
-		thread = s->threads.first;
-		function->state = WAITING;
-		s->out--;
-		join(s, &function->waiter, true); /* before leave, so that WAITERS stays */
-		leave(s, thread);
-	}
-	pthread_mutex_unlock(&s->lock);
-	return thread;
-}
-
-/* No lock is held. The function does not run inside this call, also if the executor runs tickets inside submit. */
-static void grant_function(tw_semaphore *s, struct function *function)
-{
-	if (tw__work_try_submit(&function->work) >= 0)
-		return;
-	struct waiter *thread = instead_of(s, function);
-	if (thread)
-		grant_thread(thread);
-	else
-		tw__work_submit_later(&function->work);
-}
-
-/* Nothing is done for NULL. Without the lock. */
-static void grant(tw_semaphore *s, struct waiter *waiter)
-{
-	if (!waiter)
-		return;
-	if (waiter->is_function)
-		grant_function(s, function_of(waiter));
-	else
-		grant_thread(waiter);
-}
 
 /* ---------------------------------------------------------------- functions */
 
@@ -269,17 +98,17 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);
-	bool has = take_or_announce(s);
+	bool has = tw__permit_take_or_announce(s);
 	function->state = has ? HANDED : WAITING;
 	if (has) {
 		function->waiter.sequence = s->sequence++;
 		s->out++;
 	} else {
-		join(s, &function->waiter, false);
+		tw__waiter_join(s, &function->waiter, false);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (has)
-		grant_function(s, function);
+		tw__permit_grant_function(s, function);
 	return 0;
 }
 
@@ -288,14 +117,14 @@ static int cancel(tw_semaphore *s, struct function *function, struct waiter **ne
 {
 	switch (function->state) {
 	case WAITING:
-		leave(s, &function->waiter);
+		tw__waiter_leave(s, &function->waiter);
 		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
 		return TW_CANCELLED;
 	case HANDED:
 		function->state = CANCELLED;
-		pass_on(s, next);
+		tw__permit_pass_on(s, next);
 		return TW_CANCELLED;
 	case RUNNING:
 		return TW_RUNNING;
@@ -319,7 +148,7 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
-	grant(s, next);
+	tw__permit_grant(s, next);
 	return outcome;
 }
 
@@ -347,7 +176,7 @@ static bool gave_up(tw_semaphore *s, struct waiter *self)
 	pthread_mutex_lock(&s->lock);
 	bool was_queued = self->queued;
 	if (was_queued)
-		leave(s, self);
+		tw__waiter_leave(s, self);
 	pthread_mutex_unlock(&s->lock);
 	return was_queued;
 }
@@ -356,9 +185,9 @@ static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
 {
 	struct waiter self = {.is_function = false};
 	pthread_mutex_lock(&s->lock);
-	bool has = take_or_announce(s);
+	bool has = tw__permit_take_or_announce(s);
 	if (!has)
-		join(s, &self, false);
+		tw__waiter_join(s, &self, false);
 	pthread_mutex_unlock(&s->lock);
 	while (!has && !(has = tw_load_acquire(&self.granted))) { /* SEM2 */
 		if (tw__futex_wait(&self.granted, 0, deadline_ns))
@@ -391,11 +220,11 @@ static int release_slowly(tw_semaphore *s)
 {
 	struct waiter *next;
 	pthread_mutex_lock(&s->lock);
-	bool was_held = pass_on(s, &next);
+	bool was_held = tw__permit_pass_on(s, &next);
 	if (!was_held)
 		tw_add_relaxed(&s->over_releases, 1);
 	pthread_mutex_unlock(&s->lock);
-	grant(s, next);
+	tw__permit_grant(s, next);
 	return was_held ? 0 : -EOVERFLOW;
 }
 
@@ -420,8 +249,8 @@ static struct waiter *start_waiters(tw_semaphore *s)
 	struct waiter *first = NULL, **end = &first;
 	uint64_t word;
 	while (s->waiting && (word = tw_load_relaxed(&s->word), held_of(word) < capacity_of(word))) {
-		word_set(s, word + HELD_ONE);
-		struct waiter *waiter = choose(s, oldest(s));
+		tw__permits_set(s, word + HELD_ONE);
+		struct waiter *waiter = tw__waiter_choose(s, tw__waiter_oldest(s));
 		waiter->next = NULL;
 		*end = waiter;
 		end = &waiter->next;
@@ -443,7 +272,7 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 	pthread_mutex_unlock(&s->lock);
 	for (struct waiter *after; waiter; waiter = after) {
 		after = waiter->next; /* first: it may be gone */
-		grant(s, waiter);
+		tw__permit_grant(s, waiter);
 	}
 	return 0;
 }

@@ -7,6 +7,13 @@
 
 enum { TW__LATENCY_WAIT, TW__LATENCY_RUN, TW__LATENCIES };
 
+/* What a thread runs; written by it, read by statistics. See watchdog.h. */
+struct tw__shown {
+	_Atomic uint64_t running; /* the entry whose callback it is in, or 0 */
+	_Atomic uint64_t running_since_ns;
+	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
+};
+
 /* One thread's part of a service; survives the thread, and goes to the next one. */
 struct tw__local {
 	struct tw__lane lane; /* first: the queue knows it by this */
@@ -29,9 +36,7 @@ struct tw__local {
 	_Atomic uint64_t fired, dropped, late_dropped; /* scheduled and cancelled: see magazine */
 	_Atomic uint64_t rejected, runs, overruns, resets, resets_eager;
 	_Atomic(struct tw__histogram *) latencies; /* [TW__LATENCIES]; made when the thread first runs a callback */
-	_Atomic uint64_t running;                  /* the entry whose callback it is in, or 0; see watchdog.h */
-	_Atomic uint64_t running_since_ns;
-	_Atomic uint32_t thread_id; /* the system's; 0: has not run anything */
+	struct tw__shown shown;
 
 	_Atomic uint32_t
 	    of_service; /* a thread of the service's own: no producer (live.c); cleared when the thread ends */

@@ -50,8 +50,8 @@ static struct balance of_slots(tw_service *service)
 
 static struct balance of_options(tw_service *service)
 {
-	uint64_t live = tw_load_relaxed(&service->slots.options_live);
-	uint64_t held = (uint64_t)tw_load_relaxed(&service->slots.option_held) * TW__BLOCK;
+	uint64_t live = tw_load_relaxed(&service->slots.store.live);
+	uint64_t held = (uint64_t)tw_load_relaxed(&service->slots.store.held) * TW__BLOCK;
 	return (struct balance){held, live + live / 2 + OPTIONS_KEPT};
 }
 
@@ -130,7 +130,7 @@ static void start(tw_service *service)
 	service->driver->purge.trim_at_ns = 0;
 	tw__wheel_give_start(&service->driver->wheel);
 	service->driver->purge.trim_slots = tw_load_relaxed(&service->slots.fresh) / TW__BLOCK;
-	service->driver->purge.trim_options = tw_load_relaxed(&service->slots.option_end);
+	service->driver->purge.trim_options = tw_load_relaxed(&service->slots.store.end);
 }
 
 /* Blocks are looked at when all that can be cold is. False: done. */

@@ -10,13 +10,13 @@
 void tw__running_none(struct tw__local *local)
 {
 	if (tw_likely(!tw__current_run))
-		tw_store_relaxed(&local->running, 0);
+		tw_store_relaxed(&local->shown.running, 0);
 }
 
 void tw__running_hide(tw_service *service)
 {
 	if (tw__current_run && tw__current_run->service == service)
-		tw_store_release(&tw__local_of(service)->running, 0); /* there is one: it has begun the run */
+		tw_store_release(&tw__local_of(service)->shown.running, 0); /* there is one: it has begun the run */
 }
 
 /* ------------------------------------------------------------------- looking */
@@ -52,8 +52,8 @@ static uint64_t span(uint64_t from_ns, uint64_t to_ns)
  */
 static bool look_at_timer(const tw_service *service, struct tw__local *local, struct found *found)
 {
-	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->running)}; /* WATCHDOG1 */
-	found->since_ns = tw_load_relaxed(&local->running_since_ns);
+	*found = (struct found){.local = local, .entry = tw_load_acquire(&local->shown.running)}; /* WATCHDOG1 */
+	found->since_ns = tw_load_relaxed(&local->shown.running_since_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(found->entry)]);
 	return found->entry && (word ^ found->entry) >> TW__GENERATION_SHIFT == 0 &&
 	       tw__word_state(word) == TW__RUNNING;
@@ -99,7 +99,7 @@ static void set_longest(tw_service *service, const struct found *found, struct t
 	out->longest_fn = timer ? fn_of(service, found->entry) : found->user.fn;
 	out->longest_since_ns = found->since_ns;
 	out->longest_ns = span(found->since_ns, out->now_ns);
-	out->longest_thread = timer ? tw_load_relaxed(&found->local->thread_id) : found->user.thread_id;
+	out->longest_thread = timer ? tw_load_relaxed(&found->local->shown.thread_id) : found->user.thread_id;
 	out->longest_kind = timer ? TW_RUN_KIND_TIMER : found->user.kind;
 }
 

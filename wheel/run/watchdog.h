@@ -26,19 +26,21 @@ struct tw__running {
 /* What was shown before is for runs within runs. */
 static inline struct tw__running tw__running_begin(struct tw__local *local, uint64_t entry, uint64_t begun_ns)
 {
-	struct tw__running before = {tw_load_relaxed(&local->running), tw_load_relaxed(&local->running_since_ns)};
-	if (tw_unlikely(!tw_load_relaxed(&local->thread_id)))
-		tw_store_relaxed(&local->thread_id, (uint32_t)gettid());
-	tw_store_relaxed(&local->running_since_ns, begun_ns);
-	tw_store_release(&local->running, entry); /* WATCHDOG1 */
+	struct tw__running before = {tw_load_relaxed(&local->shown.running),
+				     tw_load_relaxed(&local->shown.running_since_ns)};
+	if (tw_unlikely(!tw_load_relaxed(&local->shown.thread_id)))
+		tw_store_relaxed(&local->shown.thread_id, (uint32_t)gettid());
+	tw_store_relaxed(&local->shown.running_since_ns, begun_ns);
+	tw_store_release(&local->shown.running, entry); /* WATCHDOG1 */
 	return before;
 }
 
 static inline void tw__running_restore(struct tw__local *local, struct tw__running before)
 {
-	tw_store_relaxed(&local->running, 0); /* for a moment none: never the outer one with the inner one's instant */
-	tw_store_release(&local->running_since_ns, before.since_ns);
-	tw_store_release(&local->running, before.entry);
+	tw_store_relaxed(&local->shown.running,
+			 0); /* for a moment none: never the outer one with the inner one's instant */
+	tw_store_release(&local->shown.running_since_ns, before.since_ns);
+	tw_store_release(&local->shown.running, before.entry);
 }
 
 /* Nothing more to run for now. A run that this is within is still shown. */

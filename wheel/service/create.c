@@ -38,7 +38,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	if (tw__forked(service)) /* the thread that forked ends */
 		return;
 	tw_store_relaxed(&local->of_service, 0);
-	tw_store_relaxed(&local->thread_id, 0); /* the next owner is another one */
+	tw_store_relaxed(&local->shown.thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
 	tw__kept_flush(service, local, 0);
 	tw__option_cache_flush(&service->slots, &local->options);

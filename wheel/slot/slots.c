@@ -53,7 +53,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t far_ticks = page_up(slots->end * sizeof *slots->far_ticks);
 	size_t block_count = slots->end / TW__BLOCK + 2, cold = page_up(block_count * TW__BLOCK / 8);
 	size_t blocks = page_up(block_count * sizeof *slots->blocks);
-	size_t option_blocks = page_up(block_count * sizeof *slots->option_blocks);
+	size_t option_blocks = page_up(block_count * sizeof *slots->store.blocks);
 	size_t option_room = page_up(block_count / 8 + 8);
 	slots->mapping_bytes =
 	    words + records + notes + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
@@ -71,8 +71,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	at += words + records + notes + options + reached + far_ticks;
 	slots->cold = (void *)at;
 	slots->blocks = (void *)(at + cold);
-	slots->option_blocks = (void *)(at + cold + blocks);
-	slots->option_room = (void *)(at + cold + blocks + option_blocks);
+	slots->store.blocks = (void *)(at + cold + blocks);
+	slots->store.room = (void *)(at + cold + blocks + option_blocks);
 	at = slots->mapping;
 	prefer_huge_pages(at, words);
 	prefer_huge_pages(at + words, records);
@@ -263,23 +263,23 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 static void set_room(struct tw__slots *slots, uint32_t block, bool has)
 {
 	uint64_t bit = UINT64_C(1) << block % 64;
-	slots->option_room[block / 64] =
-	    has ? slots->option_room[block / 64] | bit : slots->option_room[block / 64] & ~bit;
+	slots->store.room[block / 64] =
+	    has ? slots->store.room[block / 64] | bit : slots->store.room[block / 64] & ~bit;
 }
 
 /* The lowest block with room, so that others fall empty and can be given back. Under the lock. */
 static bool find_room(struct tw__slots *slots, uint32_t *block)
 {
-	uint32_t end = tw_load_relaxed(&slots->option_end);
+	uint32_t end = tw_load_relaxed(&slots->store.end);
 	for (uint32_t w = 0; w * 64 < end; w++)
-		if (slots->option_room[w]) {
-			*block = w * 64 + (uint32_t)__builtin_ctzll(slots->option_room[w]);
+		if (slots->store.room[w]) {
+			*block = w * 64 + (uint32_t)__builtin_ctzll(slots->store.room[w]);
 			return true;
 		}
 	*block = end;
 	if ((uint64_t)end * TW__BLOCK >= slots->end)
 		return false;
-	tw_store_relaxed(&slots->option_end, end + 1);
+	tw_store_relaxed(&slots->store.end, end + 1);
 	set_room(slots, *block, true);
 	return true;
 }
@@ -287,10 +287,10 @@ static bool find_room(struct tw__slots *slots, uint32_t *block)
 /* A side record of a block with room. Under the lock. */
 static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 {
-	struct tw__option_block *block = &slots->option_blocks[index];
+	struct tw__option_block *block = &slots->store.blocks[index];
 	uint32_t option = block->free;
 	if (block->used == 0)
-		tw_store_relaxed(&slots->option_held, tw_load_relaxed(&slots->option_held) + 1);
+		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) + 1);
 	if (index == 0 && block->used == 0)
 		block->used = block->live = 1; /* 0 is no side record */
 	if (option)
@@ -304,7 +304,7 @@ static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 
 static void give_to(struct tw__slots *slots, uint32_t option)
 {
-	struct tw__option_block *block = &slots->option_blocks[option / TW__BLOCK];
+	struct tw__option_block *block = &slots->store.blocks[option / TW__BLOCK];
 	slots->options[option].next_free = block->free;
 	block->free = option;
 	block->live--;
@@ -318,7 +318,7 @@ static void refill_options(struct tw__slots *slots, struct tw__option_cache *cac
 	pthread_mutex_lock(&slots->lock);
 	while (cache->count < TW__OPTIONS_CACHED / 2 && find_room(slots, &block))
 		cache->options[cache->count++] = take_from(slots, block);
-	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) + cache->count - before);
+	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }
 
@@ -328,7 +328,7 @@ static void unload_options(struct tw__slots *slots, struct tw__option_cache *cac
 	pthread_mutex_lock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++)
 		give_to(slots, cache->options[i]);
-	tw_store_relaxed(&slots->options_live, tw_load_relaxed(&slots->options_live) - n);
+	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) - n);
 	pthread_mutex_unlock(&slots->lock);
 	cache->count -= n;
 	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);

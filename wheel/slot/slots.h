@@ -106,6 +106,15 @@ struct tw__option_cache {
 	uint32_t options[TW__OPTIONS_CACHED];
 };
 
+/* All side records; under the lock, except for atomic members. */
+struct tw__option_store {
+	uint64_t *room; /* a bit for each block of side records that has room */
+	struct tw__option_block *blocks;
+	_Atomic uint32_t end;  /* blocks of side records ever begun */
+	_Atomic uint32_t held; /* of these: not given back */
+	_Atomic uint32_t live;
+};
+
 struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
@@ -126,11 +135,7 @@ struct tw__slots {
 	struct tw__slot_block *blocks;
 	uint32_t cold_low;      /* below this block nothing is cold */
 	_Atomic uint32_t given; /* blocks whose records are given back */
-	uint64_t *option_room;  /* a bit for each block of side records that has room */
-	struct tw__option_block *option_blocks;
-	_Atomic uint32_t option_end;  /* blocks of side records ever begun */
-	_Atomic uint32_t option_held; /* of these: not given back */
-	_Atomic uint32_t options_live;
+	struct tw__option_store store;
 	_Atomic bool noted;                             /* notes have been written */
 	_Atomic bool counted;                           /* `reached` has been written */
 	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */

@@ -100,14 +100,14 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 
 bool tw__options_give(struct tw__slots *slots, uint32_t index)
 {
-	struct tw__option_block *block = &slots->option_blocks[index];
+	struct tw__option_block *block = &slots->store.blocks[index];
 	if (pthread_mutex_trylock(&slots->lock))
 		return false;
 	bool can = block->live == 0 && block->used > 0;
 	if (can) {
 		block->used = 0;
 		block->free = 0;
-		tw_store_relaxed(&slots->option_held, tw_load_relaxed(&slots->option_held) - 1);
+		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) - 1);
 		give(slots->options, sizeof *slots->options, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
@@ -122,5 +122,5 @@ uint64_t tw__slots_bytes(const struct tw__slots *slots)
 			    (tw_load_relaxed(&slots->noted) ? sizeof *slots->notes + sizeof *slots->far_ticks : 0) +
 			    (tw_load_relaxed(&slots->counted) ? sizeof *slots->reached : 0);
 	return fresh * sizeof *slots->words + held * per_held +
-	       (uint64_t)tw_load_relaxed(&slots->option_held) * TW__BLOCK * sizeof *slots->options;
+	       (uint64_t)tw_load_relaxed(&slots->store.held) * TW__BLOCK * sizeof *slots->options;
 }

@@ -174,7 +174,7 @@ static void expect_constant_memory(tw_action_scheduler *scheduler)
 			before = mallinfo2().uordblks;
 	}
 	expect_lt(mallinfo2().uordblks, before + 64 * 1024);
-	expect_le(scheduler->immediates_room, 16);
+	expect_le(scheduler->immediates.room, 16);
 	expect_eq(tw_clear_immediate(scheduler, oldest), TW_CANCELLED);
 	expect_eq(runs, 0);
 }

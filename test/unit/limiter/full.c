@@ -73,7 +73,7 @@ Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
 	limited_advance(&home, 9 * MS);
 	expect_eq(load.starts, 1);
 	expect_eq(load.dones, 0);
-	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(home.limiter->times.untimed.count, 1);
 	limited_advance(&home, 3 * MS);
 	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
 	expect_at(load.done_ns, 10 * MS);
@@ -156,7 +156,7 @@ Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
 	expect_eq(limited_stats(&home).added, 0);
 	expect_eq(limited_stats(&home).rejected, 1);
-	expect_eq(home.limiter->timed, 0);
+	expect_eq(home.limiter->times.timed, 0);
 	load_submit(&load); /* one that needs none */
 	limited_pump(&home);
 	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
@@ -215,11 +215,11 @@ Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 	}
 	fill_service();
 	limited_advance(&home, 5 * MS);
-	expect_eq(home.limiter->untimed.count, 20);
+	expect_eq(home.limiter->times.untimed.count, 20);
 	empty_service();
 	limited_advance(&home, 2 * MS);
-	expect_eq(home.limiter->untimed.count, 0);
-	expect_eq(home.limiter->time_retry_out, false);
+	expect_eq(home.limiter->times.untimed.count, 0);
+	expect_eq(home.limiter->times.retry_out, false);
 	limited_advance(&home, 30 * MS);
 	for (int i = 0; i < 20; i++) {
 		expect_settled(&loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
@@ -241,13 +241,13 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	}
 	fill_service();
 	limited_pump(&home);
-	expect_eq(home.limiter->untimed.count, 4);
+	expect_eq(home.limiter->times.untimed.count, 4);
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	expect_eq(home.limiter->untimed.count, 3);
+	expect_eq(home.limiter->times.untimed.count, 3);
 	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
-	expect_eq(home.limiter->untimed.count, 0);
+	expect_eq(home.limiter->times.untimed.count, 0);
 	expect_settled(&loads[0], TW_JOB_DROPPED, -ESHUTDOWN);
-	expect_eq(home.limiter->time_retry_out, true);
+	expect_eq(home.limiter->times.retry_out, true);
 	close_small(); /* which takes it back */
 }
 
@@ -287,10 +287,10 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 	struct tw_job_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
-	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(home.limiter->times.untimed.count, 1);
 	complete(&first, 0);
 	expect_eq(load.starts, 1);
-	expect_eq(home.limiter->untimed.count, 0);
+	expect_eq(home.limiter->times.untimed.count, 0);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.dones, 0);
 	complete(&load, 0);
@@ -301,7 +301,7 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 /* The attempt of an asynchronous job is completed, and its function stays. */
 static int complete_and_tick(void *arg, struct tw_job_run *run)
 {
-	expect_eq(home.limiter->untimed.count, 1);
+	expect_eq(home.limiter->times.untimed.count, 1);
 	expect_eq(tw_job_complete(run->limiter, run->job, 0, arg), 0);
 	rig_advance(&home.rig, 20 * MS);
 	return TW_JOB_PENDING;

@@ -149,7 +149,7 @@ Test(limiter_inbox, growth_of_the_limit_starts_those_that_came_without_the_lock)
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 4), 0);
 	limited_pump(&home);
 	expect_started_in_order(&home, 4, (int[]){0, 1, 2, 3});
-	expect_eq(home.limiter->runners, 4);
+	expect_eq(home.limiter->permits.runners, 4);
 	complete_first();
 	for (int i = 1; i < 5; i++)
 		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), 0);
@@ -344,7 +344,7 @@ Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhil
 	faults_call_at(0, submit_beside, &late); /* as memory is asked for a runner for the one that waits */
 	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 3), 0);
 	expect_eq(faults_disarm(), true);
-	expect_eq(home.limiter->runners, 3);
+	expect_eq(home.limiter->permits.runners, 3);
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
 	expect_eq(queue_executor_waiting(&home.queue), 2);
 	limited_pump(&home);

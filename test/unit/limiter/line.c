@@ -58,7 +58,7 @@ static void follow(uint64_t aging_ns)
 	if (running < 0)
 		return;
 	in_line[running] = false;
-	expect_eq(home.limiter->running, 1);
+	expect_eq(home.limiter->permits.running, 1);
 	expect_eq(loads[running].starts, 1);
 }
 

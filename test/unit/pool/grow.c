@@ -526,11 +526,11 @@ static void *let_on(void *arg)
 Test(pool_grow, close_leaves_no_worker_counted_as_asleep_or_searching)
 {
 	tw_pool *pool = pool_of(3, 4);
-	while (tw_load_seq_cst(&pool->sleepers) != 3)
+	while (tw_load_seq_cst(&pool->asleep.sleepers) != 3)
 		sched_yield();
 	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
-	expect_eq(tw_load_seq_cst(&pool->sleepers), 0);
-	expect_eq(tw_load_seq_cst(&pool->searching), 0);
+	expect_eq(tw_load_seq_cst(&pool->asleep.sleepers), 0);
+	expect_eq(tw_load_seq_cst(&pool->asleep.searching), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 

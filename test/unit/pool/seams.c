@@ -149,7 +149,7 @@ static void close_scene(struct scene *scene)
 
 static void await_sleepers(tw_pool *pool)
 {
-	while (tw_load_seq_cst(&pool->sleepers) != pool->kept || tw_load_seq_cst(&pool->searching))
+	while (tw_load_seq_cst(&pool->asleep.sleepers) != pool->kept || tw_load_seq_cst(&pool->asleep.searching))
 		sched_yield();
 }
 
@@ -250,7 +250,7 @@ static void bring_until_inside(struct bringer *bringer, bool (*asleep)(void *of)
 static bool pool_sleeps(void *of)
 {
 	tw_pool *pool = of;
-	return tw_load_seq_cst(&pool->sleepers) == pool->kept && !tw_load_seq_cst(&pool->searching);
+	return tw_load_seq_cst(&pool->asleep.sleepers) == pool->kept && !tw_load_seq_cst(&pool->asleep.searching);
 }
 
 static void pool_outlasts_its_bringers(bool pinned)
