@@ -230,6 +230,7 @@ int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	struct tw_action *action = calloc(1, sizeof *action);
 	if (!action)
 		return NULL;
@@ -243,6 +244,7 @@ struct tw_action *tw__action_new(tw_action_scheduler *scheduler)
 
 void tw__action_put(struct tw_action *action)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (action->owned || action->pins || action->timers)
 		return;
@@ -292,6 +294,7 @@ int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const
 
 void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	switch (action->place) {
 	case TW__ACTION_TIMED:

@@ -15,6 +15,7 @@ static bool is_current(const struct tw_action *action)
 
 void tw__action_join_due(struct tw_action *action, int refusal)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw__action_set_place(action, TW__ACTION_DUE);
 	tw__action_append(&action->scheduler->due, action);
 	action->refusal = refusal;

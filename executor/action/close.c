@@ -33,6 +33,7 @@ bool tw__actions_in_release(const tw_action_scheduler *scheduler)
 
 bool tw__action_ended(struct tw_action *action)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	if (!action->release)
 		return false;
 	action->releasing = true;
@@ -43,6 +44,7 @@ bool tw__action_ended(struct tw_action *action)
 
 void tw__action_release(struct tw_action *action)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct frame frame = {scheduler, innermost};
 	pthread_mutex_unlock(&scheduler->lock);
@@ -63,6 +65,7 @@ void tw__action_release(struct tw_action *action)
 
 bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	if (action->closed)
 		return false;
 	action->closed = true;

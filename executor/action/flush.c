@@ -14,6 +14,7 @@
 
 void tw__actions_begin(tw_action_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->flushing = true;
 	scheduler->flusher = pthread_self();
 }
@@ -60,6 +61,7 @@ static bool end_run(struct tw_action *action, int failure)
 
 int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	struct tw__rest none = {0};
 	action->running = true;
@@ -229,6 +231,7 @@ static int flush(tw_action_scheduler *scheduler, const struct batch *batch, bool
 
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->stats.flushes += scheduler->due.first != NULL;
 	return flush(scheduler, &(struct batch){.list = &scheduler->due}, told);
 }
@@ -240,6 +243,7 @@ int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gath
 
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	const struct batch batch = {.list = &scheduler->batches,
 				    /* planted: turn_takes_new */
 				    .number = scheduler->batch++}; /* what comes now is of the next */
@@ -251,6 +255,7 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 
 void tw__actions_serve(tw_action_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	while (scheduler->turn || scheduler->due.first) {
 		if (scheduler->turn)
 			tw__actions_flush_batch(scheduler, true);
@@ -263,6 +268,7 @@ void tw__actions_serve(tw_action_scheduler *scheduler)
 
 void tw__actions_drive(tw_action_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (scheduler->flushing)
 		return;
 	tw__actions_begin(scheduler);
@@ -271,6 +277,7 @@ void tw__actions_drive(tw_action_scheduler *scheduler)
 
 void tw__actions_turn(tw_action_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (!scheduler->requested)
 		return; /* all that it was for has been closed */
 	scheduler->turn = true;

@@ -165,6 +165,7 @@ static void call_off(tw_action_scheduler *scheduler, struct tw__rest *rest)
 
 void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__action_unlink(&scheduler->batches, action);
 	if (action->batch == scheduler->batch && --scheduler->open_count == 0)
@@ -173,6 +174,7 @@ void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest)
 
 int tw__action_join_batch(struct tw_action *action, struct tw__rest *rest)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	int r = ask(scheduler, rest);
 	if (r)

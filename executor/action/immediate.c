@@ -53,6 +53,7 @@ static struct tw_action *find(tw_action_scheduler *scheduler, int64_t id)
 
 void tw__immediate_gone(struct tw_action *action)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!action->owned)
 		return;

@@ -33,6 +33,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "wheel/core/context.h"

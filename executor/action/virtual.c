@@ -22,6 +22,7 @@ static uint64_t order_of(uint64_t arming, uint64_t seed)
 
 int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest)
 {
+	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (at_ns > INT64_MAX)
 		return -ERANGE;

@@ -42,6 +42,7 @@ void tw__heap_free(struct tw__heap *heap)
 
 void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
 {
+	TW_ASSERT(from >= heap->count);
 	enum { PAGE = 4096 }; /* larger pages: madvise refuses, and the memory stays */
 	uintptr_t begin = ((uintptr_t)(heap->nodes + from) + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
 	uintptr_t end = (uintptr_t)(heap->nodes + (to < heap->capacity ? to : heap->capacity)) & ~(uintptr_t)(PAGE - 1);

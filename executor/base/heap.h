@@ -25,6 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mpsc/base/assert.h"
+
 enum { TW__HEAP_NOWHERE = 0xffffffff, TW__HEAP_MAX = 1 << 30 };
 
 /* Lives with its owner, who sets place to NOWHERE before the first use. In no heap: NOWHERE. */
@@ -85,6 +87,7 @@ static inline bool tw__heap_before(struct tw__heap_node a, struct tw__heap_node 
 
 static inline void tw__heap_put(struct tw__heap *heap, uint32_t place, struct tw__heap_node node, unsigned shape)
 {
+	TW_ASSERT(place < heap->capacity);
 	heap->nodes[place] = node;
 	if (!TW__HEAP_IS_LOOSE(shape))
 		node.entry->place = place;
@@ -157,6 +160,7 @@ static inline void tw__heap_settle(struct tw__heap *heap, uint32_t hole, struct 
 static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key,
 					     unsigned shape)
 {
+	TW_ASSERT(heap->count < heap->capacity);
 	struct tw__heap_node node = {.key = key, .entry = entry};
 	if (TW__HEAP_IS_LOOSE(shape))
 		entry->place = 0;
@@ -166,6 +170,7 @@ static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__h
 /* It is in the heap, which is not loose. */
 static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry, unsigned shape)
 {
+	TW_ASSERT(entry->place < heap->count && heap->nodes[entry->place].entry == entry);
 	uint32_t hole = entry->place;
 	entry->place = TW__HEAP_NOWHERE;
 	struct tw__heap_node last = heap->nodes[--heap->count];
@@ -176,6 +181,7 @@ static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_ent
 /* It is in the heap, which is not loose, and leaves by another key from now on. */
 static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key, unsigned shape)
 {
+	TW_ASSERT(entry->place < heap->count && heap->nodes[entry->place].entry == entry);
 	struct tw__heap_node node = {.key = key, .entry = entry};
 	tw__heap_settle(heap, entry->place, node, shape);
 }
@@ -196,12 +202,14 @@ static inline bool tw__heap_has(const struct tw__heap_item *item)
 /* The key of an item that is in the heap, which is not loose. */
 static inline int64_t tw__heap_key(const struct tw__heap *heap, const struct tw__heap_item *item)
 {
+	TW_ASSERT(item->entry.place < heap->count);
 	return heap->nodes[item->entry.place].key;
 }
 
 /* The key of the first to leave, in a heap that is not empty. */
 static inline int64_t tw__heap_first_key(const struct tw__heap *heap)
 {
+	TW_ASSERT(heap->count > 0);
 	return heap->nodes[0].key;
 }
 

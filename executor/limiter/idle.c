@@ -38,6 +38,7 @@ static void move_listeners(struct tw_limiter *l)
 
 void tw__idle_reached(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	l->idles.count++;
 	if (l->results)
 		l->results->delivered = true;
@@ -84,6 +85,7 @@ static void tell_due(struct tw_limiter *l)
 
 void tw__idle_tell(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (l->idles.telling)
 		return; /* whoever tells goes on with these */
 	l->idles.telling = true;
@@ -109,6 +111,7 @@ struct tw__listener *tw__listener_make(tw_idle_fn *fn, void *arg)
 
 void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	*l->idles.listeners_end = listener;
 	l->idles.listeners_end = &listener->next;
 	if (l->ends.unfinished != 0)

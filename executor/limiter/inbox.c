@@ -59,6 +59,7 @@ bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)
 
 void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->id = ++l->counters.added;
 	l->ends.unfinished++;
 	l->times.timed += job->options != NULL;
@@ -67,6 +68,7 @@ void tw__job_accept(struct tw_limiter *l, struct tw__job *job)
 
 void tw__inbox_take(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	uintptr_t word = tw_exchange_acquire(&l->inbox, TW__ATTENDED); /* INBOX1 */
 	struct tw__job *job = (struct tw__job *)(word & ~(uintptr_t)TW__ATTENDED), *first = NULL, *next;
 	for (; job; job = next) {
@@ -90,6 +92,7 @@ static void shut(struct tw_limiter *l)
 
 void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	bool all_out = all_permits_out(l);
 	if (l->attended && !all_out) {
 		shut(l);

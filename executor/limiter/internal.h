@@ -36,6 +36,7 @@
 #include <pthread.h>
 #include <stdalign.h>
 
+#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"

@@ -107,6 +107,7 @@ void tw__line_add(struct tw__line *line, struct tw__job *job)
 
 void tw__line_remove(struct tw__line *line, struct tw__job *job)
 {
+	TW_ASSERT(line->count > 0);
 	job->links.next->previous = job->links.previous;
 	job->links.previous->next = job->links.next;
 	line->count--;

@@ -23,6 +23,7 @@ enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_IN_LINE;
 	job->since_ns = now_ns;
 	if (job->options)
@@ -33,12 +34,14 @@ void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 
 void tw__pending_more(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (++l->pending > l->config.low_water)
 		l->above_low_water = l->config.on_low_water != NULL;
 }
 
 void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	l->pending--;
 	if (l->above_low_water && l->pending <= l->config.low_water) {
 		l->above_low_water = false;
@@ -49,6 +52,7 @@ void tw__pending_less(struct tw_limiter *l, struct tw__todo *todo)
 
 void tw__room_ring(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!l->ends.room_waiters))
 		return;
 	tw_add_release(&l->ends.room_bell, 1);
@@ -57,6 +61,7 @@ void tw__room_ring(struct tw_limiter *l)
 
 void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	tw__line_remove(&l->line, job);
 	if (now_ns > job->since_ns)
 		job->queued_ns += now_ns - job->since_ns;
@@ -69,6 +74,7 @@ static void run(struct tw__work *work);
 
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	while (l->permits.runners < l->permits.limit && l->permits.runners < wanted) {
 		struct tw__runner *runner = malloc(sizeof *runner);
 		if (!runner)
@@ -84,6 +90,7 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (!l->started || l->paused || l->permits.running >= l->permits.limit)
 		return 0;
 	uint64_t permits = l->permits.limit - l->permits.running, tokens = tw__rate_tokens(l, now_ns);
@@ -99,6 +106,7 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_unlikely(l->ends.room_waiters) && tw__startable(l, now_ns) > l->pending - l->retrying)
 		tw__room_ring(l);
 	while (may_start(l, now_ns)) {

@@ -57,6 +57,7 @@ static uint64_t *token(struct tw_limiter *l, uint64_t place)
 
 uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!l->rate.tokens))
 		return UINT64_MAX;
 	while (l->rate.used && *token(l, 0) <= now_ns) {
@@ -68,6 +69,7 @@ uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
 
 bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;

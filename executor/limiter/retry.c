@@ -44,6 +44,7 @@ static void disarm(struct tw_limiter *l, struct tw__job *job)
 
 void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (job->options)
 		disarm(l, job);
 }
@@ -60,6 +61,7 @@ static bool move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns
 
 int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t at_ns = due_of(job);
 	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
 		return 0;
@@ -94,6 +96,7 @@ static bool arm_or_note(struct tw_limiter *l, struct tw__job *job)
 
 void tw__job_keep_time(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(arm_or_note(l, job)) || l->times.retry_out)
 		return;
 	l->times.retry_out = true;
@@ -134,6 +137,7 @@ bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
 
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!job->options) || due_of(job) > now_ns)
 		return;
 	job->flags |= TW__JOB_STOPPED; /* nobody is told to stop what has ended */
@@ -262,6 +266,7 @@ static uint64_t grown(const struct tw_retry *retry, uint64_t delay_ns)
 
 uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	struct tw__job_options *o = job->options;
 	uint64_t delay_ns = o->delay_ns;
 	o->delay_ns = grown(&o->retry, delay_ns);
@@ -270,6 +275,7 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_RETRYING;
 	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
 	job->options->until_ns = at_ns;
@@ -286,6 +292,7 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 
 void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	*(job->previous ? &job->previous->next : &l->first_retrying) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;

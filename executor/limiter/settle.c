@@ -34,6 +34,7 @@ void tw__results_put(struct tw__results *results)
 /* Those that were told are their listeners' until these have returned; a new collection begins. */
 int tw__results_reserve(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	struct tw__results *old = l->results;
 	bool fresh = !old || old->delivered;
 	size_t needed = (fresh ? 0 : old->n) + (size_t)(l->counters.added - l->ends.settled) + 1;
@@ -91,6 +92,7 @@ static bool is_quiet(const struct tw_limiter *l)
 /* One is through with everything. */
 void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_FINISHED;
 	if (--l->ends.unfinished == 0) {
 		tw__idle_reached(l);
@@ -103,6 +105,7 @@ void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 
 void tw__limiter_ring(struct tw_limiter *l)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	tw_add_release(&l->ends.quiet_bell, 1);
 	tw__futex_wake(&l->ends.quiet_bell, INT32_MAX);
 }
@@ -120,6 +123,7 @@ static void put_gone(struct tw_limiter *l)
 
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_GONE)
 		return;
 	l->times.timed -= job->options != NULL;
@@ -148,6 +152,7 @@ static void look_for_release(struct tw_limiter *l, struct tw__job *job, struct t
 
 void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->flags |= TW__JOB_TOLD;
 	if (tw_unlikely(job->waiters)) {
 		tw_store_release(&job->bell, 1);
@@ -158,6 +163,7 @@ void tw__job_told(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 
 void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	if (job->done || l->config.hooks.settled)
 		tw__jobs_append(&todo->settled_end, job);
 	else
@@ -166,6 +172,7 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__
 
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->state = TW_JOB_SETTLED;
 	job->status = (uint8_t)status;
 	job->error = error;
@@ -182,6 +189,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 
 void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	bool tells = job->options && job->options->stop && !(job->flags & TW__JOB_STOPPED);
 	job->flags |= TW__JOB_STOPPED;
 	if (tells) {
@@ -203,6 +211,7 @@ static void hold_up(struct tw_limiter *l, struct tw__job *job)
 
 void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	job->flags &= (uint16_t)~TW__JOB_ENDED;
 	l->ends.between--;
 }
@@ -210,6 +219,7 @@ void tw__attempt_go_on(struct tw_limiter *l, struct tw__job *job)
 /* The attempt has ended, nothing holds up what follows. `job->error` and `job->value` are its own. */
 void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	bool overdue = job->flags & TW__JOB_OVERDUE;
 	if (overdue)
 		job->error = -ETIMEDOUT;
@@ -228,6 +238,7 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value, uint64_t now_ns,
 		     struct tw__todo *todo)
 {
+	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	job->flags &= (uint16_t)~TW__JOB_INSIDE;
 	l->permits.running--;

@@ -23,6 +23,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/heap.h"
 #include "executor/base/handles.h"

@@ -36,6 +36,7 @@ int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *o
 void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *task, enum tw_scheduler_event_kind kind,
 			      int64_t now_ns, int result)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->log.events[scheduler->log.event_count++ % scheduler->config.log_events] =
 	    (struct tw_scheduler_event){
 		.at_ns = (uint64_t)now_ns,

@@ -136,6 +136,7 @@ static void retry_called(struct tw__work *work)
 
 bool tw__scheduler_settle(tw_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (scheduler->host.state != TW__HOST_IDLE || scheduler->closed)
 		return false;
 	if (!tw__scheduler_head(scheduler, &scheduler->tasks)) {
@@ -156,6 +157,7 @@ bool tw__scheduler_settle(tw_scheduler *scheduler)
  */
 void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	const struct tw_scheduler_config *config = &scheduler->config;
 	if (config->host == TW_HOST_EXECUTOR) {
 		pthread_mutex_unlock(&scheduler->lock);
@@ -396,6 +398,7 @@ static void end(tw_scheduler *scheduler)
 
 void tw__scheduler_unlock_home(tw_scheduler *scheduler)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	bool last = scheduler->destroyed && is_home(scheduler);
 	if (tw_unlikely(scheduler->waiters))
 		pthread_cond_broadcast(&scheduler->home);

@@ -13,6 +13,7 @@
 
 void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (tw_unlikely(scheduler->spares == TW__SCHEDULER_SPARES)) {
 		tw__node_put(&scheduler->nodes, &task->node);
 		return;
@@ -26,6 +27,7 @@ void tw__scheduler_give_back(tw_scheduler *scheduler, struct tw__task *task)
 
 void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	scheduler->stats.cleared--;
 	scheduler->timers_cleared -= task->delayed;
 	tw__scheduler_give_back(scheduler, task);
@@ -33,6 +35,7 @@ void tw__scheduler_forget(tw_scheduler *scheduler, struct tw__task *task)
 
 struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *heap)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	struct tw__task *task;
 	while ((task = tw__task_of(tw__heap_peek(heap))) && tw__task_is_cleared(task)) {
 		tw__heap_pop_loose(heap);
@@ -43,6 +46,7 @@ struct tw__task *tw__scheduler_head(tw_scheduler *scheduler, struct tw__heap *he
 
 void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	struct tw__task *task;
 	while (most-- && (task = tw__scheduler_head(scheduler, &scheduler->timers)) &&
 	       tw__heap_first_key(&scheduler->timers) <= now_ns) {
@@ -83,6 +87,7 @@ static void clear(tw_scheduler *scheduler, struct tw__task *task)
 
 void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 {
+	TW_ASSERT_LOCKED(&scheduler->lock);
 	clear(scheduler, task);
 	if (!tw__heap_has(&task->item)) {
 		tw__scheduler_forget(scheduler, task); /* close has taken it out */

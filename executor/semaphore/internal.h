@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/locked.h"
 #include "executor/pool/layer.h"
 #include "executor/base/handles.h"
 #include "tickwheel/semaphore.h"

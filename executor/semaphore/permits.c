@@ -35,6 +35,7 @@ static struct line *line_of(tw_semaphore *s, const struct waiter *waiter)
 /* WAITERS is set, or is being set, by the caller. */
 void tw__waiter_join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	if (!comes_back)
 		waiter->sequence = s->sequence++;
 	waiter->queued = true;
@@ -45,6 +46,7 @@ void tw__waiter_join(tw_semaphore *s, struct waiter *waiter, bool comes_back)
 
 void tw__waiter_leave(tw_semaphore *s, struct waiter *waiter)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	waiter->queued = false;
 	line_remove(line_of(s, waiter), waiter);
 	s->waiting_threads -= !waiter->is_function;
@@ -55,6 +57,7 @@ void tw__waiter_leave(tw_semaphore *s, struct waiter *waiter)
 /* The oldest, or NULL. */
 struct waiter *tw__waiter_oldest(tw_semaphore *s)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	struct waiter *thread = s->threads.first, *function = s->functions.first;
 	if (thread && function)
 		return thread->sequence < function->sequence ? thread : function;
@@ -64,6 +67,7 @@ struct waiter *tw__waiter_oldest(tw_semaphore *s)
 /* Whether there was a permit to take; if not, WAITERS is set, and the caller joins the line. Under the lock. */
 bool tw__permit_take_or_announce(tw_semaphore *s)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word), next;
 	bool takes;
 	do {
@@ -85,6 +89,7 @@ static struct function *function_of(struct waiter *waiter)
 /* Out of line, with a permit that counts as held. The lock is held, and kept. */
 struct waiter *tw__waiter_choose(tw_semaphore *s, struct waiter *waiter)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	tw__waiter_leave(s, waiter);
 	if (waiter->is_function) {
 		function_of(waiter)->state = HANDED;
@@ -100,6 +105,7 @@ struct waiter *tw__waiter_choose(tw_semaphore *s, struct waiter *waiter)
  */
 bool tw__permit_pass_on(tw_semaphore *s, struct waiter **chosen)
 {
+	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word);
 	*chosen = NULL;
 	while (!(word & WAITERS)) {

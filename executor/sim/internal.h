@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/locked.h"
 #include "mpsc/base/atomics.h"
 #include "mpsc/base/fork.h"
 #include "tickwheel/sim.h"

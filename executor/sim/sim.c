@@ -21,6 +21,7 @@ static void mix(tw_sim *sim, uint64_t word)
 
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value)
 {
+	TW_ASSERT_LOCKED(&sim->lock);
 	struct tw_sim_event event = {sizeof event, tw_sim_now(sim), kind, worker, value};
 	mix(sim, event.at_ns);
 	mix(sim, (uint64_t)kind << 32 | worker);

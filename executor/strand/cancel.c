@@ -124,6 +124,7 @@ static uint64_t deadline_in(uint64_t timeout_ns)
 
 bool tw__strand_await_bell(tw_strand *strand, uint64_t deadline_ns)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	strand->flags |= TW__STRAND_WAITED;
 	uint32_t bell = tw_load_relaxed(&strand->bell); /* STRAND4 */
 	tw__tiny_unlock(&strand->lock);
@@ -242,6 +243,7 @@ static void dispose_of_delayed(tw_strand *strand)
 
 bool tw__strand_dispose(tw_strand *strand)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	if (tw_or_seq_cst(&strand->word, TW__STRAND_DISPOSED) & TW__STRAND_DISPOSED)
 		return false;
 	strand->settling++;

@@ -44,6 +44,7 @@ static void append_mail(tw_strand *strand, tw__link mail)
 
 void tw__strand_gather(tw_strand *strand)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	const uint64_t stay = TW__STRAND_ACTIVE | TW__STRAND_DISPOSED;
 	if (tw_unlikely(strand->flags & TW__STRAND_OVERDUE))
 		tw__strand_move_due(strand);
@@ -157,6 +158,7 @@ static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate
 
 void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	end(strand, task, fate, NULL);
 }
 

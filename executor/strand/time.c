@@ -45,6 +45,7 @@ static int move_timer(tw_strand *strand, uint64_t due_ns)
 
 int tw__strand_arm(tw_strand *strand)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *first = delays ? tw__heap_peek(&delays->heap) : NULL;
 	if (!first || strand->flags & TW__STRAND_OVERDUE) /* the runner arms it, when it is through with what is due */
@@ -61,6 +62,7 @@ int tw__strand_arm(tw_strand *strand)
 
 void tw__strand_disarm(tw_strand *strand)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__strand_delays *delays = strand->delays;
 	if (delays && delays->timer.id && tw_cancel(tw__strand_service(strand), delays->timer) == TW_CANCELLED)
 		delays->timer = (tw_timer){0}; /* else DUE comes */
@@ -100,6 +102,7 @@ void tw__strand_trim_heap(struct tw__strand_delays *delays)
 
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	int r = reserve(strand, task);
 	if (r)
 		return r;
@@ -166,6 +169,7 @@ static void arm_or_come_again(tw_strand *strand)
 
 bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too_late)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__strand_terms *terms = task->terms;
 	tw_service *service = tw__strand_service(strand);
 	uint64_t now_ns = tw__clock_read(service);
@@ -190,6 +194,7 @@ bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too
 
 void tw__strand_move_due(tw_strand *strand)
 {
+	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	enum { PIECE = 64 };
 	struct tw__strand_delays *delays = strand->delays;
 	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));

@@ -29,4 +29,7 @@ static inline void tw__tiny_unlock(_Atomic uint32_t *lock)
 	tw_store_release(lock, 0);
 }
 
+/* Some thread holds the lock. */
+#define TW_ASSERT_TINY_LOCKED(lock) TW_ASSERT(tw_load_relaxed(lock) == 1)
+
 #endif

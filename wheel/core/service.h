@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "mpsc/base/locked.h"
 #include "mpsc/gate.h"
 #include "mpsc/queue.h"
 #include "tickwheel/service.h"
@@ -135,5 +136,8 @@ static inline int tw__service_check(const tw_service *service)
 {
 	return tw_unlikely(!service) ? -EINVAL : tw__forked(service) ? -EPERM : 0;
 }
+
+/* The calling thread is the driver, or at least there is one. */
+#define TW_ASSERT_DRIVER(service) TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)
 
 #endif

@@ -66,5 +66,6 @@ static unsigned compact_list(tw_service *service, struct tw__outbox_list *list, 
 
 unsigned tw__outbox_compact(tw_service *service, struct tw__outbox *box, unsigned n)
 {
+	TW_ASSERT_DRIVER(service);
 	return compact_list(service, &box->runs, n);
 }

@@ -289,6 +289,7 @@ static int take_block(tw_service *service, struct tw__lane *lane, bool *again)
 
 uint64_t tw__drain(tw_service *service, bool *again)
 {
+	TW_ASSERT_DRIVER(service);
 	uint64_t drained = 0;
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		bool more = true;

@@ -35,6 +35,7 @@ static void drop_entry(tw_service *service, struct tw__local *local, uint64_t en
 
 void tw__outbox_drop(tw_service *service, struct tw__local *local, struct tw__chunk *chunk)
 {
+	TW_ASSERT_DRIVER(service);
 	for (unsigned i = 0; i < chunk->count; i++)
 		drop_entry(service, local, chunk->entries[i], chunk->tick);
 	tw__chunk_put(&service->driver->wheel, chunk);

@@ -130,6 +130,7 @@ static bool all_is_done(tw_service *service)
 
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget)
 {
+	TW_ASSERT_DRIVER(service);
 	bool open = tw_load_relaxed(&service->driver->loop.open); /* written under `driving` */
 	if (!open && all_is_done(service))
 		return 0;
@@ -145,6 +146,7 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 
 uint64_t tw__loop_next_tick_ns(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__wheel_plan plan;
 	gather(service);
 	do {
@@ -158,6 +160,7 @@ uint64_t tw__loop_next_tick_ns(tw_service *service)
 
 void tw__loop_closed(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	if (tw_load_relaxed(&service->driver->loop.open))
 		tw__gate_ring(&service->gate); /* nobody arms the bell again */
 }

@@ -181,6 +181,7 @@ static bool append(tw_service *service, tw_executor *executor, uint64_t entry, u
 
 void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk)
 {
+	TW_ASSERT_DRIVER(service);
 	unsigned kept = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		uint64_t entry = chunk->entries[i];
@@ -215,6 +216,7 @@ static void fill_up(tw_service *service, struct tw__chunk *last, struct tw__chun
 
 void tw__outbox_add_own(tw_service *service, struct tw__chunk *chunk)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__outbox *own = &service->driver->outboxes.own;
 	if (own->runs.chunks.last)
 		fill_up(service, own->runs.chunks.last, chunk);
@@ -290,6 +292,7 @@ static void count_lent(struct tw__outboxes *boxes, struct tw__outbox *box, int c
 
 void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
 	count_lent(boxes, box, -1);
@@ -384,6 +387,7 @@ static size_t deliver_named(tw_service *service, struct tw__local *local, size_t
 /* The two sides take turns at being first, so that a small budget serves both. */
 size_t tw__outbox_deliver(tw_service *service, struct tw__local *local, size_t budget)
 {
+	TW_ASSERT_DRIVER(service);
 	if (tw_likely(!service->driver->outboxes.first))
 		return deliver_own(service, local, budget);
 	if (service->driver->turns % 2) {

@@ -43,6 +43,7 @@ static bool requested(tw_service *service)
  */
 static uint64_t park(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__wheel_plan plan = tw__wheel_plan(&service->driver->wheel, PLAN_BUDGET);
 	uint64_t plan_ns = plan.tick == UINT64_MAX ? UINT64_MAX : tw__tick_ns(service, plan.tick);
 	tw__gate_arm_bell(&service->gate);
@@ -70,6 +71,7 @@ static uint64_t park(tw_service *service)
 /* When to turn next, and the gate is set accordingly. 0: at once. */
 static uint64_t choose_sleep(tw_service *service, const struct tw__turn *turn)
 {
+	TW_ASSERT_DRIVER(service);
 	uint64_t busy = TW__BUSY_ENTRIES * (turn->elapsed ? turn->elapsed : 1);
 	service->driver->park.quiet_turns = turn->drained >= busy ? 0 : service->driver->park.quiet_turns + 1;
 	if (turn->elapsed)

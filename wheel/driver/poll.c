@@ -91,6 +91,7 @@ static void empty_wheel(tw_service *service)
 
 void tw__refile(tw_service *service, uint64_t entry)
 {
+	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry);
 	if (!slot) {
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
@@ -111,6 +112,7 @@ void tw__refile(tw_service *service, uint64_t entry)
 
 unsigned tw__driver_take_home(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	unsigned given_back = 0;
 	struct tw__chunk *chunk = tw_exchange_acquire(&service->loans->returned, NULL), *next; /* RUN3 */
 	for (; chunk; chunk = next) {
@@ -141,12 +143,14 @@ static void account(tw_service *service, uint64_t cpu_ns)
 
 uint64_t tw__driver_gather(tw_service *service, bool *again)
 {
+	TW_ASSERT_DRIVER(service);
 	tw__driver_take_home(service);
 	return tw__drain(service, again);
 }
 
 struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t budget)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
 	tw__driver_take_home(service);
@@ -180,6 +184,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 
 void tw__driver_publish(tw_service *service, uint64_t flags)
 {
+	TW_ASSERT_DRIVER(service);
 	uint64_t replaced = tw__gate_sequence(tw_load_relaxed(&service->gate.word));
 	flags |= tw__driver_accepting(service);
 	uint64_t base_ns = tw__driver_now(service) + service->time.tick_ns;
@@ -191,6 +196,7 @@ void tw__driver_publish(tw_service *service, uint64_t flags)
 
 void tw__driver_publish_closed(tw_service *service, uint32_t mode)
 {
+	TW_ASSERT_DRIVER(service);
 	bool first = tw_load_relaxed(&service->phase.closed) == 0;
 	tw_store_release(&service->phase.closed, mode);
 	if (first) {

@@ -156,6 +156,7 @@ static void break_off(tw_service *service)
 
 void tw__trim(tw_service *service, bool look, bool busy)
 {
+	TW_ASSERT_DRIVER(service);
 	if (tw_unlikely(service->driver->purge.trimming) && busy)
 		break_off(service);
 	else if (tw_unlikely(service->driver->purge.trimming))

@@ -23,6 +23,7 @@ static struct tw__chunk *room_in_own(tw_service *service)
 
 void tw__groups_collect(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__groups *groups = &service->groups;
 	struct tw__chunk *chunk;
 	int most = service->executor == &tw__inline_executor ? GROUPS_IN_A_TURN : TW__CHUNK_ENTRIES;

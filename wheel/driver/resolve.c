@@ -251,6 +251,7 @@ void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__plac
 
 void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__note *note = &service->slots.notes[slot];
 	if (note->generation != generation) {
 		note->generation = generation;
@@ -262,6 +263,7 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 
 void tw__note_handed(tw_service *service, tw__wheel_entry entry)
 {
+	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_armed(word) && word & (TW__FAR | TW__MULTI) &&
@@ -271,6 +273,7 @@ void tw__note_handed(tw_service *service, tw__wheel_entry entry)
 
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
+	TW_ASSERT_DRIVER(service);
 	if (tw_unlikely(word & (TW__FAR | TW__MULTI))) {
 		struct tw__note *note = &service->slots.notes[slot];
 		uint32_t generation = tw__word_generation(word);

@@ -36,6 +36,7 @@ static uint64_t count_dead(tw_service *service, uint64_t *live, uint64_t *allowe
 
 bool tw__sweep_wanted(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	uint64_t live = 0, allowed = 0, dead = 0;
 	if (service->driver->wheel.entries > ALLOWANCE)
 		dead = count_dead(service, &live, &allowed);
@@ -93,6 +94,7 @@ static void end(tw_service *service)
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
 {
+	TW_ASSERT_DRIVER(service);
 	if (!tw__sweep_under_way(service)) {
 		if (!look || !tw__sweep_wanted(service))
 			return;
@@ -108,6 +110,7 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 
 void tw__sweep_all(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
 		tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
 	if (!tw__sweep_under_way(service))

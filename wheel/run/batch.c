@@ -20,6 +20,7 @@ static unsigned cursor_entries(uint64_t cursor)
 
 tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
 {
+	TW_ASSERT_DRIVER(service);
 	tw_batch *batch = (tw_batch *)(void *)chunk;
 	service->loans->batch_sequence = (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
@@ -42,6 +43,7 @@ static void one_batch_less(_Atomic uint32_t *out)
 
 void tw__batch_unlend(tw_service *service, tw_batch *batch)
 {
+	TW_ASSERT_DRIVER(service);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
 	one_batch_less(&service->loans->batches_out);
 }
@@ -90,6 +92,7 @@ static void send_home(tw_service *service, struct tw__chunk *chunk)
 
 void tw__batch_finish(tw_batch *batch, unsigned n)
 {
+	TW_ASSERT(n > 0);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	uint64_t count = chunk->count; /* now: after the addition another finisher may send the chunk home */
 	uint64_t finished = tw_add_acq_rel(tw__batch_word(batch, HOLDER_FINISHED), n) + n; /* RUN2 */

@@ -288,6 +288,7 @@ static void end_entry(tw_service *service, struct tw__local *local, uint64_t ent
 
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock)
 {
+	TW_ASSERT(index < tw__batch_chunk(batch)->count && tw__batch_chunk(batch)->count <= TW__CHUNK_ENTRIES);
 	struct tw__chunk *chunk = tw__batch_chunk(batch);
 	tw_service *service = tw__batch_service(batch);
 	if (index + PREFETCH_AHEAD < chunk->count)
@@ -303,6 +304,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, str
 size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__chunk *chunk, bool forced, size_t budget,
 		      uint64_t now_ns)
 {
+	TW_ASSERT_DRIVER(service);
 	size_t ran = 0;
 	struct tw__run_clock clock = {.now_ns = now_ns};
 	struct batch_of of = {chunk->tick, now_ns, forced};

@@ -252,6 +252,7 @@ static void tell_if_full(tw_service *service, uint64_t now_ns)
 
 void tw__tell_stuck(tw_service *service, uint64_t now_ns)
 {
+	TW_ASSERT_DRIVER(service);
 	each_run(service, now_ns, tell_if_stuck, &now_ns);
 	tell_if_full(service, now_ns);
 }

@@ -207,6 +207,7 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 
 size_t tw__works_offer(tw_service *service)
 {
+	TW_ASSERT_DRIVER(service);
 	struct tw__work *kept = service->works->kept, *first = NULL;
 	struct offering here = {service, &first}, *outer = offering;
 	if (tw_likely(!kept &&

@@ -104,6 +104,7 @@ static _Atomic uint32_t *lock_far(struct tw__slots *slots, uint32_t slot)
 /* The lock: a move of the slot's last timer may have won, and not have stored yet. */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 {
+	TW_ASSERT(slot > 0 && slot < slots->end);
 	_Atomic uint32_t *lock = lock_far(slots, slot);
 	tw_store_relaxed(&slots->far_ticks[slot], tick); /* WORD6 */
 	tw__tiny_unlock(lock);
@@ -111,6 +112,7 @@ void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick)
 
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick)
 {
+	TW_ASSERT(slot > 0 && slot < slots->end);
 	_Atomic uint32_t *lock = lock_far(slots, slot);
 	bool done = tw__word_cas_acq_rel(&slots->words[slot], word, moved); /* WORD4 */
 	if (done)
@@ -142,6 +144,7 @@ static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
 
 uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t head = slots->chains;
 	if (head) {
 		slots->chains = tw_load_relaxed(&slots->records[head].option);
@@ -152,12 +155,14 @@ uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 
 void tw__depot_put(struct tw__slots *slots, uint32_t slot)
 {
+	TW_ASSERT(slot > 0 && slot < slots->end);
 	push_chain(slots, slot, 1);
 }
 
 /* Slots never used: up to `want`, as far as max_timers, and what magazines hold back, allow. */
 static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint64_t threads = tw_load_relaxed(&slots->threads);
 	uint64_t limit = 1 + (uint64_t)slots->max_timers + tw_load_relaxed(&slots->retired) +
 			 (threads < MAGAZINES_COUNTED ? threads : MAGAZINES_COUNTED) * TW__MAGAZINE_MAX;
@@ -262,6 +267,7 @@ void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
 
 static void set_room(struct tw__slots *slots, uint32_t block, bool has)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint64_t bit = UINT64_C(1) << block % 64;
 	slots->store.room[block / 64] =
 	    has ? slots->store.room[block / 64] | bit : slots->store.room[block / 64] & ~bit;
@@ -270,6 +276,7 @@ static void set_room(struct tw__slots *slots, uint32_t block, bool has)
 /* The lowest block with room, so that others fall empty and can be given back. Under the lock. */
 static bool find_room(struct tw__slots *slots, uint32_t *block)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t end = tw_load_relaxed(&slots->store.end);
 	for (uint32_t w = 0; w * 64 < end; w++)
 		if (slots->store.room[w]) {
@@ -287,6 +294,7 @@ static bool find_room(struct tw__slots *slots, uint32_t *block)
 /* A side record of a block with room. Under the lock. */
 static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	struct tw__option_block *block = &slots->store.blocks[index];
 	uint32_t option = block->free;
 	if (block->used == 0)
@@ -304,6 +312,7 @@ static uint32_t take_from(struct tw__slots *slots, uint32_t index)
 
 static void give_to(struct tw__slots *slots, uint32_t option)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	struct tw__option_block *block = &slots->store.blocks[option / TW__BLOCK];
 	slots->options[option].next_free = block->free;
 	block->free = option;
@@ -355,6 +364,7 @@ uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
 
 void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option)
 {
+	TW_ASSERT(option > 0 && option < slots->end);
 	struct tw__option_cache none = {0};
 	if (tw_unlikely(!cache))
 		cache = &none;

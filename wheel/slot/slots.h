@@ -14,6 +14,7 @@
 
 #include <pthread.h>
 
+#include "mpsc/base/locked.h"
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
 

@@ -25,6 +25,7 @@ enum { WORDS = TW__BLOCK / 64 };
 
 void tw__cold_put(struct tw__slots *slots, uint32_t slot)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t block = slot / TW__BLOCK;
 	slots->cold[slot / 64] |= UINT64_C(1) << slot % 64;
 	slots->blocks[block].cold++;
@@ -49,6 +50,7 @@ static uint32_t take_from(struct tw__slots *slots, uint32_t index, uint32_t want
 
 uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 {
+	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t n = 0, end = tw_load_relaxed(&slots->fresh) / TW__BLOCK + 1;
 	for (; slots->cold_low < end; slots->cold_low++) {
 		n += take_from(slots, slots->cold_low, want - n, out + n);

@@ -92,6 +92,7 @@ static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t ta
 
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
+	TW_ASSERT(index > 0 && index < groups->end);
 	/* Acquire, for who has the index from a side record that was published by a timer's word, not by create. */
 	return &tw_load_acquire(&groups->table)[index];
 }

@@ -53,6 +53,7 @@ static inline void end_rest(tw_service *service, struct tw__local *local, uint32
 
 void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
+	TW_ASSERT(slot > 0 && slot < service->slots.end);
 	end_rest(service, local, slot, generation, fate);
 }
 

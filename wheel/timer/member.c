@@ -12,6 +12,7 @@
 
 void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *group, uint32_t index)
 {
+	TW_ASSERT_TINY_LOCKED(&group->lock);
 	/* Relaxed: with the lock held, what destroy did before it took the lock is seen; if it comes later it looks itself. */
 	bool vacated = !group->members && !group->vacant && tw_load_relaxed(&group->word) & TW__GROUP_DEAD &&
 		       tw_load_relaxed(&group->completion) != TW__COMPLETION_PENDING;
@@ -29,6 +30,7 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 
 static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
 {
+	TW_ASSERT_TINY_LOCKED(&group->lock);
 	struct tw__option *member = &slots->options[option];
 	member->next_member = 0;
 	member->previous_member = group->last;
@@ -67,6 +69,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 /* Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them from now on. The lock is held. */
 static bool becomes_keeper(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
 {
+	TW_ASSERT_TINY_LOCKED(&group->lock);
 	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) || tw_load_relaxed(&group->waiters))
 		return false;
 	if ((tw_load_acquire(&group->word) ^ tag) >> TW__GROUP_INDEX_BITS)
@@ -128,6 +131,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 
 void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 {
+	TW_ASSERT(n < tw_load_relaxed(&local->kept.count));
 	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
 	tw__group_leave_slowly(service, NULL, option, false); /* before it is none of the kept (count_kept) */
 	tw__kept_remove(&local->kept, n);

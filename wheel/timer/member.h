@@ -31,6 +31,7 @@ void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group
 
 static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
 {
+	TW_ASSERT_TINY_LOCKED(&group->lock);
 	if (!tw_load_relaxed(&member->linked))
 		return; /* thrown out (reap.c) */
 	if (member->previous_member)
@@ -64,6 +65,7 @@ static inline bool tw__member_is_over(const struct tw__slots *slots, const struc
  */
 static inline bool tw__group_has_before(const struct tw__group *group, const struct tw__slots *slots, uint64_t word)
 {
+	TW_ASSERT_TINY_LOCKED(&group->lock);
 	for (uint32_t i = group->first; i; i = slots->options[i].next_member) {
 		if (!tw__tag_is_before(tw_load_relaxed(&slots->options[i].tag), word))
 			return false;
@@ -138,6 +140,7 @@ bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32
 
 static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
 {
+	TW_ASSERT(n < tw_load_relaxed(&kept->count) && tw_load_relaxed(&kept->count) <= TW__KEPT);
 	return &kept->items[tw_load_relaxed(&kept->count) - 1 - n];
 }
 

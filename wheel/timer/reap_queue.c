@@ -3,6 +3,7 @@
 
 static void push(tw_service *service, struct tw__group *group, uint32_t index)
 {
+	TW_ASSERT(index > 0 && tw_load_relaxed(&group->queued) == 1);
 	uint32_t first = tw_load_relaxed(&service->groups.stack);
 	do {
 		group->next = first;

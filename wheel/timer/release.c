@@ -13,7 +13,8 @@
 /* The end of a timer that this thread owns: free at last, waiters told, slot recycled. */
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
-	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);
+	TW_ASSERT(slot > 0 && slot < service->slots.end);
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);              
 	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* WORD2, RUN5 */
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	if (tw_unlikely(word & TW__WAITED))
@@ -37,6 +38,8 @@ static void call_release(tw_service *service, const struct tw__option *option, v
 
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
+	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__SETTLING);
+	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
 	struct tw__option *option = &service->slots.options[index];
