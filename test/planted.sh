@@ -1,8 +1,8 @@
 #!/bin/sh
 # planted.sh [--list FILE] [PATTERN]: plants the bugs of a list whose lines match the pattern, one after the other, in a copy
 # of the sources in build/planted. The list is test/planted/list by default. The bug's target must find it: a fuzz target,
-# the soak, or peers_ROW (test/peers), which must also show it in a script of at most 15 steps. Without a bug each target must
-# find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
+# the soak, unit_FOLDER (an assertion fails in the unit tests of that folder, debug build), or peers_ROW (test/peers), which
+# must also show it in a script of at most 15 steps. Without a bug each target must find nothing. The last line is the sum. FUZZ_SECONDS, SOAK_SECONDS: how long to look for a bug.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -32,12 +32,17 @@ binary() { # TARGET
 	case $1 in
 	soak) echo build/release/test/soak ;;
 	peers_*) echo build/release/test/peers/ours/play ;;
+	unit_*) echo build/debug/plain/run ;;
 	*) echo "build/fuzz/test/fuzz/$1" ;;
 	esac
 }
 
 build() { # TARGET
-	case $1 in soak | peers_*) mode="MODE=release" ;; *) mode="MODE=fuzz CC=clang" ;; esac
+	case $1 in
+	soak | peers_*) mode="MODE=release" ;;
+	unit_*) mode="MODE=debug" ;;
+	*) mode="MODE=fuzz CC=clang" ;;
+	esac
 	# shellcheck disable=SC2086 # two words
 	$make --no-print-directory -s -j"$(nproc)" MAKELEVEL=1 $mode "$(binary "$1")" >log 2>&1 ||
 		{ tail -n 20 log >&2; echo "planted: it could not be built" >&2; exit 1; }
@@ -47,6 +52,10 @@ look() { # TARGET SECONDS: true, nothing was found
 	case $1 in
 	soak)
 		timeout $((2 * $2 + 60)) build/release/test/soak "$2" >log 2>&1 # one that hangs has found something
+		;;
+	unit_*)
+		timeout 300 build/debug/plain/run --jobs "$(nproc)" --filter "${1#unit_}_*/*" >log 2>&1
+		! grep -aq 'assertion failed' log
 		;;
 	peers_*)
 		node test/peers/run.mjs --packages "$peers" --row "${1#peers_}" >log 2>&1

@@ -90,7 +90,7 @@ static inline void tw__heap_put(struct tw__heap *heap, uint32_t place, struct tw
 	TW_ASSERT(place < heap->capacity);
 	heap->nodes[place] = node;
 	if (!TW__HEAP_IS_LOOSE(shape))
-		node.entry->place = place;
+		node.entry->place = place; /* planted: heap_place */
 }
 
 static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)

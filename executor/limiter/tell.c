@@ -205,7 +205,7 @@ static void todo_init(struct tw__todo *todo)
 void tw__limiter_lock(struct tw_limiter *l, struct tw__todo *todo)
 {
 	todo_init(todo);
-	tw__limiter_relock(l);
+	tw__limiter_relock(l); /* planted: limiter_unlocked */
 }
 
 /* What is in the inbox has priority 0, and came later than all that is in line: it need not be taken over while there is such a job. */

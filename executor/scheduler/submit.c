@@ -209,7 +209,7 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post 
 	bool call_host = false;
 	struct request request = {.post = post, .out = out, .context = tw__context_capture()};
 	request.start_ns = add(tw__scheduler_now(scheduler), (int64_t)post->delay_ns);
-	pthread_mutex_lock(&scheduler->lock);
+	pthread_mutex_lock(&scheduler->lock); /* planted: post_unlocked */
 	int r = take_node(scheduler, &task);
 	if (!r) {
 		r = accept(scheduler, task, &request, &call_host);

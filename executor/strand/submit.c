@@ -132,7 +132,7 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 		r = set_instant(service, task, request);
 	if (tw_unlikely(r))
 		return give_up(nodes, task, request, r);
-	tw__tiny_lock(&strand->lock);
+	tw__tiny_lock(&strand->lock); /* planted: strand_unlocked */
 	if (out)
 		out->id = tw__node_handle(node); /* before a runner can see it */
 	r = enter(strand, task, &work);

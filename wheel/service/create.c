@@ -286,7 +286,7 @@ int tw_advance(tw_service *service, size_t budget)
 	struct tw__local *local = tw__local_of(service);
 	if (!local || !tw__local_ready_to_run(local))
 		return -ENOMEM;
-	if (pthread_mutex_trylock(&service->driving))
+	if (pthread_mutex_trylock(&service->driving)) /* planted: advance_unlocked */
 		return -EBUSY;
 	bool closed = tw_load_acquire(&service->phase.closed);
 	size_t done = closed ? 0 : tw__loop_advance(service, local, budget);

@@ -205,7 +205,7 @@ static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
 {
 	uint32_t n = 0, slot;
 	uint32_t cold[TW__MAGAZINE_MAX / 2], n_cold = 0;
-	pthread_mutex_lock(&slots->lock);
+	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
 	slot = tw__chain_pop(slots, &n);
 	bool fresh = !slot;
 	if (fresh)

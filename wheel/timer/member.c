@@ -52,6 +52,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 	struct tw__group *group = tw__group_of(groups, handle);
 	if (!group)
 		return -ENOENT;
+	/* planted: member_unlocked */
 	tw__group_lock(group); /* GROUP2 */
 	uint64_t word = tw_load_acquire(&group->word);
 	bool is_it = tw__group_is(group, word, handle);

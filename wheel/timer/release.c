@@ -14,7 +14,7 @@
 void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
 	TW_ASSERT(slot > 0 && slot < service->slots.end);
-	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);              
+	uint64_t free_word = tw__word_make(generation + 1, TW__FREE, 0);               /* planted: generation_stays */
 	uint64_t word = tw__word_free_seq_cst(&service->slots.words[slot], free_word); /* WORD2, RUN5 */
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
 	if (tw_unlikely(word & TW__WAITED))
