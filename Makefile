@@ -262,9 +262,10 @@ include test/peers/peers.mk
 
 ##@ Rules of the sources
 
-check-includes: deps-build ## includes and calls between folders point one way
+check-includes: deps-build ## includes and calls point down the list of folders; sizes of files, folders and structs
 	$(again) $(lib_o)
 	$(Q)test/includes.sh $B
+	$(Q)test/rooms.sh $B
 
 check-format: deps-check ## the code has the form that clang-format gives it
 	$(Q)clang-format --dry-run -Werror $$(git ls-files '*.c' '*.h' '*.cpp' '*.hpp') && echo "format: ok"

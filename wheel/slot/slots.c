@@ -1,5 +1,4 @@
-#include "wheel/slot/magazine.h"
-#include "wheel/slot/slots_purge.h"
+#include "wheel/slot/slots.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include <time.h>
 
 #include "mpsc/base/spinlock.h"
+#include "wheel/slot/magazine.h"
 
 /* What each array may grow to in pages of the ordinary size. */
 enum { SMALL_BYTES = 1 << 20 };
@@ -132,7 +132,7 @@ uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot)
 /* ------------------------------------------------------------------- depot */
 
 /* A chain's head keeps the next chain and the count in its record's unused pointers. */
-static void push_chain(struct tw__slots *slots, uint32_t head, uint32_t count)
+void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count)
 {
 	struct tw__record *record = &slots->records[head];
 	pthread_mutex_lock(&slots->lock);
@@ -156,11 +156,10 @@ uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *count)
 void tw__depot_put(struct tw__slots *slots, uint32_t slot)
 {
 	TW_ASSERT(slot > 0 && slot < slots->end);
-	push_chain(slots, slot, 1);
+	tw__chain_push(slots, slot, 1);
 }
 
-/* Slots never used: up to `want`, as far as max_timers, and what magazines hold back, allow. */
-static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
+uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint64_t threads = tw_load_relaxed(&slots->threads);
@@ -173,94 +172,6 @@ static uint32_t take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *fir
 	tw_store_relaxed(&slots->fresh, fresh + n);
 	*first = fresh;
 	return n;
-}
-
-/* ---------------------------------------------------------------- magazines */
-
-static void set_limits(struct tw__magazine *magazine)
-{
-	uint64_t cancelled = tw_load_relaxed(&magazine->cancelled), wake = cancelled | (TW__CANCELS_PER_WAKE - 1);
-	uint32_t count = tw__magazine_count(magazine), room = magazine->capacity - count;
-	magazine->schedule_limit = tw_load_relaxed(&magazine->scheduled) + count;
-	magazine->cancel_limit = cancelled + room < wake ? cancelled + room : wake;
-}
-
-void tw__magazine_init(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	*magazine = (struct tw__magazine){.capacity = TW__MAGAZINE_MIN};
-	set_limits(magazine);
-	tw_add_relaxed(&slots->threads, 1);
-}
-
-/* A free slot whose generation only its word knows. */
-static void load(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t slot)
-{
-	uint64_t word = tw_load_relaxed(&slots->words[slot]);
-	TW_ASSERT(tw__word_state(word) == TW__FREE);
-	tw__magazine_append(magazine, tw__entry_make(slot, tw__word_generation(word)));
-}
-
-/* False: there is none to be had. */
-static bool refill(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	uint32_t n = 0, slot;
-	uint32_t cold[TW__MAGAZINE_MAX / 2], n_cold = 0;
-	pthread_mutex_lock(&slots->lock); /* planted: depot_unlocked */
-	slot = tw__chain_pop(slots, &n);
-	bool fresh = !slot;
-	if (fresh)
-		n_cold = tw__cold_take(slots, magazine->capacity / 2, cold);
-	if (fresh && n_cold == 0)
-		n = take_fresh(slots, magazine->capacity / 2, &slot);
-	pthread_mutex_unlock(&slots->lock);
-	for (uint32_t i = 0; i < n; i++) {
-		load(slots, magazine, slot);
-		slot = fresh ? slot + 1 : slots->records[slot].link;
-	}
-	for (uint32_t i = 0; i < n_cold; i++)
-		load(slots, magazine, cold[i]);
-	n += n_cold;
-	do {
-		if (magazine->capacity < TW__MAGAZINE_MAX)
-			magazine->capacity *= 2;
-	} while (magazine->capacity < n);
-	return n > 0;
-}
-
-bool tw__magazine_look(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	bool has_one = tw__magazine_count(magazine) || refill(slots, magazine);
-	set_limits(magazine);
-	return has_one;
-}
-
-/* Takes the n oldest slots out as a chain. */
-static void unload(struct tw__slots *slots, struct tw__magazine *magazine, uint32_t n)
-{
-	uint32_t head = 0;
-	for (uint32_t i = 0; i < n; i++) {
-		uint32_t slot = tw__entry_slot(tw__magazine_peek(magazine, i));
-		slots->records[slot].link = head;
-		head = slot;
-	}
-	tw__magazine_take(magazine, n);
-	push_chain(slots, head, n);
-}
-
-void tw__magazine_make_room(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	if (tw__magazine_is_full(magazine) && magazine->capacity < TW__MAGAZINE_MAX)
-		magazine->capacity *= 2;
-	else if (tw__magazine_is_full(magazine))
-		unload(slots, magazine, magazine->capacity / 2);
-	set_limits(magazine);
-}
-
-void tw__magazine_flush(struct tw__slots *slots, struct tw__magazine *magazine)
-{
-	if (tw__magazine_count(magazine))
-		unload(slots, magazine, tw__magazine_count(magazine));
-	set_limits(magazine);
 }
 
 /* ------------------------------------------------------------- side records */

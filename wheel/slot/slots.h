@@ -152,6 +152,12 @@ void tw__slots_fini(struct tw__slots *slots);
 /* Gives one slot to the depot, for a thread that has no magazine. */
 void tw__depot_put(struct tw__slots *slots, uint32_t slot);
 
+/* Gives a chain of `count` free slots, linked by their records, to the depot. */
+void tw__chain_push(struct tw__slots *slots, uint32_t head, uint32_t count);
+
+/* Under the lock: takes slots that were never used, up to `want`, as far as max_timers, and what magazines hold back, allow. */
+uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *first);
+
 /* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
 uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
 
