@@ -25,8 +25,7 @@ static void move_listeners(struct tw_limiter *l)
 {
 	if (!l->idles.listeners)
 		return;
-	for (struct tw__listener *listener = l->idles.listeners; listener && l->results;
-	     listener = listener->next) {
+	for (struct tw__listener *listener = l->idles.listeners; listener && l->results; listener = listener->next) {
 		listener->results = l->results;
 		l->results->refs++;
 	}

@@ -23,15 +23,13 @@ enum { DROPPED_IN_A_ROW = 64 };
 
 static bool is_idle(const struct tw_limiter *l)
 {
-	return l->ends.unfinished == 0 && !l->idles.telling &&
-	       l->idles.count == l->idles.told;
+	return l->ends.unfinished == 0 && !l->idles.telling && l->idles.count == l->idles.told;
 }
 
 /* But for what waits: so after a stop. */
 static bool is_at_rest(const struct tw_limiter *l)
 {
-	return l->ends.unfinished == l->pending && !l->idles.telling &&
-	       l->idles.count == l->idles.told;
+	return l->ends.unfinished == l->pending && !l->idles.telling && l->idles.count == l->idles.told;
 }
 
 /*
@@ -42,9 +40,8 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 {
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
-	uint64_t before = l->ends.unfinished == 0 && l->idles.told != l->idles.count
-			      ? l->idles.count - 1
-			      : l->idles.count;
+	uint64_t before =
+	    l->ends.unfinished == 0 && l->idles.told != l->idles.count ? l->idles.count - 1 : l->idles.count;
 	bool in_time = timeout_ns != 0;
 	l->ends.quiet_waiters++;
 	while (!is(l) && l->idles.told <= before && in_time) {

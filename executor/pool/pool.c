@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "executor/pool/bringing.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
@@ -33,52 +34,6 @@
 #include "executor/pool/jobs.h"
 
 enum { TIMED_ONE_IN = 16 };
-
-/* ------------------------------------------------------------------ bringing */
-
-/*
- * Once a task or a piece of work is queued it may run, and the pool be closed and freed by whoever learns of that, while the
- * thread that has brought it still looks for a sleeper to wake. So close waits for such threads. Each shows the pool in its
- * run record. A thread for whose record there is no memory is counted. A worker of the pool need not: close joins it.
- */
-struct bringer {
-	struct tw__run_record *record;
-	bool counted;
-};
-
-static struct bringer bringing_begins(tw_pool *pool)
-{
-	struct tw__run_record *record = tw__my_run_record;
-	if (tw__this_worker && tw__this_worker->pool == pool)
-		return (struct bringer){NULL, false};
-	if (tw_unlikely(!record))
-		record = tw__run_record_make();
-	if (tw_likely(record != NULL))
-		tw_store_relaxed(&record->bringing, pool); /* POOLEND2 */
-	else
-		tw_add_relaxed(&pool->bringing, 1); /* POOLEND1 */
-	return (struct bringer){record, !record};
-}
-
-/* The last look at the pool. */
-static void bringing_ends(tw_pool *pool, struct bringer bringer)
-{
-	if (tw_likely(bringer.record != NULL))
-		tw_store_release(&bringer.record->bringing, NULL); /* POOLEND2 */
-	else if (bringer.counted)
-		tw_add_release(&pool->bringing, (uint32_t)-1); /* POOLEND1 */
-}
-
-/* Whatever was brought has run. */
-static void await_bringers(tw_pool *pool)
-{
-	while (tw_load_acquire(&pool->bringing)) /* POOLEND1 */
-		sched_yield();
-	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
-	     record = tw_load_acquire(&record->next))
-		while (tw_load_acquire(&record->bringing) == pool) /* POOLEND2 */
-			sched_yield();
-}
 
 /* -------------------------------------------------------------------- submit */
 
@@ -138,11 +93,11 @@ int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 		return r;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
 	struct tw__pool_task task = {fn, arg, timed ? tw_clock_now(tw_clock_monotonic()) : 0, tw__context_capture()};
-	struct bringer bringer = bringing_begins(pool);
+	struct tw__bringer bringer = tw__bringing_begins(pool);
 	r = try_enqueue(pool, &task);
 	if (tw_unlikely(r))
 		r = enqueue_later(pool, &task, timeout_ns, r);
-	bringing_ends(pool, bringer);
+	tw__bringing_ends(pool, bringer);
 	if (tw_unlikely(r))
 		tw__context_release(task.context);
 	return r;
@@ -165,11 +120,11 @@ static bool comes_again(const struct tw__work *work)
 static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
 {
 	bool again = comes_again(work);
-	struct bringer bringer = bringing_begins(pool);
+	struct tw__bringer bringer = tw__bringing_begins(pool);
 	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
 	if (!again && (queue != &pool->jobs || tw__jobs_wait(pool)))
 		tw__pool_call_for_help(pool);
-	bringing_ends(pool, bringer);
+	tw__bringing_ends(pool, bringer);
 }
 
 /* Batches for the public face: from services whose own executor is another. */
@@ -209,10 +164,10 @@ static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* only layers above get this executor */
-	struct bringer bringer = bringing_begins(pool);
+	struct tw__bringer bringer = tw__bringing_begins(pool);
 	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* POOL6 */
 	tw__pool_call(pool, worker->index);
-	bringing_ends(pool, bringer);
+	tw__bringing_ends(pool, bringer);
 	return 0;
 }
 
@@ -290,9 +245,7 @@ static void shut_door(tw_pool *pool)
 static int begin_close(tw_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
-	int r = pool->users.users || pool->users.holders
-		    ? -EBUSY
-		    : !pool->users.closed;
+	int r = pool->users.users || pool->users.holders ? -EBUSY : !pool->users.closed;
 	if (r == 1)
 		pool->users.closed = true;
 	pthread_mutex_unlock(&pool->lock);
@@ -318,7 +271,7 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 	if (mode == TW_POOL_DROP)
 		drop_tasks(pool, told, told_arg);
 	stop(pool);
-	await_bringers(pool);
+	tw__pool_await_bringers(pool);
 	tw_store_release(&pool->ended, 1); /* pairs with a second close */
 	tw__futex_wake(&pool->ended, INT_MAX);
 	return 0;
