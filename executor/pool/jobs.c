@@ -18,34 +18,34 @@
 
 bool tw__jobs_at_limit(tw_pool *pool)
 {
-	return tw_load_seq_cst(&pool->in_jobs) + 1 >= pool->max_workers; /* JOBS1 */
+	return tw_load_seq_cst(&pool->jobs.inside) + 1 >= pool->max_workers; /* JOBS1 */
 }
 
 /* False: as many workers as may be are inside jobs. */
 static bool enter(tw_pool *pool)
 {
-	uint32_t inside = tw_load_seq_cst(&pool->in_jobs); /* JOBS1 */
+	uint32_t inside = tw_load_seq_cst(&pool->jobs.inside); /* JOBS1 */
 	do {
 		if (inside + 1 >= pool->max_workers)
 			return false;
-	} while (!tw_cas_seq_cst(&pool->in_jobs, &inside, inside + 1));
+	} while (!tw_cas_seq_cst(&pool->jobs.inside, &inside, inside + 1));
 	return true;
 }
 
 void tw__jobs_leave(tw_pool *pool)
 {
-	tw_sub_seq_cst(&pool->in_jobs, 1); /* JOBS1 */
+	tw_sub_seq_cst(&pool->jobs.inside, 1); /* JOBS1 */
 }
 
 bool tw__jobs_wait(tw_pool *pool)
 {
-	return !tw__work_queue_empty(&pool->jobs) && !tw__jobs_at_limit(pool);
+	return !tw__work_queue_empty(&pool->jobs.queue) && !tw__jobs_at_limit(pool);
 }
 
 struct tw__work *tw__jobs_take(tw_pool *pool)
 {
-	while (!tw__work_queue_empty(&pool->jobs) && enter(pool)) {
-		struct tw__work *work = tw__work_queue_pop(&pool->jobs);
+	while (!tw__work_queue_empty(&pool->jobs.queue) && enter(pool)) {
+		struct tw__work *work = tw__work_queue_pop(&pool->jobs.queue);
 		if (work)
 			return work;
 		tw__jobs_leave(
@@ -57,5 +57,5 @@ struct tw__work *tw__jobs_take(tw_pool *pool)
 tw_executor *tw__pool_jobs_face(tw_executor *executor)
 {
 	tw_pool *pool = tw__pool_of(executor);
-	return pool && !tw__pool_is_pinned(executor) ? &pool->jobs_face : executor;
+	return pool && !tw__pool_is_pinned(executor) ? &pool->jobs.face : executor;
 }

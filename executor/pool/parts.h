@@ -121,6 +121,13 @@ struct tw__pool_users {
 	bool closed;
 };
 
+/* Jobs of limiters: all workers but one may be inside them. */
+struct tw__pool_jobs {
+	struct tw__work_queue queue;
+	tw_executor face;        /* takes them */
+	_Atomic uint32_t inside; /* workers inside a job; below max_workers */
+};
+
 struct tw_pool {
 	tw_executor executor;       /* first: its public face */
 	unsigned kept;              /* workers that never end before the pool does; constant */
@@ -133,9 +140,7 @@ struct tw_pool {
 
 	struct tw__task_ring tasks;
 	struct tw__work_queue works; /* of layers above, for any worker */
-	struct tw__work_queue jobs;  /* of limiters: all workers but one may be inside them */
-	tw_executor jobs_face;       /* takes them */
-	_Atomic uint32_t in_jobs;    /* workers inside a job; below max_workers */
+	struct tw__pool_jobs jobs;
 	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
 	_Atomic uint32_t bringing; /* threads without a run record that are in the middle of a submit (POOLEND1) */
 	_Atomic uint32_t room;     /* moves on when a task leaves the ring and somebody waits */

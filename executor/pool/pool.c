@@ -122,7 +122,7 @@ static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__
 	bool again = comes_again(work);
 	struct tw__bringer bringer = tw__bringing_begins(pool);
 	tw__work_queue_push(queue, work); /* POOL2, JOBS1 */
-	if (!again && (queue != &pool->jobs || tw__jobs_wait(pool)))
+	if (!again && (queue != &pool->jobs.queue || tw__jobs_wait(pool)))
 		tw__pool_call_for_help(pool);
 	tw__bringing_ends(pool, bringer);
 }
@@ -142,11 +142,11 @@ static const struct tw_executor_ops pool_ops = {sizeof pool_ops, pool_submit};
 
 static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
-	tw_pool *pool = (tw_pool *)(void *)((char *)self - offsetof(struct tw_pool, jobs_face));
+	tw_pool *pool = (tw_pool *)(void *)((char *)self - offsetof(struct tw_pool, jobs.face));
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* only limiters get this executor */
-	submit_work(pool, &pool->jobs, (struct tw__work *)(void *)batch);
+	submit_work(pool, &pool->jobs.queue, (struct tw__work *)(void *)batch);
 	return 0;
 }
 
@@ -357,7 +357,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 		return -ENOMEM;
 	memset(pool, 0, sizeof *pool);
 	pool->executor.ops = &pool_ops;
-	pool->jobs_face.ops = &jobs_ops;
+	pool->jobs.face.ops = &jobs_ops;
 	pool->owned = owned;
 	pool->fork_generation = tw__fork_generation();
 	set_sizes(pool, config);

@@ -31,8 +31,8 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 		stats->queued += ck_ring_size(&s->ring);
 		stats->services += tw_load_relaxed(&s->in_use);
 	}
-	stats->queued +=
-	    tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works) + tw__work_queue_count(&pool->jobs);
+	stats->queued += tw__task_ring_count(&pool->tasks) + tw__work_queue_count(&pool->works) +
+			 tw__work_queue_count(&pool->jobs.queue);
 }
 
 int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
@@ -82,7 +82,7 @@ bool tw__source_is_busy(void *source, struct tw_liveness *out, uint64_t *progres
 	}
 	out->pool_max_workers = pool->max_workers;
 	bool busy = running == pool->max_workers, jobs_full = tw__jobs_at_limit(pool);
-	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs);
+	bool held_back = jobs_full && !tw__work_queue_empty(&pool->jobs.queue);
 	out->pool_at_max = held_back || (busy && tw__pool_runs_wait(pool));
 	return busy || jobs_full;
 }
