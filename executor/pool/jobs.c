@@ -2,13 +2,13 @@
  * Jobs: work that may block, as limiters bring it. At most max_workers - 1 workers run jobs at a time. So one worker is left for
  * callbacks that end the jobs, and for timers, however many limiters share the pool.
  *
- * Jobs have a queue and a face of their own. A worker counts itself in `in_jobs` before it takes a job. At the limit it takes
+ * Jobs have a queue and a face of their own. A worker counts itself in `jobs.inside` before it takes a job. At the limit it takes
  * none, and jobs that wait there wake nobody: the next worker that leaves a job looks for work.
  *
  * The model is test/model/jobs.pml.
  *
  * Pairing table
- *   JOBS1  push of a job (seq_cst), then load of in_jobs (seq_cst: the bringer, or a worker that looks), against in_jobs
+ *   JOBS1  push of a job (seq_cst), then load of jobs.inside (seq_cst: the bringer, or a worker that looks), against jobs.inside
  *       lowered (seq_cst), then a look at the queue (the worker that has left a job, or that has found none): one of
  *       the two sees the other. Without it a job waits although fewer workers than the limit are inside jobs.
  */

@@ -165,7 +165,7 @@ extern _Thread_local struct tw__worker *tw__this_worker;
 /* What a worker has found to do. */
 struct tw__find {
 	struct tw__work *work; /* NULL: one of the others */
-	bool job;              /* the work is a job: this worker is counted in in_jobs */
+	bool job;              /* the work is a job: this worker is counted in jobs.inside */
 	tw_batch *batch;       /* NULL: a plain task */
 	uint64_t sequence;
 	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
