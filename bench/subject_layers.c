@@ -70,7 +70,7 @@ static void *create_strand(const struct subject_setup *setup)
 
 static int post_strand(void *me, expiry_fn *fn, void *arg)
 {
-	return tw_strand_submit(((struct layer *)me)->top, 0, fn, arg, NULL);
+	return tw_strand_submit(((struct layer *)me)->top, fn, arg);
 }
 
 const struct subject subject_strand = {
@@ -112,12 +112,12 @@ static int turn(struct tw_turn *turn_, void *arg)
 static int post_scheduler(void *me, expiry_fn *fn, void *arg)
 {
 	the_fn = fn;
-	return tw_scheduler_post(((struct layer *)me)->top, TW_PRIORITY_NORMAL, turn, arg, NULL);
+	return tw_scheduler_submit(((struct layer *)me)->top, TW_PRIORITY_NORMAL, turn, arg, NULL);
 }
 
 const struct subject subject_scheduler = {
     .name = "tickwheel-scheduler",
-    .what = "tw_scheduler_post, on a pool",
+    .what = "tw_scheduler_submit, on a pool",
     .workloads = ON_LAYERS,
     .create = create_scheduler,
     .destroy = destroy,

@@ -36,7 +36,7 @@ static void *create(const struct subject_setup *setup)
 
 static int post(void *me, expiry_fn *fn, void *arg)
 {
-	return tw_pool_submit(((struct ours *)me)->pool, fn, arg, 0);
+	return tw_pool_submit(((struct ours *)me)->pool, fn, arg);
 }
 
 const struct subject subject_pool = {
@@ -68,18 +68,18 @@ static void *create_service(const struct subject_setup *setup)
 static int load(void *me, expiry_fn *fn, void *const *args, uint32_t n)
 {
 	struct ours *self = me;
-	uint64_t due_ns = tw_now(self->service) + 3 * TW_MILLISECOND + n * UINT64_C(1500);
+	uint64_t due_ns = tw_service_now(self->service) + 3 * TW_MILLISECOND + n * UINT64_C(1500);
 	for (uint32_t i = 0; i < n; i++)
 		if (tw_schedule_at(self->service, due_ns, fn, args[i], NULL) < 0)
 			return -1;
-	int early = tw_advance(self->service, TW_NO_LIMIT);
+	int early = tw_service_advance(self->service, TW_NO_LIMIT);
 	sleep_until_ns(due_ns + TICK_NS);
 	return early > 0 ? 1 : early;
 }
 
 static void go(void *me)
 {
-	tw_advance(((struct ours *)me)->service, TW_NO_LIMIT);
+	tw_service_advance(((struct ours *)me)->service, TW_NO_LIMIT);
 }
 
 const struct subject subject_batch = {

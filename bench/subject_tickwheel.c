@@ -59,7 +59,7 @@ static void *create_driven(const struct subject_setup *setup, enum tw_drive driv
 		return NULL;
 	}
 	for (unsigned thread = 0; thread < setup->threads; thread++)
-		self->callers[thread].loop_ns = tw_now(self->service);
+		self->callers[thread].loop_ns = tw_service_now(self->service);
 	return self;
 }
 
@@ -80,7 +80,7 @@ static void *create_group(const struct subject_setup *setup)
 	if (self)
 		self->groups = touched_array(groups, sizeof *self->groups);
 	for (uint32_t i = 0; self && i < groups; i++)
-		if (!self->groups || tw_group_create(self->service, &self->groups[i]) < 0) {
+		if (!self->groups || tw_group_create(&self->groups[i], self->service) < 0) {
 			destroy(self);
 			self = NULL;
 		}
@@ -148,7 +148,7 @@ static void turn_manual(void *me, unsigned thread, uint64_t at_ns)
 {
 	struct ours *self = me;
 	turn_at(me, thread, at_ns);
-	(void)tw_advance(self->service, TW_NO_LIMIT); /* a number of callbacks: there is no error but misuse */
+	(void)tw_service_advance(self->service, TW_NO_LIMIT); /* a number of callbacks: there is no error but misuse */
 }
 
 /* In the next tick: when the next timer is due is not asked, and so this is no subject of the idle workload. */
@@ -161,9 +161,9 @@ static uint64_t next_turn_manual(void *me)
 static void view(void *me, struct subject_view *out)
 {
 	struct ours *self = me;
-	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_service_stats stats = {.size = sizeof stats};
 	*out = (struct subject_view){.user_bytes = sizeof(tw_timer)};
-	if (tw_stats_get(self->service, &stats) < 0)
+	if (tw_service_stats(self->service, &stats) < 0)
 		return;
 	out->pending = stats.pending;
 	out->wakeups = stats.wakeups;

@@ -1,7 +1,7 @@
 /*
  * Compaction in the background that gives way to requests. Requests come every 2 ms and take 50 us; compaction is 300 ms of work. All
  * run on one thread. Three times the same second: without compaction, with one that holds on to the thread, and with one that asks
- * tw_should_yield after each page. With a file's name as its argument it writes the third as a Chrome trace.
+ * tw_scheduler_should_yield after each page. With a file's name as its argument it writes the third as a Chrome trace.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int compact(struct tw_turn *turn, void *arg)
 	struct table *table = arg;
 	table->turns++;
 	while (table->dirty_pages) {
-		if (table->yields && !turn->did_timeout && tw_should_yield(turn->scheduler))
+		if (table->yields && !turn->did_timeout && tw_scheduler_should_yield(turn->scheduler))
 			return TW_TURN_AGAIN;
 		work(PAGE_NS);
 		table->dirty_pages--;
@@ -87,7 +87,7 @@ static void await_quiet(tw_scheduler *scheduler)
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
 	do {
 		sleep_until(now_ns() + TW_MILLISECOND);
-		tw_scheduler_stats_get(scheduler, &stats);
+		tw_scheduler_stats(scheduler, &stats);
 	} while (stats.ready + stats.delayed);
 }
 
@@ -107,17 +107,17 @@ static int show(const char *what, struct table table, const char *trace)
 	struct tw_scheduler_config logged = {.size = sizeof logged, .log_events = 4096};
 	if (tw_service_create(&service, &one_thread) || tw_scheduler_create(&scheduler, service, &logged))
 		return 1;
-	struct tw_scheduler_post job = {
+	struct tw_scheduler_task job = {
 	    .size = sizeof job, .fn = compact, .arg = &table, .priority = TW_PRIORITY_IDLE, .name = "compaction"};
-	struct tw_scheduler_post request = {
+	struct tw_scheduler_task request = {
 	    .size = sizeof request, .fn = answer, .priority = TW_PRIORITY_USER_BLOCKING, .name = "request"};
 	uint64_t next_ns = now_ns();
-	int r = table.dirty_pages ? tw_scheduler_post_task(scheduler, &job, NULL) : 0;
+	int r = table.dirty_pages ? tw_scheduler_submit_task(scheduler, &job, NULL) : 0;
 	for (int i = 0; i < REQUESTS; i++) {
 		sleep_until(next_ns += BETWEEN_NS);
 		requests[i].sent_ns = next_ns;
 		request.arg = &requests[i];
-		r |= tw_scheduler_post_task(scheduler, &request, NULL);
+		r |= tw_scheduler_submit_task(scheduler, &request, NULL);
 	}
 	await_quiet(scheduler);
 	print_line(what, requests, &table);

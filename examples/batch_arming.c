@@ -28,7 +28,7 @@ static bool arm_all(tw_service *service, struct connection *connections)
 	for (int i = 0; i < CONNECTIONS; i++)
 		tasks[i] = (struct tw_task){
 		    .size = sizeof(tasks[i]), .fn = on_idle, .arg = &connections[i], .when_ns = IDLE_NS};
-	if (tw_schedule_batch(service, tasks, CONNECTIONS, timers) != 0)
+	if (tw_schedule_bulk(service, tasks, CONNECTIONS, timers) != 0)
 		return false; /* nothing is armed: the whole take-over can be refused */
 	for (int i = 0; i < CONNECTIONS; i++)
 		connections[i] = (struct connection){i, timers[i]};

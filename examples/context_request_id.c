@@ -26,7 +26,7 @@ static sem_t done;
 static void say(const char *what, unsigned step)
 {
 	const struct request *request = tw_context_get();
-	printf("%5.1f ms  [request %u] %s %u\n", (double)(tw_now(service) - started_ns) / 1e6,
+	printf("%5.1f ms  [request %u] %s %u\n", (double)(tw_service_now(service) - started_ns) / 1e6,
 	       request ? request->id : 0, what, step);
 }
 
@@ -55,7 +55,7 @@ int main(void)
 	sem_init(&done, 0, 0);
 	if (tw_service_create(&service, NULL) != 0)
 		return 1;
-	started_ns = tw_now(service);
+	started_ns = tw_service_now(service);
 	for (unsigned i = 0; i < REQUESTS; i++) {
 		requests[i].id = i + 1;
 		accept_request(&requests[i]);

@@ -1,7 +1,7 @@
 /*
  * Timers in an epoll loop of one's own: no tick thread, no pool. Callbacks run in the loop. Another thread schedules, too.
  *
- * A turn handles its sockets first, and calls tw_advance once, last. The callback here frees a peer whose socket may be ready in the
+ * A turn handles its sockets first, and calls tw_service_advance once, last. The callback here frees a peer whose socket may be ready in the
  * same turn: in the other order its event would name freed memory.
  */
 #include <pthread.h>
@@ -80,7 +80,8 @@ static bool add_peer(struct loop *loop, uint64_t idle_ns)
 static int turn(struct loop *loop)
 {
 	struct epoll_event events[EVENTS];
-	int n = epoll_wait(loop->epoll_fd, events, EVENTS, -1); /* no timeout: tw_fd is readable when it is time */
+	int n =
+	    epoll_wait(loop->epoll_fd, events, EVENTS, -1); /* no timeout: tw_service_fd is readable when it is time */
 	bool due = false;
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == loop->timers)
@@ -88,7 +89,7 @@ static int turn(struct loop *loop)
 		else
 			on_readable(events[i].data.ptr);
 	}
-	return due ? tw_advance(loop->timers, TW_NO_LIMIT) : 0; /* last: it may free peers */
+	return due ? tw_service_advance(loop->timers, TW_NO_LIMIT) : 0; /* last: it may free peers */
 }
 
 int main(void)
@@ -98,7 +99,7 @@ int main(void)
 	    .size = sizeof(config), .drive = TW_DRIVE_MANUAL, .executor = tw_executor_inline()};
 	pthread_t other;
 	if (loop.epoll_fd < 0 || tw_service_create(&loop.timers, &config) != 0 ||
-	    !watch(&loop, tw_fd(loop.timers), loop.timers))
+	    !watch(&loop, tw_service_fd(loop.timers), loop.timers))
 		return 1;
 	for (int i = 0; i < PEERS; i++)
 		if (!add_peer(&loop, (uint64_t)(i + 1) * 20 * TW_MILLISECOND))

@@ -139,13 +139,13 @@ static void done(void *arg, const struct tw_job_result *result)
 {
 	struct page *page = arg;
 	page->attempts = result->attempts;
-	page->fetched = result->status == TW_JOB_SUCCEEDED;
+	page->fetched = result->status == TW_JOB_STATUS_SUCCEEDED;
 	atomic_fetch_add(&settled, 1);
 }
 
 static bool submit(tw_limiter *limiter, struct page *page)
 {
-	struct tw_job_task task = {
+	struct tw_limiter_task task = {
 	    .size = sizeof(task),
 	    .fn = fetch,
 	    .arg = page,
@@ -168,7 +168,7 @@ static void show(tw_limiter *limiter, const char *what)
 {
 	struct tw_limiter_stats stats = {.size = sizeof(stats)};
 	char bar[41];
-	tw_limiter_stats_get(limiter, &stats);
+	tw_limiter_stats(limiter, &stats);
 	int filled = (int)(stats.succeeded * 40 / PAGES);
 	memset(bar, '.', 40);
 	memset(bar, '#', (size_t)filled);
@@ -207,7 +207,7 @@ static int verdict(tw_limiter *limiter)
 		fetched += pages[i].fetched;
 		again += pages[i].attempts > 1;
 	}
-	tw_limiter_stats_get(limiter, &stats);
+	tw_limiter_stats(limiter, &stats);
 	printf("%d of %d pages fetched, %d of them not at the first attempt; %llu attempts were repeated\n", fetched,
 	       PAGES, again, (unsigned long long)stats.retried);
 	return fetched == PAGES && atomic_load(&settled) == PAGES ? 0 : 1;

@@ -46,7 +46,7 @@ static void draw(const struct animation *a, uint64_t late_ns)
 static int next_frame(tw_action *action, void *state)
 {
 	struct animation *a = state;
-	uint64_t late_ns = lateness_ns(a, tw_action_now(a->frames));
+	uint64_t late_ns = lateness_ns(a, tw_action_scheduler_now(a->frames));
 	a->worst_ns = late_ns > a->worst_ns ? late_ns : a->worst_ns;
 	a->frames_drawn++;
 	draw(a, late_ns);
@@ -59,16 +59,16 @@ static int next_frame(tw_action *action, void *state)
 
 static int play(tw_service *service, struct animation *a)
 {
-	struct tw_action_config config = {
-	    .size = sizeof(config), .kind = TW_ACTION_FRAME, .service = service, .frames_per_second = FPS};
+	struct tw_action_scheduler_config config = {
+	    .size = sizeof(config), .kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = FPS};
 	int r = tw_action_scheduler_create(&a->frames, &config);
 	if (r)
 		return r;
-	a->start_ns = tw_action_now(a->frames); /* a moment after the frame clock's own start */
+	a->start_ns = tw_action_scheduler_now(a->frames); /* a moment after the frame clock's own start */
 	tw_action *action = tw_action_schedule(a->frames, next_frame, a, 0, &r);
 	while (!r && sem_wait(&a->done) != 0)
 		;
-	uint64_t passed_ns = tw_action_now(a->frames) - a->start_ns;
+	uint64_t passed_ns = tw_action_scheduler_now(a->frames) - a->start_ns;
 	tw_action_close_wait(action, TW_FOREVER); /* its last run may still be returning */
 	tw_action_destroy(action);
 	tw_action_scheduler_destroy(a->frames);

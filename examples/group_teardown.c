@@ -86,7 +86,7 @@ int main(void)
 	struct connection *c = calloc(1, sizeof(*c));
 	if (c == NULL || tw_service_create(&service, NULL) != 0)
 		return 1;
-	bool ok = tw_group_create(service, &c->timers) == 0 && start_ping(service, c);
+	bool ok = tw_group_create(&c->timers, service) == 0 && start_ping(service, c);
 	for (int i = 0; ok && i < REQUESTS; i++)
 		ok = start_request(service, c, i % 10 == 0 ? TW_MILLISECOND : 30 * TW_SECOND);
 	while (ok && (c->timeouts < REQUESTS / 10 || c->pings == 0))

@@ -25,7 +25,7 @@ struct heart {
 static void on_beat(void *arg)
 {
 	struct heart *h = arg;
-	uint64_t since_ns = tw_now(h->service) - h->started_ns;
+	uint64_t since_ns = tw_service_now(h->service) - h->started_ns;
 	h->due += 1 + tw_overruns();
 	h->beats++;
 	h->early += since_ns < h->due * PERIOD_NS;
@@ -54,7 +54,7 @@ int main(void)
 				   .missed = TW_MISSED_COALESCE};
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = on_beat, .arg = &heart, .period = &period, .release = on_end};
-	heart.started_ns = tw_now(heart.service);
+	heart.started_ns = tw_service_now(heart.service);
 	if (tw_schedule_task(heart.service, &task, NULL) != 0)
 		return 1;
 	while (sem_wait(&heart.ended) != 0)

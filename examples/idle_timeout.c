@@ -21,7 +21,7 @@ struct connection {
 static void on_idle(void *arg)
 {
 	struct connection *c = arg;
-	c->closed_ns = tw_now(c->service);
+	c->closed_ns = tw_service_now(c->service);
 	sem_post(&c->closed);
 }
 
@@ -37,12 +37,13 @@ int main(void)
 		return 1;
 
 	tw_timer idle;
-	uint64_t opened_ns = tw_now(c.service), touched_ns = opened_ns;
+	uint64_t opened_ns = tw_service_now(c.service), touched_ns = opened_ns;
 	if (tw_schedule_at(c.service, opened_ns + IDLE_NS, on_idle, &c, &idle) != 0)
 		return 1;
 	for (int use = 0; use < 20; use++) {
 		wait_for_traffic();
-		uint64_t loop_ns = tw_now(c.service); /* a loop reads this once a turn, for all its connections */
+		uint64_t loop_ns =
+		    tw_service_now(c.service); /* a loop reads this once a turn, for all its connections */
 		if (tw_reset_at(c.service, idle, loop_ns + IDLE_NS) != 0)
 			break; /* the machine stood still for so long that the connection is idle already */
 		touched_ns = loop_ns;

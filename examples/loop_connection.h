@@ -2,12 +2,12 @@
  * What the examples loop_*.c share: a connection with an idle timeout, and a client that sends a few bytes and falls silent. The client's
  * thread schedules and cancels timers of the same service.
  *
- * The service has no thread. The loop watches tw_fd() beside its sockets, and calls tw_advance() when it is readable. So callbacks run in the
+ * The service has no thread. The loop watches tw_service_fd() beside its sockets, and calls tw_service_advance() when it is readable. So callbacks run in the
  * loop's thread, and need no lock.
  *
  * A loop does four things:
  *   1. connection_open
- *   2. watch connection.fd and tw_fd(connection.timers) for reading
+ *   2. watch connection.fd and tw_service_fd(connection.timers) for reading
  *   3. in each turn call connection_readable for the socket, then connection_timers_due once, until connection_done
  *   4. connection_end
  *
@@ -79,10 +79,10 @@ static inline void connection_readable(struct connection *c)
 	tw_reset(c->timers, c->idle, IDLE_NS); /* a server with a loop time: tw_reset_at, which reads no clock */
 }
 
-/* Called when tw_fd(connection.timers) is readable: once a turn, after all sockets of the turn. */
+/* Called when tw_service_fd(connection.timers) is readable: once a turn, after all sockets of the turn. */
 static inline void connection_timers_due(struct connection *c)
 {
-	tw_advance(c->timers, TW_NO_LIMIT);
+	tw_service_advance(c->timers, TW_NO_LIMIT);
 }
 
 static inline bool connection_done(const struct connection *c)
@@ -100,7 +100,7 @@ static inline bool connection_open(struct connection *c)
 		return false;
 	c->fd = fds[0];
 	c->clients_fd = fds[1];
-	return tw_schedule(c->timers, IDLE_NS, on_idle, c, &c->idle) == 0 && tw_fd(c->timers) >= 0 &&
+	return tw_schedule(c->timers, IDLE_NS, on_idle, c, &c->idle) == 0 && tw_service_fd(c->timers) >= 0 &&
 	       pthread_create(&c->client, NULL, client, c) == 0;
 }
 

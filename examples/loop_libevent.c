@@ -1,7 +1,7 @@
 /*
  * Timers of a server on libevent: the base's thread serves them, through one persistent event. Any thread schedules and cancels.
  *
- * Sockets first: the event of tw_fd only activates another event. That one is appended to the queue of active events, so
+ * Sockets first: the event of tw_service_fd only activates another event. That one is appended to the queue of active events, so
  * it is called after all sockets of the turn. (Priorities would do it, too, but events of a low priority starve.)
  */
 #include <event2/event.h>
@@ -47,7 +47,7 @@ int main(void)
 		return 1;
 	struct event *socket = event_new(server.base, server.connection.fd, EV_READ | EV_PERSIST, on_socket, &server);
 	struct event *timers =
-	    event_new(server.base, tw_fd(server.connection.timers), EV_READ | EV_PERSIST, on_timers, &server);
+	    event_new(server.base, tw_service_fd(server.connection.timers), EV_READ | EV_PERSIST, on_timers, &server);
 	server.after_sockets = event_new(server.base, -1, 0, after_sockets, &server);
 	if (!socket || !timers || !server.after_sockets || event_add(socket, NULL) != 0 || event_add(timers, NULL) != 0)
 		return 1;

@@ -4,7 +4,7 @@
  * A poll request ends with its answer. A new one is answered immediately if the descriptor is still readable, so each is made again when its
  * descriptor has been served.
  *
- * Sockets first: a turn takes all answers that are there, and calls tw_advance when the last one is served.
+ * Sockets first: a turn takes all answers that are there, and calls tw_service_advance when the last one is served.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ static int serve_sockets(struct io_uring *ring, struct connection *connection)
 	struct io_uring_cqe *done;
 	int due = 0;
 	while (io_uring_peek_cqe(ring, &done) == 0) {
-		bool timers = io_uring_cqe_get_data64(done) == (unsigned)tw_fd(connection->timers);
+		bool timers = io_uring_cqe_get_data64(done) == (unsigned)tw_service_fd(connection->timers);
 		io_uring_cqe_seen(ring, done);
 		if (timers) {
 			due = 1;
@@ -43,7 +43,7 @@ static int serve_sockets(struct io_uring *ring, struct connection *connection)
 
 static int serve(struct io_uring *ring, struct connection *connection)
 {
-	int timers_fd = tw_fd(connection->timers);
+	int timers_fd = tw_service_fd(connection->timers);
 	if (!poll_again(ring, connection->fd) || !poll_again(ring, timers_fd))
 		return -1;
 	while (!connection_done(connection)) {

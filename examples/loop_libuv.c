@@ -63,7 +63,7 @@ int main(void)
 	if (!connection_open(&server.connection) || uv_loop_init(&loop) != 0)
 		return 1;
 	if (watch(&loop, &server.socket, server.connection.fd, on_socket, &server) != 0 ||
-	    watch(&loop, &server.timers, tw_fd(server.connection.timers), on_timers, &server) != 0)
+	    watch(&loop, &server.timers, tw_service_fd(server.connection.timers), on_timers, &server) != 0)
 		return 1;
 	server.after_sockets.data = &server;
 	if (uv_check_init(&loop, &server.after_sockets) != 0 ||

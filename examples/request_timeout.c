@@ -16,7 +16,7 @@ static void on_timeout(void *arg)
 {
 	struct request *r = arg;
 	r->timed_out = true;
-	r->cut_ns = tw_now(r->service);
+	r->cut_ns = tw_service_now(r->service);
 	sem_post(&r->cut);
 }
 
@@ -42,7 +42,7 @@ int main(void)
 	bool ok = tw_schedule(service, 30 * TW_SECOND, on_timeout, &quick, &timeout) == 0;
 	ok = ok && answer(service, timeout, &quick);
 
-	uint64_t asked_ns = tw_now(service);
+	uint64_t asked_ns = tw_service_now(service);
 	ok = ok && tw_schedule(service, 100 * TW_MILLISECOND, on_timeout, &slow, &timeout) == 0;
 	while (ok && sem_wait(&slow.cut) != 0)
 		;

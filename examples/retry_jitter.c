@@ -16,7 +16,7 @@ enum { CLIENTS = 100, SPAN_MS = 20, SPANS = 40 };
 
 struct client {
 	uint64_t delay_ns;   /* of the try that is to come, without its jitter */
-	uint64_t not_before; /* that try; on tw_now()'s scale */
+	uint64_t not_before; /* that try; on tw_service_now()'s scale */
 	unsigned tries;
 };
 
@@ -33,7 +33,7 @@ static void wait_and_try_again(struct client *c)
 {
 	struct tw_task task = {
 	    .size = sizeof(task), .fn = try_again, .arg = c, .when_ns = c->delay_ns, .jitter_ns = c->delay_ns};
-	c->not_before = tw_now(service) + c->delay_ns;
+	c->not_before = tw_service_now(service) + c->delay_ns;
 	c->delay_ns *= 2;
 	if (tw_schedule_task(service, &task, NULL) != 0)
 		sem_post(&served); /* gives up; main sees that it was not served */
@@ -42,7 +42,7 @@ static void wait_and_try_again(struct client *c)
 static void try_again(void *arg)
 {
 	struct client *c = arg;
-	uint64_t now_ns = tw_now(service), span = (now_ns - started_ns) / (SPAN_MS * TW_MILLISECOND);
+	uint64_t now_ns = tw_service_now(service), span = (now_ns - started_ns) / (SPAN_MS * TW_MILLISECOND);
 	atomic_fetch_add(&early, now_ns < c->not_before);
 	atomic_fetch_add(&tries_in[span < SPANS ? span : SPANS - 1], 1);
 	c->tries++;
@@ -58,7 +58,7 @@ int main(void)
 					       sizeof(config)}; /* .seed = n would repeat the draws of each thread */
 	if (tw_service_create(&service, &config) != 0 || sem_init(&served, 0, 0) != 0)
 		return 1;
-	started_ns = tw_now(service);
+	started_ns = tw_service_now(service);
 	for (int i = 0; i < CLIENTS; i++) {
 		clients[i].delay_ns = FIRST_DELAY_NS;
 		wait_and_try_again(&clients[i]);

@@ -11,7 +11,7 @@
 
 struct connection {
 	tw_strand *strand;
-	tw_strand_task idle;
+	tw_strand_task_id idle;
 	const char *name;
 	int reads; /* plain: only the strand's tasks touch it */
 	sem_t *closed;
@@ -20,7 +20,7 @@ struct connection {
 static void close_connection(struct connection *c, const char *why)
 {
 	printf("%s: %s after %d reads\n", c->name, why, c->reads);
-	tw_strand_dispose(c->strand); /* nothing of this connection begins any more; allowed in its own task */
+	tw_strand_close(c->strand); /* nothing of this connection begins any more; allowed in its own task */
 	sem_post(c->closed);
 }
 
@@ -32,7 +32,7 @@ static void on_idle(void *arg)
 static void watch(struct connection *c)
 {
 	tw_strand_cancel(c->strand, c->idle); /* on the strand: it is not running, and will not */
-	if (tw_strand_submit(c->strand, 50 * TW_MILLISECOND, on_idle, c, &c->idle))
+	if (tw_strand_schedule(c->strand, 50 * TW_MILLISECOND, on_idle, c, &c->idle))
 		close_connection(c, "no memory, closed");
 }
 
@@ -79,10 +79,10 @@ int main(void)
 		return 1;
 
 	for (int i = 0; i < 1000; i++) { /* what a loop does on each readable event */
-		tw_strand_submit(polite->strand, 0, on_read, polite, NULL);
-		tw_strand_submit(silent->strand, 0, on_read, silent, NULL);
+		tw_strand_submit(polite->strand, on_read, polite);
+		tw_strand_submit(silent->strand, on_read, silent);
 	}
-	tw_strand_submit(polite->strand, 0, on_hang_up, polite, NULL);
+	tw_strand_submit(polite->strand, on_hang_up, polite);
 
 	for (int left = 2; left > 0;)
 		left -= sem_wait(&closed) == 0;

@@ -27,7 +27,7 @@ static int attempt(tw_action *action, void *state)
 	struct client *client = state;
 	client->tries++;
 	if (client->ask(client)) {
-		client->connected_ns = tw_action_now(client->scheduler);
+		client->connected_ns = tw_action_scheduler_now(client->scheduler);
 		return 0; /* not armed again: it rests */
 	}
 	tw_action_arm(action, client, client->pause_ns, NULL);
@@ -50,7 +50,7 @@ static unsigned too_soon;
 
 static bool server_that_is_down(struct client *client)
 {
-	uint64_t now_ns = tw_action_now(client->scheduler);
+	uint64_t now_ns = tw_action_scheduler_now(client->scheduler);
 	if (client->tries > 1 && now_ns - last_try_ns < FIRST_PAUSE)
 		too_soon++;
 	last_try_ns = now_ns;
@@ -66,13 +66,13 @@ static bool check(const char *what, bool holds)
 
 int main(void)
 {
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
 	struct client client = {.ask = server_that_is_down};
 	uint64_t begun_ns = tw_clock_now(tw_clock_monotonic());
 	if (tw_action_scheduler_create(&client.scheduler, &config) != 0)
 		return 1;
 	tw_action *action = connect_to_server(&client);
-	bool ok = action && tw_action_advance(client.scheduler, 60 * MINUTE) == 0;
+	bool ok = action && tw_action_scheduler_advance(client.scheduler, 60 * MINUTE) == 0;
 
 	ok &= check("connected when the server was back, within the longest pause",
 		    client.connected_ns >= SERVER_IS_BACK && client.connected_ns <= SERVER_IS_BACK + LONGEST_PAUSE);

@@ -103,7 +103,7 @@ static void end_pool(tw_service *service)
 
 static int check_options(const struct tw_close_options *options)
 {
-	if ((unsigned)options->mode > TW_CLOSE_DRAIN || options->flags & ~(uint32_t)TW_CLOSE_NO_WAIT)
+	if ((unsigned)options->mode > TW_CLOSE_DRAIN || options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
 		return -EINVAL;
 	return 0;
 }
@@ -114,7 +114,7 @@ static int check_options(const struct tw_close_options *options)
  */
 static int check_caller(tw_service *service, const struct tw_close_options *options, const char *call)
 {
-	if (options->flags & TW_CLOSE_NO_WAIT || !tw__executor_needs_caller(service->executor))
+	if (options->flags & TW_CLOSE_FLAG_NO_WAIT || !tw__executor_needs_caller(service->executor))
 		return 0;
 	return tw__misuse(-EDEADLK,
 			  "%s: called by the only thread that runs the service's callbacks; "

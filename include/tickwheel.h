@@ -24,7 +24,7 @@
  *                                                              TW_SELF)                    if nested
  *   a signal handler           no      no         no           no            no            no         no
  *
- * The column of tw_advance holds for tw_next_expiry and the first tw_fd, too.
+ * The column of tw_service_advance holds for tw_service_next_expiry and the first tw_service_fd, too.
  * All but destroy may run side by side with all, on the same timer too: the control word of each timer decides.
  * "Alone": no other call on the service is under way or will follow.
  *
@@ -48,7 +48,7 @@
  *   action scheduler, limiter, semaphore, tw_manual, tw_sim, manual clock: -EBUSY while something of theirs has not ended; nothing changed.
  *   group                         closes it, which cancels its members, and gives its handle up.
  *
- * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_now(). Delays are
+ * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_service_now(). Delays are
  * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
  * is ever clamped. Real time spent in suspend does not count on the monotonic clock; it does on tw_clock_boottime().
  *
@@ -56,7 +56,7 @@
  *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.
  *       (The one exception: TW_CLOSE_RUN.)
  *   G2  Bounded lateness while the machine keeps up: 2 ticks plus dispatch for delays, 1 for deadlines.
- *   G3  One fate: fired, cancelled, dropped, or dropped as too late, exactly once; the ledger in struct tw_stats balances.
+ *   G3  One fate: fired, cancelled, dropped, or dropped as too late, exactly once; the ledger in struct tw_service_stats balances.
  *   G4  Cancel wins until a worker has claimed the run; so does a reset to later.
  *   G5  Safe handles: a stale, foreign or random handle is harmless (taken for a live one: chance 2^-32).
  *   G6  Order: what one thread schedules in turn with equal delays, or for one tick, is handed over in that order. A timer
@@ -80,7 +80,7 @@
  * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy. In a forked child: -EPERM.
  *
  * Fork, at any time, from any thread. The parent notices nothing. In the child:
- *   - Each call on a service of the parent answers -EPERM and changes nothing (bool: false; tw_now, tw_overruns: 0;
+ *   - Each call on a service of the parent answers -EPERM and changes nothing (bool: false; tw_service_now, tw_overruns: 0;
  *     tw_self: "no timer").
  *   - tw_service_destroy answers 0. It gives the address space back and closes descriptors. It joins no thread and calls
  *     no release. Small blocks of the parent's threads stay until the child ends.

@@ -231,7 +231,7 @@ class service
 	}
 	time_point now() const noexcept
 	{
-		return time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(tw_now(get()))));
+		return time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(get()))));
 	}
 
 	/* f() after delay, or at a deadline. */

@@ -29,7 +29,7 @@
  *       that the driver knows how many writes to the descriptor are still under way (bell_owed): one that comes late is read later. A read
  *       may take the write of a ring that came after the exchange, so another exchange follows on it: a bell that is rung with nothing to read
  *       would let the driver sleep, and whoever rings next leave the writing to others. A write that comes after that wakes for nothing.
- *   GATE4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_fd to close, also while it turns (what it
+ *   GATE4  plan, in a loop of one's own: such a driver is PARKED all the time, from its first tw_service_fd to close, also while it turns (what it
  *       turns through is not later than its plan, so nobody rings in vain). To a lower plan: a relaxed store; who still sees the higher
  *       one rings for nothing. To a higher one: plan, a new word (GATE1), heavy barrier, then the look at the lanes: GATE2 with "the plan was
  *       raised" in PARKED's place. A push that compared itself with the lower plan and did not ring has looked before

@@ -150,7 +150,7 @@ static void end_service(void)
 {
 	char why[128] = "";
 	check(tw_service_close(work.service, TW_CLOSE_DROP, TW_FOREVER) == 0, "close");
-	check(tw_validate(work.service, why, sizeof why) == 0, "%s", why);
+	check(tw_service_validate(work.service, why, sizeof why) == 0, "%s", why);
 	check(tw_service_destroy(work.service) == 0, "destroy");
 }
 
@@ -275,7 +275,7 @@ static void leap(const char *arg)
 	for (unsigned l = 0; l < sizeof leaps / sizeof *leaps; l++) {
 		if (leaps[l].offset_s)
 			move_to(leaps[l].offset_s);
-		check(tw_advance(work.service, TW_NO_LIMIT) >= 0, "advance");
+		check(tw_service_advance(work.service, TW_NO_LIMIT) >= 0, "advance");
 		for (unsigned i = 0; i < DELAYS; i++)
 			check(work.shots[i].runs == (i < leaps[l].due) && !work.shots[i].early,
 			      "after a leap by %lld s: timer %u ran %d times", (long long)leaps[l].offset_s, i,

@@ -54,7 +54,7 @@ static void on_timer(void *arg)
 /* Its arg is the instant that it is due. */
 static void on_measured(void *arg)
 {
-	uint64_t due_ns = (uint64_t)(uintptr_t)arg, now_ns = tw_now(soak.service);
+	uint64_t due_ns = (uint64_t)(uintptr_t)arg, now_ns = tw_service_now(soak.service);
 	uint64_t late_ns = now_ns > due_ns ? now_ns - due_ns : 0, worst_ns = soak.worst_ns;
 	if (now_ns < due_ns)
 		die("a callback came early");
@@ -66,7 +66,7 @@ static void on_measured(void *arg)
 static void work_on_group(uint64_t *seed)
 {
 	tw_group group;
-	if (tw_group_create(soak.service, &group) != 0)
+	if (tw_group_create(&group, soak.service) != 0)
 		die("a group");
 	for (int i = 0; i < 20; i++) {
 		struct tw_task task = {
@@ -89,7 +89,7 @@ static void work(uint64_t *seed, tw_timer held[HELD])
 	} else if (dice < 900) {
 		tw_reset(soak.service, *timer, random_below(seed, 60 * TW_SECOND));
 	} else if (dice < 998) {
-		uint64_t due_ns = tw_now(soak.service) + random_below(seed, 2 * TW_SECOND);
+		uint64_t due_ns = tw_service_now(soak.service) + random_below(seed, 2 * TW_SECOND);
 		if (tw_schedule_at(soak.service, due_ns, on_measured, (void *)(uintptr_t)due_ns, NULL) != 0)
 			die("a deadline");
 	} else {
@@ -100,9 +100,9 @@ static void work(uint64_t *seed, tw_timer held[HELD])
 /* A producer's life: some seconds; then the next one takes over. */
 static void *produce(void *arg)
 {
-	uint64_t seed = (uint64_t)(uintptr_t)arg, until_ns = tw_now(soak.service) + 3 * TW_SECOND;
+	uint64_t seed = (uint64_t)(uintptr_t)arg, until_ns = tw_service_now(soak.service) + 3 * TW_SECOND;
 	tw_timer held[HELD] = {{0}};
-	while (!soak.stop && tw_now(soak.service) < until_ns) {
+	while (!soak.stop && tw_service_now(soak.service) < until_ns) {
 		for (int i = 0; i < 200; i++)
 			work(&seed, held);
 		soak.operations += 200;
@@ -220,7 +220,8 @@ int main(int argc, char **argv)
 		if (pthread_create(&producers[i], NULL, keep_producing, (void *)(i + 1)) != 0)
 			die("a producer");
 	uint64_t step_ns = (uint64_t)(seconds * 1e9 / (seconds < 400 ? 100 : 2000));
-	for (uint64_t until_ns = tw_now(soak.service) + (uint64_t)(seconds * 1e9); tw_now(soak.service) < until_ns;) {
+	for (uint64_t until_ns = tw_service_now(soak.service) + (uint64_t)(seconds * 1e9);
+	     tw_service_now(soak.service) < until_ns;) {
 		nap(step_ns);
 		take_sample();
 	}
@@ -230,7 +231,7 @@ int main(int argc, char **argv)
 	int failed = verdict(seconds);
 	char why[128] = "";
 	if (tw_service_close(soak.service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
-	    tw_validate(soak.service, why, sizeof why) != 0)
+	    tw_service_validate(soak.service, why, sizeof why) != 0)
 		die(why);
 	if (tw_service_destroy(soak.service) != 0)
 		die("the end");

@@ -15,7 +15,8 @@
 
 enum { KINDS = 4 };
 
-static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_ASYNC, TW_ACTION_ASAP, TW_ACTION_FRAME, TW_ACTION_QUEUE};
+static const enum tw_action_kind kinds[KINDS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
+						 TW_ACTION_KIND_QUEUE};
 
 static uint64_t first_seed;
 static unsigned long ends;
@@ -56,7 +57,7 @@ static void *use_last(void *arg)
 static void end_of_scheduler(uint64_t *seed)
 {
 	struct tw_service_config cfg = {.size = sizeof(cfg), .tick_ns = 50000, .workers = 1};
-	struct tw_action_config config = {.size = sizeof(config), .kind = kinds[random_below(seed, KINDS)]};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = kinds[random_below(seed, KINDS)]};
 	struct last_use uses[2];
 	tw_service *last_service;
 	tw_action_scheduler *scheduler;

@@ -20,8 +20,8 @@
 
 enum { THREADS = 3, SLOTS = 24, SCHEDULERS = 4, OPS = 3000 };
 
-static const enum tw_action_kind kinds[SCHEDULERS] = {TW_ACTION_ASYNC, TW_ACTION_ASAP, TW_ACTION_FRAME,
-						      TW_ACTION_QUEUE};
+static const enum tw_action_kind kinds[SCHEDULERS] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME,
+						      TW_ACTION_KIND_QUEUE};
 
 /* One action's life; outlives it. */
 struct life {
@@ -255,11 +255,11 @@ static void make_anew(struct slot *slot, uint64_t *seed)
 static void set_and_clear(uint64_t *seed)
 {
 	tw_action_scheduler *scheduler = schedulers[1 + random_below(seed, 2)];
-	int64_t id = tw_set_immediate(scheduler, run_immediate, NULL);
+	int64_t id = tw_immediate_submit(scheduler, run_immediate, NULL);
 	if (id < 1)
 		violation("set_immediate", id);
 	atomic_fetch_add(&immediates, 1);
-	if (random_percent(seed, 50) && tw_clear_immediate(scheduler, id) == TW_CANCELLED)
+	if (random_percent(seed, 50) && tw_immediate_cancel(scheduler, id) == TW_CANCELLED)
 		atomic_fetch_add(&immediates_cleared, 1);
 }
 
@@ -320,10 +320,10 @@ static bool rests(void *arg)
 /* arg: how many actions there are in all. */
 static bool immediates_are_over(void *arg)
 {
-	struct tw_action_stats stats = {.size = sizeof(stats)};
+	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
 	uint64_t waiting = 0;
 	for (int i = 0; i < SCHEDULERS; i++) {
-		tw_action_stats_get(schedulers[i], &stats);
+		tw_action_scheduler_stats(schedulers[i], &stats);
 		waiting += stats.actions;
 	}
 	return waiting == *(const uint64_t *)arg;
@@ -345,13 +345,14 @@ static void open_round(uint64_t *seed)
 	if (r)
 		violation("service", r);
 	for (int i = 0; i < SCHEDULERS; i++) {
-		struct tw_action_config config = {.size = sizeof(config),
-						  .kind = kinds[i],
-						  .service = service,
-						  .flags = random_percent(seed, 50) ? TW_ACTION_CANCEL_BATCH : 0,
-						  .failed_arg = &inside[i],
-						  .frames_per_second = kinds[i] == TW_ACTION_FRAME ? 1000 : 0,
-						  .failed = count_failure};
+		struct tw_action_scheduler_config config = {
+		    .size = sizeof(config),
+		    .kind = kinds[i],
+		    .service = service,
+		    .flags = random_percent(seed, 50) ? TW_ACTION_FLAG_CANCEL_BATCH : 0,
+		    .failed_arg = &inside[i],
+		    .frames_per_second = kinds[i] == TW_ACTION_KIND_FRAME ? 1000 : 0,
+		    .failed = count_failure};
 		r = tw_action_scheduler_create(&schedulers[i], &config);
 		if (r)
 			violation("scheduler", r);

@@ -51,7 +51,7 @@ static void make_groups(tw_service *s)
 {
 	for (int i = 0; i < GROUPS; i++) {
 		tw_group group;
-		if (tw_group_create(s, &group) != 0)
+		if (tw_group_create(&group, s) != 0)
 			violation("tw_group_create", i);
 		atomic_store(&groups.handles[i], group.id);
 	}
@@ -65,7 +65,7 @@ static void end_one(tw_service *s, uint64_t *seed)
 	int answer = dice == 0 ? tw_group_cancel(s, group) : dice == 1 ? tw_group_close(s, group) : 0;
 	if (answer != 0)
 		violation("a group ends with", answer);
-	if (dice == 0 || tw_group_create(s, &fresh) != 0)
+	if (dice == 0 || tw_group_create(&fresh, s) != 0)
 		return;
 	answer = tw_group_destroy(s, group);
 	if (answer != 0)
@@ -112,7 +112,7 @@ static int schedule_batch(struct producer *p, tw_service *s, size_t n)
 	bool bad = random_percent(&p->seed, 10);
 	if (bad)
 		tasks[random_below(&p->seed, n)].when_ns = UINT64_MAX;
-	int answer = tw_schedule_batch(s, tasks, n, timers);
+	int answer = tw_schedule_bulk(s, tasks, n, timers);
 	for (size_t i = 0; i < n && answer; i++)
 		if (timers[i].id)
 			violation("a refused batch tells a handle", (long long)i);
@@ -141,14 +141,14 @@ static void schedule_until_refused(struct producer *p, tw_service *s)
 
 static void check_ledger(tw_service *s, uint64_t accepted)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
-	tw_stats_get(s, &stats);
+	tw_service_stats(s, &stats);
 	if (stats.scheduled != accepted)
 		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
 	if (stats.pending != 0 || stats.fired + stats.dropped + stats.cancelled != accepted)
 		violation("pending after close", (long long)stats.pending);
-	if (tw_validate(s, why, sizeof(why)) != 0)
+	if (tw_service_validate(s, why, sizeof(why)) != 0)
 		violation(why, 0);
 }
 

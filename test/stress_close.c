@@ -63,7 +63,7 @@ static int close_somehow(tw_service *s, uint64_t *seed, uint64_t timeout_ns, uin
 					   .dropped = count_told};
 	int answer = tw_service_close_with(s, &options);
 	if (answer == 0)
-		atomic_store(flags & TW_CLOSE_NO_WAIT ? &left : &settled, true);
+		atomic_store(flags & TW_CLOSE_FLAG_NO_WAIT ? &left : &settled, true);
 	return answer;
 }
 
@@ -104,7 +104,7 @@ static void *close_too(void *arg)
 	struct closer *c = arg;
 	uint64_t timeout_ns = random_percent(&c->seed, 30) ? TW_FOREVER : random_below(&c->seed, 2 * TW_MILLISECOND);
 	int answer = close_somehow(atomic_load(&service), &c->seed, timeout_ns,
-				   random_percent(&c->seed, 50) ? TW_CLOSE_NO_WAIT : 0);
+				   random_percent(&c->seed, 50) ? TW_CLOSE_FLAG_NO_WAIT : 0);
 	if (answer != 0 && (answer != -ETIMEDOUT || timeout_ns == TW_FOREVER))
 		violation("another close answers", answer);
 	return NULL;
@@ -113,9 +113,9 @@ static void *close_too(void *arg)
 /* In a child: each call says so, destroy frees. */
 static int look_around(tw_service *s)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	bool fine = tw_schedule(s, 0, do_nothing, NULL, NULL) == -EPERM && tw_cancel(s, (tw_timer){1}) == -EPERM &&
-		    tw_reset(s, (tw_timer){1}, 0) == -EPERM && tw_stats_get(s, &stats) == -EPERM &&
+		    tw_reset(s, (tw_timer){1}, 0) == -EPERM && tw_service_stats(s, &stats) == -EPERM &&
 		    tw_service_close(s, TW_CLOSE_DRAIN, TW_FOREVER) == -EPERM &&
 		    (!CHILD_ALLOCATES || tw_service_destroy(s) == 0);
 	return fine ? 0 : 1;
@@ -135,16 +135,16 @@ static void fork_in_the_middle(tw_service *s)
 
 static void check_ledger(tw_service *s, uint64_t accepted)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
-	tw_stats_get(s, &stats);
+	tw_service_stats(s, &stats);
 	if (stats.scheduled != accepted)
 		violation("counted as scheduled, beyond the accepted", (long long)(stats.scheduled - accepted));
 	if (stats.pending != 0 || stats.fired + stats.dropped != accepted)
 		violation("pending after close", (long long)stats.pending);
 	if (stats.dropped != atomic_load(&told))
 		violation("dropped, beyond what visitors were told", (long long)(stats.dropped - atomic_load(&told)));
-	if (tw_validate(s, why, sizeof(why)) != 0)
+	if (tw_service_validate(s, why, sizeof(why)) != 0)
 		violation(why, 0);
 }
 

@@ -266,7 +266,7 @@ static struct life *give_birth(void)
 {
 	size_t place = atomic_fetch_add(&shared.born, 1);
 	struct life *life = &shared.lives[place];
-	if (place >= LIVES || tw_group_create(shared.service, &life->group) != 0)
+	if (place >= LIVES || tw_group_create(&life->group, shared.service) != 0)
 		return NULL;
 	life->touched = calloc(16, sizeof(*life->touched));
 	if (!life->touched)
@@ -314,7 +314,7 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 	unsigned dice = (unsigned)random_below(seed, 100);
 	if (inside || dice < 10) {
 		struct tw_group_stats stats = {.size = sizeof(stats)};
-		expect_answer(tw_group_stats_get(shared.service, group, &stats), 0);
+		expect_answer(tw_group_stats(shared.service, group, &stats), 0);
 		return;
 	}
 	if (dice < 25) {
@@ -363,7 +363,7 @@ static void *drive(void *arg)
 {
 	int answer = 0;
 	while (answer >= 0 || answer == -EBUSY) {
-		answer = tw_advance(arg, TW_NO_LIMIT);
+		answer = tw_service_advance(arg, TW_NO_LIMIT);
 		pause_ns(200000);
 	}
 	return NULL;
@@ -441,22 +441,22 @@ static void check_all(struct account *total)
 	size_t used = atomic_load(&shared.used);
 	for (size_t i = 0; i < used && i < RECORDS; i++)
 		check_member(&shared.members[i], &sum);
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(shared.service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(shared.service, &stats);
 	if (stats.scheduled != sum.scheduled || stats.pending || stats.runs != sum.runs ||
 	    stats.fired + stats.cancelled + stats.dropped != sum.scheduled || stats.cancelled < sum.cancelled ||
 	    stats.rejected != atomic_load(&round_now.rejected))
 		violation(NULL, "the ledger does not balance");
 	for (int i = 0; i < GROUPS; i++) {
 		struct tw_group_stats gauges = {.size = sizeof(gauges)};
-		int answer = tw_group_stats_get(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
+		int answer = tw_group_stats(shared.service, atomic_load(&shared.groups[i])->group, &gauges);
 		if (answer != -ENOENT && (answer || gauges.members || gauges.running))
 			violation(NULL, "a group has %" PRIu64 " members, %" PRIu64 " running, after close",
 				  gauges.members, gauges.running);
 	}
 	char why[256] = "";
-	if (tw_validate(shared.service, why, sizeof(why)) != 0)
-		violation(NULL, "tw_validate: %s", why);
+	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
+		violation(NULL, "tw_service_validate: %s", why);
 	total->scheduled += sum.scheduled;
 	total->cancelled += stats.cancelled;
 	total->runs += sum.runs;

@@ -65,10 +65,10 @@ static void settle(struct owned *owned, uint64_t *seed)
 /* Until the lane has room: the tick thread, which drains it, may have had no processor for a while. */
 static int schedule(struct owned *owned, uint64_t delay_ns)
 {
-	uint64_t until_ns = tw_now(service) + 60 * TW_SECOND;
+	uint64_t until_ns = tw_service_now(service) + 60 * TW_SECOND;
 	int answer;
 	while ((answer = tw_schedule(service, delay_ns, run, owned, &owned->timer)) == -EAGAIN &&
-	       tw_now(service) < until_ns)
+	       tw_service_now(service) < until_ns)
 		sched_yield();
 	return answer;
 }
@@ -157,15 +157,15 @@ static void fill_with_foreign_handles(void)
 
 static void check_ledger(void)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
-	tw_stats_get(service, &stats);
+	tw_service_stats(service, &stats);
 	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran || stats.pending != 0 ||
 	    scheduled != cancelled + ran) {
-		tw_stats_print(&stats, stderr);
+		tw_service_stats_print(&stats, stderr);
 		violation("the ledger does not balance", 0, (long long)scheduled);
 	}
-	if (tw_validate(service, why, sizeof(why)) != 0)
+	if (tw_service_validate(service, why, sizeof(why)) != 0)
 		violation(why, 0, 0);
 }
 

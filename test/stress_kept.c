@@ -102,7 +102,7 @@ static void be_refused(uint64_t *seed)
 	tw_group group = any_group(seed);
 	struct tw_task tasks[4] = {
 	    member_of(group, seed), member_of(group, seed), member_of(group, seed), {.size = sizeof(struct tw_task)}};
-	int answer = tw_schedule_batch(service, tasks, 4, NULL);
+	int answer = tw_schedule_bulk(service, tasks, 4, NULL);
 	if (answer != -EINVAL && answer != -ENOENT && answer != -ESHUTDOWN && answer != -EAGAIN) /* the lane is full */
 		violation("a batch with an unsound task", answer);
 }
@@ -157,7 +157,7 @@ static void cancel_and_wait(tw_group group, uint64_t *seed)
 static void replace(int i)
 {
 	tw_group fresh, old;
-	expect_answer("a group's birth", tw_group_create(service, &fresh), 0);
+	expect_answer("a group's birth", tw_group_create(&fresh, service), 0);
 	old.id = atomic_exchange(&groups[i], fresh.id);
 	expect_answer("a group's end", tw_group_destroy(service, old), 0);
 	atomic_fetch_add_explicit(&group_ends, 1, memory_order_relaxed);
@@ -188,8 +188,8 @@ static void *break_up(void *arg)
 /* Members of cancelled groups count as cancelled at once: of their end, releases tell. */
 static uint64_t left(void)
 {
-	struct tw_stats s = {.size = sizeof s};
-	expect_answer("statistics", tw_stats_get(service, &s), 0);
+	struct tw_service_stats s = {.size = sizeof s};
+	expect_answer("statistics", tw_service_stats(service, &s), 0);
 	return s.scheduled - s.fired - s.cancelled - s.dropped + atomic_load(&to_release) - atomic_load(&released);
 }
 
@@ -214,7 +214,7 @@ static void one_round(uint64_t *seed)
 	atomic_store(&stop, false);
 	for (int i = 0; i < GROUPS; i++) {
 		tw_group group;
-		expect_answer("a group's birth", tw_group_create(service, &group), 0);
+		expect_answer("a group's birth", tw_group_create(&group, service), 0);
 		atomic_store(&groups[i], group.id);
 	}
 	for (int i = 0; i < KEEPERS + BREAKERS; i++) {
@@ -229,7 +229,7 @@ static void one_round(uint64_t *seed)
 	for (int i = 0; i < GROUPS; i++)
 		expect_answer("a group's end", tw_group_destroy(service, (tw_group){atomic_load(&groups[i])}), 0);
 	expect_none_left();
-	if (tw_validate(service, why, sizeof why) != 0)
+	if (tw_service_validate(service, why, sizeof why) != 0)
 		violation(why, 0);
 	expect_answer("the service's end", tw_service_destroy(service), 0);
 }

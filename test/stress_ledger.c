@@ -140,7 +140,7 @@ static void schedule(struct record *r, uint64_t *seed)
 	r->period_ns = 1 + random_below(seed, shared.delay_most_ns / 8);
 	uint64_t delay_ns = random_delay(seed);
 	bool absolute = random_percent(seed, 25);
-	atomic_store(&r->floor_ns, tw_now(r->service) + delay_ns);
+	atomic_store(&r->floor_ns, tw_service_now(r->service) + delay_ns);
 	bool series = kind == FIXED_RATE || kind == FIXED_DELAY;
 	int answer = series ? schedule_series(r, delay_ns, absolute, seed) : schedule_once(r, delay_ns, absolute, seed);
 	if (answer == 0) {
@@ -207,7 +207,7 @@ static void meddle_with_group(uint64_t *seed, bool may_wait)
 		violation(NULL, "a group call answers %d", answer);
 	if (dice < 6 && group.id)
 		return;
-	tw_group_create(shared.service, &fresh);
+	tw_group_create(&fresh, shared.service);
 	tw_group_destroy(shared.service, (tw_group){atomic_exchange(place, fresh.id)});
 }
 
@@ -259,18 +259,18 @@ static int visit_some(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uin
 {
 	(void)timer, (void)timer_arg, (void)remaining_ns;
 	if (fn != fire)
-		violation(NULL, "tw_foreach shows a function that is nobody's");
+		violation(NULL, "tw_service_foreach shows a function that is nobody's");
 	return --*(int *)arg == 0;
 }
 
 static void look_on(uint64_t *seed)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	int most = 1 + (int)random_below(seed, 500);
 	if (random_percent(seed, 50))
-		tw_stats_get(shared.service, &stats);
+		tw_service_stats(shared.service, &stats);
 	else
-		tw_foreach(shared.service, visit_some, &most);
+		tw_service_foreach(shared.service, visit_some, &most);
 }
 
 static void operate(struct producer *p)
@@ -343,7 +343,7 @@ static void *drive(void *arg)
 	uint64_t seed = 1;
 	int answer = 0;
 	while (answer >= 0 || answer == -EBUSY) {
-		answer = tw_advance(arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
+		answer = tw_service_advance(arg, random_percent(&seed, 50) ? TW_NO_LIMIT : 1 + random_below(&seed, 20));
 		pause_ns(random_below(&seed, 1000000));
 	}
 	return NULL;
@@ -442,15 +442,15 @@ static void expect_quiet(struct record *records, size_t count)
 
 static void check_ledger(const struct account *sum)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(shared.service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(shared.service, &stats);
 	if (stats.scheduled != sum->scheduled ||
 	    stats.cancelled + stats.fired + stats.dropped + stats.late_dropped != sum->scheduled ||
 	    stats.late_dropped != sum->late_dropped || stats.fired < sum->fired ||
 	    stats.fired > sum->fired + sum->either || stats.dropped != sum->dropped || stats.pending != 0 ||
 	    stats.runs != sum->runs || stats.rejected != atomic_load(&round_now.rejected) ||
 	    stats.resets != atomic_load(&round_now.resets) || stats.overruns < atomic_load(&round_now.overruns_told)) {
-		tw_stats_print(&stats, stderr);
+		tw_service_stats_print(&stats, stderr);
 		violation(NULL,
 			  "the ledger does not balance: scheduled %" PRIu64 ", fired %" PRIu64 " to %" PRIu64
 			  ", cancelled %" PRIu64 ", dropped %" PRIu64 ", runs %" PRIu64 ", rejected %llu, resets %llu"
@@ -460,8 +460,8 @@ static void check_ledger(const struct account *sum)
 			  atomic_load(&round_now.overruns_told));
 	}
 	char why[256] = "";
-	if (tw_validate(shared.service, why, sizeof(why)) != 0)
-		violation(NULL, "tw_validate: %s", why);
+	if (tw_service_validate(shared.service, why, sizeof(why)) != 0)
+		violation(NULL, "tw_service_validate: %s", why);
 }
 
 static size_t shared_used(void)

@@ -96,7 +96,7 @@ static void started(void *arg, uint64_t id, uint32_t attempt)
 	(void)id;
 	(void)attempt;
 	pthread_mutex_lock(&starts.lock);
-	uint64_t now_ns = tw_now(service), *slot = &starts.ns[starts.n % RATE];
+	uint64_t now_ns = tw_service_now(service), *slot = &starts.ns[starts.n % RATE];
 	if (starts.n++ >= RATE && now_ns - *slot < RATE_NS)
 		violation("starts closer than the rate allows, ns", (long long)(now_ns - *slot));
 	*slot = now_ns;
@@ -153,8 +153,8 @@ static void done(void *arg, const struct tw_job_result *result)
 	struct job *job = arg;
 	wanted("settled twice", atomic_fetch_add(&job->dones, 1), 0);
 	if (job->plain)
-		atomic_fetch_add(&job->releases, 1); /* it has none of its own */
-	if (result->status != TW_JOB_TIMED_OUT)      /* one may be past its time before its function is called */
+		atomic_fetch_add(&job->releases, 1);   /* it has none of its own */
+	if (result->status != TW_JOB_STATUS_TIMED_OUT) /* one may be past its time before its function is called */
 		wanted("attempts", result->attempts, atomic_load(&job->attempts));
 	atomic_fetch_add(&statuses[result->status], 1);
 }
@@ -178,15 +178,15 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 static void submit(struct job *job, uint64_t *seed)
 {
 	bool async = random_percent(seed, 50), plain = random_percent(seed, 60);
-	struct tw_job_task task = {.size = sizeof task,
-				   .fn = async ? run_async : run_sync,
-				   .arg = job,
-				   .done = done,
-				   .release = plain ? NULL : release,
-				   .stop = !plain && random_percent(seed, 50) ? stop : NULL,
-				   .flags = async ? TW_JOB_ASYNC : 0,
-				   .priority = plain ? 0 : (int)random_below(seed, 3),
-				   .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = async ? run_async : run_sync,
+				       .arg = job,
+				       .done = done,
+				       .release = plain ? NULL : release,
+				       .stop = !plain && random_percent(seed, 50) ? stop : NULL,
+				       .flags = async ? TW_LIMITER_TASK_ASYNC : 0,
+				       .priority = plain ? 0 : (int)random_below(seed, 3),
+				       .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
 	if (!plain && random_percent(seed, 60))
 		task.retry = (struct tw_retry){.count = 2, .delay_ns = 50000, .jitter_ns = 100000};
 	if (!plain && random_percent(seed, 40))
@@ -289,7 +289,7 @@ static void check_jobs(void)
 			accepted += atomic_load(&job->accepted);
 		}
 	struct tw_limiter_stats stats = {.size = sizeof stats};
-	wanted("stats", tw_limiter_stats_get(limiter, &stats), 0);
+	wanted("stats", tw_limiter_stats(limiter, &stats), 0);
 	wanted("added", (long long)stats.added, (long long)accepted);
 	wanted("balance",
 	       (long long)(stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped),

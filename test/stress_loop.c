@@ -1,5 +1,5 @@
 /*
- * stress_loop SECONDS [SEED]: a loop of one's own that sleeps on tw_fd alone, and threads that want something of it.
+ * stress_loop SECONDS [SEED]: a loop of one's own that sleeps on tw_service_fd alone, and threads that want something of it.
  *
  * Each push is earlier than all that is pending but timers hours away, and its thread makes the next one only when it has
  * run, often at the very moment at which the loop makes up its mind to sleep: a push that the loop sleeps through ends the program. Threads
@@ -33,7 +33,7 @@ static uint64_t pushes, wakeups, idle_wakeups;
 static void ran(void *arg)
 {
 	struct pusher *p = arg;
-	if (tw_now(p->service) < p->due_ns)
+	if (tw_service_now(p->service) < p->due_ns)
 		atomic_fetch_add(&early, 1);
 	atomic_fetch_add(&p->ran, 1);
 }
@@ -50,7 +50,7 @@ static int push_once(struct pusher *p)
 	tw_timer timer;
 	uint64_t delay_ns = random_percent(&p->seed, 60) ? 0 : random_below(&p->seed, 300 * TW_MICROSECOND);
 	int answer;
-	p->due_ns = tw_now(p->service) + delay_ns;
+	p->due_ns = tw_service_now(p->service) + delay_ns;
 	switch (random_below(&p->seed, 4)) {
 	case 0:
 		return tw_schedule_at(p->service, p->due_ns, ran, p, NULL);
@@ -105,12 +105,12 @@ static bool loop(tw_service *service, struct pusher *pushers, unsigned count, ui
 {
 	int outer = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event = {.events = EPOLLIN};
-	bool awake = epoll_ctl(outer, EPOLL_CTL_ADD, tw_fd(service), &event) == 0;
+	bool awake = epoll_ctl(outer, EPOLL_CTL_ADD, tw_service_fd(service), &event) == 0;
 	while (awake && !all_ended(pushers, count)) {
 		awake = epoll_wait(outer, &event, 1, SLEPT_THROUGH_MS) == 1;
 		size_t budget = random_percent(seed, 50) ? TW_NO_LIMIT : 1 + random_below(seed, 3);
 		wakeups++;
-		idle_wakeups += tw_advance(service, budget) == 0;
+		idle_wakeups += tw_service_advance(service, budget) == 0;
 	}
 	close(outer);
 	return awake;
@@ -137,7 +137,7 @@ static bool generation(tw_service *service, uint64_t *seed)
 static bool sound(tw_service *service)
 {
 	char why[200] = "";
-	if (tw_validate(service, why, sizeof why) == 0)
+	if (tw_service_validate(service, why, sizeof why) == 0)
 		return true;
 	fprintf(stderr, "stress_loop: %s\n", why);
 	return false;

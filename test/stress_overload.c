@@ -109,7 +109,7 @@ static int schedule_some(struct producer *p, size_t i)
 	for (size_t k = 0; k < n; k++)
 		tasks[k] = (struct tw_task){
 		    .size = sizeof(tasks[k]), .fn = run, .when_ns = delay_ns, .release = k % 4 ? NULL : release};
-	int answer = tw_schedule_batch(service, tasks, n, NULL);
+	int answer = tw_schedule_bulk(service, tasks, n, NULL);
 	if (answer == 0) {
 		p->scheduled += n;
 		p->batches++;
@@ -142,8 +142,8 @@ static long bound_kib(unsigned producers)
 
 static void check_now(unsigned producers, long base_kib, long *peak_kib)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	if (tw_stats_get(service, &stats) != 0)
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	if (tw_service_stats(service, &stats) != 0)
 		violation("no stats", 0);
 	if (stats.pending > MAX_TIMERS + (producers + 16) * 256)
 		violation("pending timers", (long long)stats.pending);
@@ -156,7 +156,7 @@ static void check_now(unsigned producers, long base_kib, long *peak_kib)
 
 static void check_ledger(struct producer *producers, unsigned n)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
 	uint64_t scheduled = 0, cancelled = 0, refused = 0, batches = 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -165,15 +165,15 @@ static void check_ledger(struct producer *producers, unsigned n)
 		refused += producers[i].refused;
 		batches += producers[i].batches;
 	}
-	tw_stats_get(service, &stats);
+	tw_service_stats(service, &stats);
 	if (stats.scheduled != scheduled || stats.cancelled != cancelled || stats.fired != ran || stats.pending != 0 ||
 	    stats.scheduled != stats.fired + stats.cancelled + stats.dropped) {
-		tw_stats_print(&stats, stderr);
+		tw_service_stats_print(&stats, stderr);
 		violation("the ledger does not balance", (long long)scheduled);
 	}
 	if (stats.rejected < refused)
 		violation("refusals counted", (long long)stats.rejected);
-	if (tw_validate(service, why, sizeof(why)) != 0)
+	if (tw_service_validate(service, why, sizeof(why)) != 0)
 		violation(why, 0);
 	printf("ok: %" PRIu64 " timers, %" PRIu64 " batches, %" PRIu64 " cancelled, %llu ran, %" PRIu64
 	       " times refused\n",

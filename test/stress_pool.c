@@ -71,7 +71,7 @@ static void *submit(void *arg)
 	static const uint64_t timeouts_ns[] = {0, 20000, TW_FOREVER};
 	while (!atomic_load(&enough)) {
 		tw_fn *fn = random_below(&seed, BLOCKS_ONE_IN) ? run_task : run_blocking_task;
-		int r = tw_pool_submit(pool, fn, NULL, timeouts_ns[random_below(&seed, 3)]);
+		int r = tw_pool_submit_wait(pool, fn, NULL, timeouts_ns[random_below(&seed, 3)]);
 		if (r == -ESHUTDOWN)
 			return NULL;
 		if (r == 0)
@@ -139,7 +139,7 @@ static void flood(void)
 	int r = tw_pool_create(&pool, &cfg);
 	while (r == 0 && tw_clock_now(tw_clock_monotonic()) < end_ns)
 		for (int i = 0; r == 0 && i < FLOOD; i++, atomic_fetch_add(&accepted, 1))
-			r = tw_pool_submit(pool, run_task, NULL, 20 * TW_SECOND);
+			r = tw_pool_submit_wait(pool, run_task, NULL, 20 * TW_SECOND);
 	if (r || (r = tw_pool_destroy(pool)))
 		violation("flood", r);
 }
@@ -154,7 +154,7 @@ static void pass(void *permits)
 static struct tw_pool_stats stats_now(void)
 {
 	struct tw_pool_stats stats = {.size = sizeof stats};
-	int r = tw_pool_stats_get(pool, &stats);
+	int r = tw_pool_stats(pool, &stats);
 	if (r)
 		violation("stats", r);
 	return stats;
@@ -169,7 +169,7 @@ static void breathe(void)
 	int r = tw_pool_create(&pool, &cfg);
 	for (int i = 0; r == 0 && i < BREATHS; i++) {
 		for (int n = 0; r == 0 && n < 3; n++, atomic_fetch_add(&accepted, 1))
-			r = tw_pool_submit(pool, pass, &permits, 0);
+			r = tw_pool_submit(pool, pass, &permits);
 		while (stats_now().running < 3)
 			sched_yield();
 		for (int n = 0; n < 3; n++)
@@ -201,7 +201,7 @@ static void round_of(uint64_t *seed)
 	bool quietly = random_below(seed, 2);
 	if (quietly)
 		await_all_run(threads);
-	enum tw_pool_close_mode mode = random_below(seed, 2) ? TW_POOL_DRAIN : TW_POOL_DROP;
+	enum tw_close_mode mode = random_below(seed, 2) ? TW_CLOSE_DRAIN : TW_CLOSE_DROP;
 	r = tw_pool_close(pool, mode, tell, NULL);
 	bool busy = r == -EBUSY;
 	atomic_store(&enough, true);

@@ -48,7 +48,7 @@ static _Noreturn void violation(const char *what, long long value)
 static void cancel_one(uint64_t *seed)
 {
 	struct item *item = &items[random_below(seed, POSTERS)][random_below(seed, ITEMS)];
-	tw_scheduler_task task = {atomic_load(&item->task)};
+	tw_scheduler_task_id task = {atomic_load(&item->task)};
 	if (!task.id)
 		return;
 	int outcome = tw_scheduler_cancel(scheduler, task);
@@ -88,7 +88,7 @@ static int turn(struct tw_turn *turn, void *arg)
 	if (random_percent(&seed, 10))
 		cancel_one(&seed);
 	if (random_percent(&seed, 10))
-		tw_should_yield(turn->scheduler);
+		tw_scheduler_should_yield(turn->scheduler);
 	atomic_store(&item->inside, false);
 	atomic_store(&turn_under_way, false);
 	return n < item->turns_wanted ? TW_TURN_AGAIN : random_percent(&seed, 5) ? -EIO : TW_TURN_DONE;
@@ -98,15 +98,15 @@ static int turn(struct tw_turn *turn, void *arg)
 static bool post_one(uint64_t *seed, struct item *item)
 {
 	static const uint64_t delays_ns[] = {0, 0, 0, 1, 100000, 3000000};
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	item->turns_wanted = 1 + (unsigned)random_below(seed, 3);
-	const struct tw_scheduler_post post = {.size = sizeof post,
+	const struct tw_scheduler_task post = {.size = sizeof post,
 					       .fn = turn,
 					       .arg = item,
 					       .priority = (enum tw_priority)random_below(seed, 6),
 					       .delay_ns = delays_ns[random_below(seed, 6)],
 					       .done = told};
-	int r = tw_scheduler_post_task(scheduler, &post, &task);
+	int r = tw_scheduler_submit_task(scheduler, &post, &task);
 	if (r == -ESHUTDOWN)
 		return false;
 	if (r)
@@ -140,11 +140,11 @@ static void *disturb(void *arg)
 	while (!atomic_load(&over)) {
 		int r = tw_scheduler_pause(scheduler);
 		sched_yield();
-		r |= tw_scheduler_interrupt(scheduler);
+		r |= tw_scheduler_request_yield(scheduler);
 		r |= tw_scheduler_force_frame_rate(scheduler, (uint32_t)random_below(&seed, 1001));
 		r |= tw_scheduler_resume(scheduler);
 		struct tw_scheduler_stats stats = {.size = sizeof stats};
-		r |= tw_scheduler_stats_get(scheduler, &stats);
+		r |= tw_scheduler_stats(scheduler, &stats);
 		if (r)
 			violation("disturbance", r);
 		usleep((useconds_t)random_below(&seed, 500));
@@ -168,7 +168,7 @@ static void *host(void *arg)
 		while (atomic_load(&wanted) == seen && !atomic_load(&over))
 			sched_yield();
 		seen = atomic_load(&wanted);
-		while ((r = tw_scheduler_run(scheduler, 50)) == TW_RUN_MORE)
+		while ((r = tw_scheduler_run(scheduler, 50)) == TW_SCHEDULER_RUN_MORE)
 			;
 		if (r == -ESHUTDOWN)
 			return NULL;
@@ -203,7 +203,7 @@ static void check_all(bool outright)
 			check(&items[p][i]);
 	if (outright)
 		return; /* it is gone */
-	tw_scheduler_stats_get(scheduler, &s);
+	tw_scheduler_stats(scheduler, &s);
 	if (s.posted != s.completed + s.failed + s.cancelled + s.dropped || s.ready || s.delayed || s.cleared)
 		violation("the ledger does not balance", (long long)s.posted);
 }
@@ -222,7 +222,7 @@ static void await_all_ended(void)
 	uint64_t end_ns = tw_clock_now(tw_clock_monotonic()) + 30 * TW_SECOND;
 	do {
 		sched_yield();
-		tw_scheduler_stats_get(scheduler, &s);
+		tw_scheduler_stats(scheduler, &s);
 		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
 			violation("tasks wait, and nobody comes", (long long)(s.ready + s.delayed));
 	} while (s.ready + s.delayed);
@@ -286,7 +286,7 @@ static void round_on(uint64_t *seed, tw_service *service, tw_executor *executor,
  */
 struct last {
 	tw_scheduler *scheduler;
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	uint64_t delay_ns;
 	bool cancels;
 	atomic_bool ended;
@@ -308,9 +308,9 @@ static void last_ended(void *arg, enum tw_fate fate, int result)
 
 static void post_last(struct last *last)
 {
-	struct tw_scheduler_post post = {
+	struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = run_last, .arg = last, .done = last_ended, .delay_ns = last->delay_ns};
-	int r = tw_scheduler_post_task(last->scheduler, &post, last->cancels ? &last->task : NULL);
+	int r = tw_scheduler_submit_task(last->scheduler, &post, last->cancels ? &last->task : NULL);
 	if (r)
 		violation("the last post", r);
 }
@@ -341,7 +341,7 @@ static void end_on(uint64_t *seed, tw_service *service, tw_executor *executor, b
 		post_last(&last);
 	pthread_create(&thread, NULL, use_last, &last);
 	while (!atomic_load(&last.ended))
-		if (!manual || tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_RUN_IDLE)
+		if (!manual || tw_scheduler_run(last.scheduler, TW_NO_LIMIT) == TW_SCHEDULER_RUN_IDLE)
 			sched_yield();
 	if ((r = tw_scheduler_destroy(last.scheduler)))
 		violation("the last destroy", r);

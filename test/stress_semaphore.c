@@ -105,7 +105,7 @@ static void await_functions(void)
 		if (tw_clock_now(tw_clock_monotonic()) > end_ns)
 			violation("functions wait for ever", (long long)stats.waiters);
 		usleep(50);
-		wanted("stats", tw_semaphore_stats_get(permits, &stats), 0);
+		wanted("stats", tw_semaphore_stats(permits, &stats), 0);
 		wanted("books", (long long)(stats.capacity + stats.debt), (long long)(stats.available + stats.held));
 	} while (stats.waiters || stats.handed);
 	wanted("held at the end", (long long)stats.held, 0);

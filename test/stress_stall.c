@@ -179,7 +179,8 @@ static int stopped_process(int ready, int go_on, uint64_t seed, uint64_t stop_ns
 	unsigned wrong = await_right_counts(now_ns(CLOCK_MONOTONIC));
 	cancel_all();
 	char why[200] = "";
-	int invalid = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) || tw_validate(service, why, sizeof why);
+	int invalid =
+	    tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) || tw_service_validate(service, why, sizeof why);
 	tw_service_destroy(service);
 	printf("stress_stall: stopped %.1f s; %" PRIu64
 	       " runs to catch up took %.0f ms, %.2f times the CPU of firing them "

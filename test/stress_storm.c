@@ -134,8 +134,8 @@ static void *weather(void *arg)
 
 static void look(void)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(service, &stats);
 	if (stats.memory_bytes > most_bytes) {
 		most_bytes = stats.memory_bytes;
 		least_bytes = UINT64_MAX;
@@ -180,12 +180,13 @@ int main(int argc, char **argv)
 		pthread_join(storms[i].thread, NULL);
 		scheduled += storms[i].scheduled;
 	}
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[256] = "";
-	tw_stats_get(service, &stats);
+	tw_service_stats(service, &stats);
 	if (stats.scheduled != scheduled || stats.fired != ran || stats.fired + stats.cancelled != scheduled)
 		violation("the ledger does not balance", (long long)scheduled);
-	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0 || tw_validate(service, why, sizeof(why)) != 0)
+	if (tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER) != 0 ||
+	    tw_service_validate(service, why, sizeof(why)) != 0)
 		violation(why, 0);
 	tw_service_destroy(service);
 	for (int i = 0; i < THREADS; i++)

@@ -45,7 +45,7 @@ struct record {
 	int thread;
 	long number; /* of those without a delay, by thread and strand */
 	uint64_t seed, not_before_ns;
-	tw_strand_task task;
+	tw_strand_task_id task;
 	_Atomic int accepted, started, cancelled, releases, fate;
 };
 
@@ -86,7 +86,7 @@ static void dispose_here(struct record *r)
 	}
 	if (s->ends_itself)
 		return;
-	if (tw_strand_dispose(s->strand))
+	if (tw_strand_close(s->strand))
 		violation(r, "a task cannot dispose of its strand");
 	atomic_store(&s->disposed, 1);
 }
@@ -100,7 +100,7 @@ static void enter(struct record *r)
 		violation(r, "a run after dispose has returned on the strand itself");
 	if (atomic_load(&r->cancelled) || atomic_load(&r->releases))
 		violation(r, "a run after the end");
-	if (r->not_before_ns && tw_now(now.service) < r->not_before_ns)
+	if (r->not_before_ns && tw_service_now(now.service) < r->not_before_ns)
 		violation(r, "a run before its time");
 	if (tw_strand_current() != s->strand)
 		violation(r, "tw_strand_current() is another strand");
@@ -144,7 +144,7 @@ static void destroy_own(void *arg);
 static void destroy_waited(void *arg);
 
 /* What is seen of a run belongs together: kind and function. */
-static void check_seen(const struct tw_liveness *seen)
+static void check_seen(const struct tw_service_liveness *seen)
 {
 	tw_fn *fn = seen->longest_fn;
 	if (seen->longest_kind == TW_RUN_KIND_STRAND_TASK && fn != run && fn != destroy_own && fn != destroy_waited)
@@ -155,9 +155,9 @@ static void check_seen(const struct tw_liveness *seen)
 		violation(NULL, "%d runs of kind %d", (int)seen->running, (int)seen->longest_kind);
 }
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
-	struct tw_liveness all = *seen;
+	struct tw_service_liveness all = *seen;
 	(void)arg;
 	all.running += !all.running; /* it may have ended before the others were counted */
 	check_seen(&all);
@@ -165,8 +165,8 @@ static void on_stuck(void *arg, const struct tw_liveness *seen)
 
 static void look_on(void)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
-	if (tw_liveness_get(now.service, &seen))
+	struct tw_service_liveness seen = {.size = sizeof seen};
+	if (tw_service_liveness(now.service, &seen))
 		violation(NULL, "liveness");
 	check_seen(&seen);
 }
@@ -193,9 +193,9 @@ static int submit_timer(struct record *r, uint64_t delay_ns)
 
 static int submit_task(struct record *r, uint64_t delay_ns, uint64_t period_ns)
 {
-	struct tw_strand_spec spec = {
+	struct tw_strand_task spec = {
 	    .size = sizeof spec, .fn = run, .arg = r, .delay_ns = delay_ns, .period_ns = period_ns, .release = release};
-	int answer = tw_strand_submit_spec(r->subject->strand, &spec, &r->task);
+	int answer = tw_strand_submit_task(r->subject->strand, &spec, &r->task);
 	if (answer && r->task.id)
 		violation(r, "a refused task has a handle");
 	return answer;
@@ -214,7 +214,7 @@ static void submit(struct caller *c, struct record *r)
 	if (r->subject->ends_itself && r->kind != TIMER)
 		r->kind = TIMER; /* other calls must not race with destroy */
 	if (r->kind != NOW)
-		r->not_before_ns = tw_now(now.service) + delay_ns;
+		r->not_before_ns = tw_service_now(now.service) + delay_ns;
 	atomic_store(&r->accepted, 1); /* first: it may run before the answer is here */
 	int answer = r->kind == TIMER
 			 ? submit_timer(r, delay_ns)
@@ -257,8 +257,7 @@ static void *call(void *arg)
 		if (random_percent(&c->seed, 20))
 			cancel(c, &mine[random_below(&c->seed, (uint64_t)i + 1)]);
 		struct subject *s = &now.subjects[random_below(&c->seed, STRANDS)];
-		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself &&
-		    tw_strand_dispose_wait(s->strand, TW_FOREVER))
+		if (random_below(&c->seed, 3000) == 0 && !s->ends_itself && tw_strand_close_wait(s->strand, TW_FOREVER))
 			violation(NULL, "dispose and wait");
 		if (random_percent(&c->seed, 5))
 			look_on();
@@ -272,7 +271,7 @@ static void *call(void *arg)
 
 struct waited {
 	tw_strand *strand;
-	tw_strand_task task;
+	tw_strand_task_id task;
 	_Atomic int running;
 	bool cancels; /* the second caller; else it disposes */
 };
@@ -301,7 +300,7 @@ static void *wait_for(void *arg)
 	struct waited *w = arg;
 	int wanted = w->cancels ? TW_FINISHED : 0;
 	int r = w->cancels ? tw_strand_cancel_wait(w->strand, w->task, TW_FOREVER)
-			   : tw_strand_dispose_wait(w->strand, TW_FOREVER);
+			   : tw_strand_close_wait(w->strand, TW_FOREVER);
 	if (r != wanted)
 		violation(NULL, "a wait for a task that destroys its strand answers %d", r);
 	return NULL;
@@ -312,14 +311,14 @@ static void destroy_while_waited_for(uint64_t *seed)
 	pthread_t thread;
 	struct waited w = {.cancels = random_percent(seed, 50)};
 	if (tw_strand_create(&w.strand, now.service, NULL, NULL) ||
-	    tw_strand_submit(w.strand, 0, destroy_waited, &w, &w.task))
+	    tw_strand_schedule(w.strand, 0, destroy_waited, &w, &w.task))
 		violation(NULL, "strand");
 	if (random_percent(seed, 50))
 		(void)tw_strand_executor(w.strand);
 	while (!atomic_load(&w.running))
 		sched_yield();
 	pthread_create(&thread, NULL, wait_for, &w);
-	int r = tw_strand_dispose_wait(w.strand, TW_FOREVER);
+	int r = tw_strand_close_wait(w.strand, TW_FOREVER);
 	if (r)
 		violation(NULL, "dispose of a strand that its task destroys answers %d", r);
 	pthread_join(thread, NULL);
@@ -379,8 +378,8 @@ static void round_of(uint64_t *seed)
 {
 	struct caller callers[THREADS];
 	open_round(seed);
-	if (tw_strand_submit(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND, destroy_own,
-			     &now.subjects[0], NULL))
+	if (tw_strand_schedule(now.subjects[0].strand, random_below(seed, 20) * TW_MILLISECOND, destroy_own,
+			       &now.subjects[0], NULL))
 		violation(NULL, "submit");
 	for (int i = 0; i < THREADS; i++) {
 		callers[i] = (struct caller){.number = i, .seed = random_next(seed)};

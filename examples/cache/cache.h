@@ -39,7 +39,7 @@ extern struct cache cache;
  */
 static inline uint64_t unix_ms(void)
 {
-	return (tw_now(cache.service) + cache.unix_offset_ns) / TW_MILLISECOND;
+	return (tw_service_now(cache.service) + cache.unix_offset_ns) / TW_MILLISECOND;
 }
 
 /*
@@ -48,7 +48,7 @@ static inline uint64_t unix_ms(void)
  */
 static inline uint64_t unix_ms_up(void)
 {
-	return (tw_now(cache.service) + cache.unix_offset_ns + TW_MILLISECOND - 1) / TW_MILLISECOND;
+	return (tw_service_now(cache.service) + cache.unix_offset_ns + TW_MILLISECOND - 1) / TW_MILLISECOND;
 }
 
 /* Asks the process to end, as SIGTERM does. Any thread. */

@@ -30,7 +30,7 @@ static struct client *registry;
 struct client *client_open(struct loop *loop, int fd, const char *peer)
 {
 	struct client *c = allocate(sizeof(*c));
-	*c = (struct client){.loop = loop, .fd = fd, .made_ns = tw_now(cache.service)};
+	*c = (struct client){.loop = loop, .fd = fd, .made_ns = tw_service_now(cache.service)};
 	c->id = atomic_fetch_add_explicit(&cache.next_client_id, 1, memory_order_relaxed) + 1;
 	atomic_init(&c->seen_ns, c->made_ns);
 	snprintf(c->peer, sizeof(c->peer), "%s", peer);
@@ -244,8 +244,8 @@ void client_mail(struct client *c)
 
 void client_finish(struct client *c)
 {
-	uint64_t end_ns = tw_now(cache.service) + FINISH_MS * TW_MILLISECOND;
-	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 && tw_now(cache.service) < end_ns) {
+	uint64_t end_ns = tw_service_now(cache.service) + FINISH_MS * TW_MILLISECOND;
+	while (send_some(c, &c->out) && buffer_length(&c->out) > 0 && tw_service_now(cache.service) < end_ns) {
 		struct pollfd fd = {.fd = c->fd, .events = POLLOUT};
 		poll(&fd, 1, FINISH_MS);
 	}
@@ -289,7 +289,7 @@ void client_set_name(char **name, struct slice value)
 void client_describe(struct client *c, struct buffer *out)
 {
 	char head[160], tail[160];
-	uint64_t now = tw_now(cache.service);
+	uint64_t now = tw_service_now(cache.service);
 	uint64_t seen = atomic_load_explicit(&c->seen_ns, memory_order_relaxed);
 	const char *command = atomic_load_explicit(&c->last_command, memory_order_relaxed);
 	snprintf(head, sizeof(head), "id=%" PRIu64 " addr=%s fd=%d name=", c->id, c->peer, c->fd);

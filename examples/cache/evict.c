@@ -13,7 +13,7 @@
 #include "examples/cache/expiry.h"
 
 /*
- * What a pending timer costs the service: the middle of what tw_stats.memory_bytes says for 1 to
+ * What a pending timer costs the service: the middle of what tw_service_stats.memory_bytes says for 1 to
  * 10 million.
  */
 #define TIMER_BYTES 48

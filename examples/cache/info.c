@@ -14,7 +14,7 @@
 
 struct figures {
 	struct totals totals;
-	struct tw_stats timers;
+	struct tw_service_stats timers;
 };
 
 static void line(struct buffer *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -32,7 +32,7 @@ static void line(struct buffer *out, const char *format, ...)
 
 static uint64_t uptime_s(void)
 {
-	return (tw_now(cache.service) - cache.started_ns) / TW_SECOND;
+	return (tw_service_now(cache.service) - cache.started_ns) / TW_SECOND;
 }
 
 static void server_section(struct buffer *out, const struct figures *f)
@@ -46,7 +46,7 @@ static void server_section(struct buffer *out, const struct figures *f)
 	line(out, "process_id:%d", (int)getpid());
 	line(out, "tcp_port:%u", cache.port);
 	line(out, "io_threads_active:%u", cache.loop_count);
-	line(out, "server_time_usec:%" PRIu64, (tw_now(cache.service) + cache.unix_offset_ns) / TW_MICROSECOND);
+	line(out, "server_time_usec:%" PRIu64, (tw_service_now(cache.service) + cache.unix_offset_ns) / TW_MICROSECOND);
 	line(out, "uptime_in_seconds:%" PRIu64, uptime_s());
 	line(out, "uptime_in_days:%" PRIu64, uptime_s() / 86400);
 }
@@ -125,7 +125,7 @@ static void latency_lines(struct buffer *out, const char *name, const struct tw_
  */
 static void timers_section(struct buffer *out, const struct figures *f)
 {
-	const struct tw_stats *s = &f->timers;
+	const struct tw_service_stats *s = &f->timers;
 	const struct totals *t = &f->totals;
 	line(out, "timers_scheduled:%" PRIu64, s->scheduled);
 	line(out, "timers_fired:%" PRIu64, s->fired);
@@ -176,7 +176,7 @@ void cmd_info(struct call *c)
 	struct figures f = {.timers = {.size = sizeof(f.timers)}};
 	struct buffer text = {0};
 	totals_get(&f.totals);
-	tw_stats_get(cache.service, &f.timers);
+	tw_service_stats(cache.service, &f.timers);
 	for (size_t i = 0; i < sizeof(sections) / sizeof(sections[0]); i++) {
 		if (!is_wanted(c, sections[i].name))
 			continue;

@@ -162,7 +162,7 @@ static void turn(struct loop *l)
 	if (has_mail)
 		read_mail(l);
 	if (has_timers)
-		tw_advance(cache.service, TW_NO_LIMIT);
+		tw_service_advance(cache.service, TW_NO_LIMIT);
 	if (callers)
 		accept_some(l, l->listen_fd);
 	if (unix_callers)

@@ -175,7 +175,7 @@ static int make_service(enum drive drive)
 	if (error != 0)
 		return error;
 	clock_gettime(CLOCK_REALTIME, &now);
-	cache.started_ns = tw_now(cache.service);
+	cache.started_ns = tw_service_now(cache.service);
 	cache.unix_offset_ns = (uint64_t)now.tv_sec * TW_SECOND + (uint64_t)now.tv_nsec - cache.started_ns;
 	return 0;
 }
@@ -195,7 +195,7 @@ static int open_loops(const struct options *o)
 		return unix_fd;
 	for (unsigned i = 0; i < cache.loop_count; i++) {
 		int fd = loop_listen(o->bind, cache.port);
-		int service_fd = o->drive == DRIVE_LOOP && i == 0 ? tw_fd(cache.service) : -1;
+		int service_fd = o->drive == DRIVE_LOOP && i == 0 ? tw_service_fd(cache.service) : -1;
 		if (fd < 0)
 			return fd;
 		cache.port = port_of(fd); /* the first socket may choose it, the others share it */
@@ -254,13 +254,13 @@ void cache_shut_down(void)
 /* When nothing moves any more, both ledgers must balance to the last timer and key. */
 static bool ledgers_balance(void)
 {
-	struct tw_stats s = {.size = sizeof(s)};
+	struct tw_service_stats s = {.size = sizeof(s)};
 	struct totals t;
 	char why[160] = "";
-	tw_stats_get(cache.service, &s);
+	tw_service_stats(cache.service, &s);
 	totals_get(&t);
 	bool timers = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped &&
-		      tw_validate(cache.service, why, sizeof(why)) == 0;
+		      tw_service_validate(cache.service, why, sizeof(why)) == 0;
 	bool keys = t.volatile_made == t.expired + t.evicted + t.volatile_ended + t.volatile_keys;
 	printf("timers: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64 " dropped: %s%s\n",
 	       s.scheduled, s.fired, s.cancelled, s.dropped, timers ? "balanced" : "NOT BALANCED ", why);

@@ -57,8 +57,8 @@ void totals_reset(void)
 
 uint64_t info_used_memory(const struct totals *t)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(cache.service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(cache.service, &stats);
 	return t->key_bytes + stats.memory_bytes + t->client_bytes;
 }
 

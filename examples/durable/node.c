@@ -45,7 +45,7 @@ struct job {
 
 static bool is_held(struct shard *shard)
 {
-	return tw_now(shard->node->service) < atomic_load(&shard->held_until_ns);
+	return tw_service_now(shard->node->service) < atomic_load(&shard->held_until_ns);
 }
 
 static void hold(struct shard *shard, uint64_t until_ns)
@@ -94,7 +94,7 @@ static int schedule(const struct job *job, tw_fn *fn, uint64_t at_ns, bool with_
 
 static uint64_t after_ms(const struct node *node, int64_t ms)
 {
-	return tw_now(node->service) + (uint64_t)ms * TW_MILLISECOND;
+	return tw_service_now(node->service) + (uint64_t)ms * TW_MILLISECOND;
 }
 
 /* Until it succeeds, also if the shard is no longer held. */
@@ -160,7 +160,7 @@ static void serve(struct node *node, struct shard *shard, unsigned share)
 		give_up(shard); /* no answer came in time */
 	shard->serve.may_acquire = !stopping && held < share;
 	shard->serve.gives_up = stopping || held > share;
-	node->asked_ns = tw_now(node->service);
+	node->asked_ns = tw_service_now(node->service);
 	int state = store_serve(&shard->serve, load, shard);
 	if (state == -EIO)
 		return;
@@ -179,7 +179,7 @@ static void serve(struct node *node, struct shard *shard, unsigned share)
  */
 static void join(struct node *node)
 {
-	uint64_t now_ns = tw_now(node->service);
+	uint64_t now_ns = tw_service_now(node->service);
 	if (now_ns < node->join_ns)
 		return;
 	int living = store_join(node->token, node->config.lease_ms * 3 / 8);
@@ -208,7 +208,7 @@ static int open_service(struct node *node)
 	    .size = sizeof config, .tick_ns = 10 * TW_MILLISECOND, .workers = 4, .thread_name = "durable"};
 	int r = tw_service_create(&node->service, &config);
 	for (unsigned i = 0; i < node->config.shards && !r; i++)
-		r = tw_group_create(node->service, &node->shards[i].group);
+		r = tw_group_create(&node->shards[i].group, node->service);
 	return r;
 }
 
@@ -251,7 +251,7 @@ void node_stop(struct node *node)
 	const struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	atomic_store(&node->stopping, true);
 	for (uint64_t end_ns = after_ms(node, node->config.lease_ms);
-	     atomic_load(&node->held) && tw_now(node->service) < end_ns;)
+	     atomic_load(&node->held) && tw_service_now(node->service) < end_ns;)
 		nanosleep(&pause, NULL);
 	tw_service_destroy(node->service);
 	free(node);

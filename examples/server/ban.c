@@ -60,7 +60,7 @@ static void forget(struct offender **link)
 
 static void on_forgiven(void *arg)
 {
-	uint64_t ran_ns = tw_now(bans.service);
+	uint64_t ran_ns = tw_service_now(bans.service);
 	pthread_mutex_lock(&bans.lock);
 	struct offender **link = find((uint32_t)(uintptr_t)arg);
 	if (*link != NULL && (*link)->timer.id == tw_self().id) {
@@ -73,7 +73,7 @@ static void on_forgiven(void *arg)
 /* Without a timer nobody would ever lift the ban: then there is none. */
 static bool arm(struct offender *o)
 {
-	o->deadline_ns = tw_now(bans.service) + bans.ban_ns;
+	o->deadline_ns = tw_service_now(bans.service) + bans.ban_ns;
 	if (o->timer.id != 0 && tw_reset_at(bans.service, o->timer, o->deadline_ns) == 0)
 		return true;
 	o->timer = (tw_timer){0};

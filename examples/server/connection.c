@@ -328,5 +328,5 @@ void connection_on_notice(const struct notice *n)
 		on_answer_due(c);
 	else
 		cut(c, n->timeout->kind);
-	lateness_record(&figures->hand_back, n->ran_ns, tw_now(c->loop->server->service));
+	lateness_record(&figures->hand_back, n->ran_ns, tw_service_now(c->loop->server->service));
 }

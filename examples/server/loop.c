@@ -69,7 +69,7 @@ static void admit(struct loop *l, int fd, uint32_t address)
 	}
 	count_up(&l->figures.accepted, 1);
 	/* A fresh clock: the client may have come after the turn began, and would be cut off before its time. */
-	connection_open(c, fd, address, tw_now(l->server->service));
+	connection_open(c, fd, address, tw_service_now(l->server->service));
 }
 
 static void accept_some(struct loop *l)
@@ -99,7 +99,7 @@ static void turn(struct loop *l)
 	struct epoll_event events[EVENTS_PER_TURN];
 	int n = epoll_wait(l->epoll_fd, events, EVENTS_PER_TURN, -1);
 	bool has_mail = false, has_callers = false;
-	l->now_ns = tw_now(l->server->service);
+	l->now_ns = tw_service_now(l->server->service);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == &l->mailbox)
 			has_mail = true;
@@ -112,7 +112,7 @@ static void turn(struct loop *l)
 		empty_mailbox(l);
 	if (has_callers)
 		accept_some(l);
-	lateness_record(&l->figures.turn, l->now_ns, tw_now(l->server->service));
+	lateness_record(&l->figures.turn, l->now_ns, tw_service_now(l->server->service));
 }
 
 static void *run(void *arg)

@@ -38,7 +38,7 @@ static void distribution(FILE *out, const char *name, const char *help, const st
 }
 
 /* The ledger: scheduled is the sum of all ends and of what is pending. */
-static void ledger(FILE *out, const struct tw_stats *s)
+static void ledger(FILE *out, const struct tw_service_stats *s)
 {
 	figure(out, "timers_scheduled_total", "counter", "Timers accepted; a periodic one counts once.", s->scheduled);
 	head(out, "timers_ended_total", "counter", "Timers that have come to their end, by how.");
@@ -50,7 +50,7 @@ static void ledger(FILE *out, const struct tw_stats *s)
 	figure(out, "timers_rejected_total", "counter", "Schedules refused for want of room, or closed.", s->rejected);
 }
 
-static void work(FILE *out, const struct tw_stats *s)
+static void work(FILE *out, const struct tw_service_stats *s)
 {
 	figure(out, "runs_total", "counter", "Callbacks that have returned.", s->runs);
 	figure(out, "overruns_total", "counter", "Instants that periodic timers missed.", s->overruns);
@@ -68,8 +68,8 @@ static void work(FILE *out, const struct tw_stats *s)
 
 bool metrics(tw_service *service, char **text, size_t *length)
 {
-	struct tw_stats s = {.size = sizeof(s)};
-	if (tw_stats_get(service, &s) != 0)
+	struct tw_service_stats s = {.size = sizeof(s)};
+	if (tw_service_stats(service, &s) != 0)
 		return false;
 	FILE *out = open_memstream(text, length);
 	if (out == NULL)

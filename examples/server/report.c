@@ -87,8 +87,8 @@ static void timeout_lines(FILE *out, const struct loop_figures *sum)
 
 static void service_lines(FILE *out, tw_service *service)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(service, &stats);
 	line(out, "scheduled", stats.scheduled);
 	line(out, "fired", stats.fired);
 	line(out, "cancelled", stats.cancelled);

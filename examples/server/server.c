@@ -176,11 +176,11 @@ static void block_signals(void)
 /* When the service is closed nothing moves any more, so the equation must hold to the last timer. */
 static bool ledger_balances(tw_service *service)
 {
-	struct tw_stats s = {.size = sizeof(s)};
+	struct tw_service_stats s = {.size = sizeof(s)};
 	char why[160] = "";
-	tw_stats_get(service, &s);
+	tw_service_stats(service, &s);
 	bool balanced = s.pending == 0 && s.scheduled == s.fired + s.cancelled + s.dropped + s.late_dropped;
-	bool valid = tw_validate(service, why, sizeof(why)) == 0;
+	bool valid = tw_service_validate(service, why, sizeof(why)) == 0;
 	printf("ledger: %" PRIu64 " scheduled, %" PRIu64 " fired, %" PRIu64 " cancelled, %" PRIu64 " dropped, %" PRIu64
 	       " pending: %s%s\n",
 	       s.scheduled, s.fired, s.cancelled, s.dropped, s.pending,

@@ -73,7 +73,7 @@ size_t mailbox_take(struct mailbox *m, struct notice *out, size_t room)
 static void on_timeout(void *arg)
 {
 	struct timeout *t = arg;
-	post(t, tw_self(), tw_now(t->mailbox->service));
+	post(t, tw_self(), tw_service_now(t->mailbox->service));
 }
 
 void timeout_init(struct timeout *t, struct mailbox *mailbox, void *owner, unsigned kind)

@@ -15,7 +15,7 @@
 
 #define MILLISECOND_NS UINT64_C(1000000)
 
-enum { KNOWN_FLAGS = TW_ACTION_BY_CALLER | TW_ACTION_CANCEL_BATCH };
+enum { KNOWN_FLAGS = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH };
 
 /* ---------------------------------------------------------------------- lists */
 
@@ -69,34 +69,34 @@ void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *r
 
 /* ----------------------------------------------------------------- schedulers */
 
-static bool needs_service(const struct tw_action_config *c)
+static bool needs_service(const struct tw_action_scheduler_config *c)
 {
-	bool batches = c->kind == TW_ACTION_ASAP || c->kind == TW_ACTION_FRAME;
-	return c->kind == TW_ACTION_ASYNC || (batches && !(c->flags & TW_ACTION_BY_CALLER));
+	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
+	return c->kind == TW_ACTION_KIND_ASYNC || (batches && !(c->flags & TW_ACTION_FLAG_BY_CALLER));
 }
 
-static int check_kind(const struct tw_action_config *c)
+static int check_kind(const struct tw_action_scheduler_config *c)
 {
-	bool batches = c->kind == TW_ACTION_ASAP || c->kind == TW_ACTION_FRAME;
-	bool by_caller = c->flags & TW_ACTION_BY_CALLER;
-	if ((unsigned)c->kind > TW_ACTION_VIRTUAL || c->flags & ~(uint32_t)KNOWN_FLAGS || c->reserved)
+	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
+	bool by_caller = c->flags & TW_ACTION_FLAG_BY_CALLER;
+	if ((unsigned)c->kind > TW_ACTION_KIND_VIRTUAL || c->flags & ~(uint32_t)KNOWN_FLAGS || c->reserved)
 		return -EINVAL;
 	if ((by_caller && !batches) || (c->wanted && !by_caller))
 		return -EINVAL;
-	if (c->frames_per_second > 1000 || (c->frames_per_second && c->kind != TW_ACTION_FRAME))
+	if (c->frames_per_second > 1000 || (c->frames_per_second && c->kind != TW_ACTION_KIND_FRAME))
 		return -EINVAL;
-	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_VIRTUAL)
+	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_KIND_VIRTUAL)
 		return -EINVAL;
 	uint64_t frame_ns = c->frame_ns ? c->frame_ns : MILLISECOND_NS;
 	return c->max_frames > TW_MAX_DELAY_NS / frame_ns ? -EINVAL : 0;
 }
 
-static int check(const struct tw_action_config *c)
+static int check(const struct tw_action_scheduler_config *c)
 {
 	int r = check_kind(c);
 	if (r)
 		return r;
-	if (c->service ? c->kind == TW_ACTION_VIRTUAL : needs_service(c))
+	if (c->service ? c->kind == TW_ACTION_KIND_VIRTUAL : needs_service(c))
 		return -EINVAL;
 	if (c->executor && (!c->service || !tw__executor_is_sound(c->executor)))
 		return -EINVAL;
@@ -124,7 +124,7 @@ void tw__actions_free(tw_action_scheduler *scheduler)
 	free(scheduler);
 }
 
-static int make(tw_action_scheduler **out, const struct tw_action_config *config)
+static int make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
 {
 	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
 	if (!scheduler)
@@ -145,12 +145,12 @@ static int make(tw_action_scheduler **out, const struct tw_action_config *config
 	return 0;
 }
 
-int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_config *cfg)
+int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_scheduler_config *cfg)
 {
-	struct tw_action_config config;
+	struct tw_action_scheduler_config config;
 	if (!out || !cfg)
 		return -EINVAL;
-	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_action_config, service), cfg);
+	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_action_scheduler_config, service), cfg);
 	if (!r)
 		r = check(&config);
 	if (r)
@@ -194,12 +194,12 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)
 {
-	if (scheduler->config.kind == TW_ACTION_VIRTUAL)
+	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
 		return scheduler->virtual.now_ns;
-	return scheduler->base.service ? tw_now(scheduler->base.service) : tw_clock_now(tw_clock_monotonic());
+	return scheduler->base.service ? tw_service_now(scheduler->base.service) : tw_clock_now(tw_clock_monotonic());
 }
 
-uint64_t tw_action_now(tw_action_scheduler *scheduler)
+uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler)
 {
 	if (tw__actions_check(scheduler))
 		return 0;
@@ -209,14 +209,15 @@ uint64_t tw_action_now(tw_action_scheduler *scheduler)
 	return now_ns;
 }
 
-int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *out)
+int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_scheduler_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_action_stats, armed) ? -EINVAL : tw__actions_check(scheduler);
+	int r = !out || out->size < offsetof(struct tw_action_scheduler_stats, armed) ? -EINVAL
+										      : tw__actions_check(scheduler);
 	if (r)
 		return r;
 	size_t size = out->size;
 	tw__actions_lock(scheduler);
-	struct tw_action_stats stats = scheduler->stats;
+	struct tw_action_scheduler_stats stats = scheduler->stats;
 	stats.actions = scheduler->owned;
 	pthread_mutex_unlock(&scheduler->lock);
 	stats.size = size;

@@ -101,11 +101,11 @@ static int join_due(struct tw_action *action, struct tw__rest *rest)
 static int place(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, struct tw__rest *rest)
 {
 	enum tw_action_kind kind = action->scheduler->config.kind;
-	if (kind == TW_ACTION_VIRTUAL)
+	if (kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__action_join_heap(action, due_ns, rest);
-	if (delay_ns || kind == TW_ACTION_ASYNC)
+	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
 		return set_timer(action, due_ns, rest);
-	return kind == TW_ACTION_QUEUE ? join_due(action, rest) : tw__action_join_batch(action, rest);
+	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, rest) : tw__action_join_batch(action, rest);
 }
 
 /* The next nominal instant. In its own run with the same delay: in phase, the first that is not past. */
@@ -174,7 +174,7 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 		rest.context = context;
 		scheduler->stats.refused += r != -EINVAL;
 	}
-	bool drives = !r && scheduler->config.kind == TW_ACTION_QUEUE;
+	bool drives = !r && scheduler->config.kind == TW_ACTION_KIND_QUEUE;
 	if (drives)
 		tw__actions_call_begins(scheduler);
 	tw__actions_unlock(scheduler, &rest);

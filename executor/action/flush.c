@@ -1,7 +1,7 @@
 /*
  * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
  *
- * A failure closes its action. With TW_ACTION_CANCEL_BATCH it also ends the flush and closes the rest of the batch.
+ * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes the rest of the batch.
  */
 #include <errno.h>
 
@@ -362,12 +362,12 @@ static int flush_turn(tw_action_scheduler *scheduler)
 	return r;
 }
 
-int tw_action_flush(tw_action_scheduler *scheduler)
+int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 {
 	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;
-	if (scheduler->config.kind == TW_ACTION_VIRTUAL)
+	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__actions_flush_virtual(scheduler);
-	return scheduler->config.flags & TW_ACTION_BY_CALLER ? flush_turn(scheduler) : -EINVAL;
+	return scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER ? flush_turn(scheduler) : -EINVAL;
 }

@@ -27,7 +27,7 @@ int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
 
 /*
- * Runs the first of `due`. told: `failed` is told of a failure. With TW_ACTION_CANCEL_BATCH gather() then brings the rest of the
+ * Runs the first of `due`. told: `failed` is told of a failure. With TW_ACTION_FLAG_CANCEL_BATCH gather() then brings the rest of the
  * batch into `due`, and all of that is closed.
  */
 int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *));

@@ -132,9 +132,9 @@ static int ask(tw_action_scheduler *scheduler, struct tw__rest *rest)
 {
 	if (scheduler->requested)
 		return 0;
-	if (scheduler->config.flags & TW_ACTION_BY_CALLER) {
+	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, true);
-	} else if (scheduler->config.kind == TW_ACTION_ASAP) {
+	} else if (scheduler->config.kind == TW_ACTION_KIND_ASAP) {
 		rest->submit = !scheduler->work_out;
 		scheduler->work_out = true;
 	} else {
@@ -153,9 +153,9 @@ static void call_off(tw_action_scheduler *scheduler, struct tw__rest *rest)
 		return;
 	scheduler->requested = scheduler->turn = false;
 	scheduler->stats.turns_cancelled++;
-	if (scheduler->config.flags & TW_ACTION_BY_CALLER) {
+	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, false);
-	} else if (scheduler->config.kind == TW_ACTION_FRAME) {
+	} else if (scheduler->config.kind == TW_ACTION_KIND_FRAME) {
 		rest->cancel_frame = scheduler->frame;
 		scheduler->frame = (tw_timer){0};
 	}

@@ -94,10 +94,10 @@ static int check(const tw_action_scheduler *scheduler)
 	if (r)
 		return r;
 	enum tw_action_kind kind = scheduler->config.kind;
-	return kind == TW_ACTION_ASAP || kind == TW_ACTION_FRAME ? 0 : -EINVAL;
+	return kind == TW_ACTION_KIND_ASAP || kind == TW_ACTION_KIND_FRAME ? 0 : -EINVAL;
 }
 
-int64_t tw_set_immediate(tw_action_scheduler *scheduler, tw_fn *fn, void *arg)
+int64_t tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg)
 {
 	int r = fn ? check(scheduler) : -EINVAL;
 	if (r)
@@ -112,7 +112,7 @@ int64_t tw_set_immediate(tw_action_scheduler *scheduler, tw_fn *fn, void *arg)
 	return id;
 }
 
-int tw_clear_immediate(tw_action_scheduler *scheduler, int64_t id)
+int tw_immediate_cancel(tw_action_scheduler *scheduler, int64_t id)
 {
 	int r = check(scheduler);
 	if (r)

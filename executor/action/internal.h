@@ -91,7 +91,7 @@ struct tw__immediates {
 struct tw_action_scheduler {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* a run or a flush has ended, something was freed */
-	struct tw_action_config config;
+	struct tw_action_scheduler_config config;
 	uint32_t fork_generation;
 	struct tw__base base; /* service NULL: none */
 	uint64_t start_ns;
@@ -115,7 +115,7 @@ struct tw_action_scheduler {
 
 	uint64_t owned, objects;
 	uint32_t calls; /* that are between their unlock and their last look at the service */
-	struct tw_action_stats stats;
+	struct tw_action_scheduler_stats stats;
 };
 
 /* What is to be done when the mutex is free again. */
@@ -188,7 +188,7 @@ struct tw_action *tw__action_new(tw_action_scheduler *scheduler);
 
 static inline bool tw__actions_cancel_batch(const tw_action_scheduler *scheduler)
 {
-	return scheduler->config.flags & TW_ACTION_CANCEL_BATCH;
+	return scheduler->config.flags & TW_ACTION_FLAG_CANCEL_BATCH;
 }
 
 /* No lock is held, nothing runs, nothing is left. */

@@ -53,7 +53,7 @@ static void take_next(struct tw_action *action)
 	tw__action_join_due(action, 0);
 }
 
-/* With TW_ACTION_CANCEL_BATCH a failure closes what else is due at the clock's instant. */
+/* With TW_ACTION_FLAG_CANCEL_BATCH a failure closes what else is due at the clock's instant. */
 static void take_instant(tw_action_scheduler *scheduler)
 {
 	struct tw_action *action;
@@ -96,7 +96,7 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 
 int tw__actions_flush_virtual(tw_action_scheduler *scheduler)
 {
-	const struct tw_action_config *config = &scheduler->config;
+	const struct tw_action_scheduler_config *config = &scheduler->config;
 	return drive(scheduler, config->max_frames ? config->max_frames * config->frame_ns : UINT64_MAX, false);
 }
 
@@ -105,10 +105,10 @@ static int check(const tw_action_scheduler *scheduler)
 	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;
-	return scheduler->config.kind == TW_ACTION_VIRTUAL ? 0 : -EINVAL;
+	return scheduler->config.kind == TW_ACTION_KIND_VIRTUAL ? 0 : -EINVAL;
 }
 
-int tw_action_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns)
+int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns)
 {
 	int r = check(scheduler);
 	if (r)
@@ -116,11 +116,11 @@ int tw_action_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns)
 	return at_ns > TW_MAX_DELAY_NS ? -ERANGE : drive(scheduler, at_ns, true);
 }
 
-int tw_action_advance(tw_action_scheduler *scheduler, uint64_t by_ns)
+int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns)
 {
 	int r = check(scheduler);
 	if (r)
 		return r;
-	uint64_t now_ns = tw_action_now(scheduler);
-	return by_ns > TW_MAX_DELAY_NS - now_ns ? -ERANGE : tw_action_advance_to(scheduler, now_ns + by_ns);
+	uint64_t now_ns = tw_action_scheduler_now(scheduler);
+	return by_ns > TW_MAX_DELAY_NS - now_ns ? -ERANGE : tw_action_scheduler_advance_to(scheduler, now_ns + by_ns);
 }

@@ -21,7 +21,7 @@ static struct tw__job *find(struct tw_limiter *l, tw_job handle)
 	uint64_t id = handle.id & ~ATTEMPT_TAG;
 	struct tw__node *node = tw__node_find(&l->nodes, id);
 	struct tw__job *job = (struct tw__job *)(void *)node;
-	return job && job->id && job->state != TW_JOB_GONE ? job : NULL;
+	return job && job->id && job->state != TW_JOB_STATE_GONE ? job : NULL;
 }
 
 static bool names_attempt(const struct tw__job *job, tw_job handle)
@@ -40,9 +40,9 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 		return -EINVAL;
 	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
 		return -EALREADY;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__attempt_look(l, job, now_ns, todo);
-	bool late = job->state == TW_JOB_SETTLED;
+	bool late = job->state == TW_JOB_STATE_SETTLED;
 	job->flags |= TW__JOB_COMPLETED;
 	if (!late) {
 		job->error = error;
@@ -74,16 +74,16 @@ int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	switch (job->state) {
-	case TW_JOB_IN_LINE:
+	case TW_JOB_STATE_QUEUED:
 		if (job->flags & TW__JOB_ADDING)
 			tw__pending_less(l, todo);
 		else
-			tw__line_leave(l, job, tw_now(l->service), todo);
+			tw__line_leave(l, job, tw_service_now(l->service), todo);
 		break;
-	case TW_JOB_RETRYING:
+	case TW_JOB_STATE_RETRYING:
 		tw__retrying_leave(l, job, todo);
 		break;
-	case TW_JOB_RUNNING:
+	case TW_JOB_STATE_RUNNING:
 		job->flags |= TW__JOB_CANCEL;
 		if (job->flags & TW__JOB_INSIDE)
 			tw__job_stop(l, job, todo);
@@ -91,7 +91,7 @@ static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 	default:
 		return TW_GONE;
 	}
-	tw__settle(l, job, TW_JOB_CANCELLED, -ECANCELED, todo);
+	tw__settle(l, job, TW_JOB_STATUS_CANCELLED, -ECANCELED, todo);
 	return TW_CANCELLED;
 }
 
@@ -115,7 +115,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
 	bool is = job && (job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE) ||
-			  (job->state == TW_JOB_RUNNING && tw__job_is_late(l, job)));
+			  (job->state == TW_JOB_STATE_RUNNING && tw__job_is_late(l, job)));
 	pthread_mutex_unlock(&l->lock);
 	return is;
 }
@@ -149,8 +149,8 @@ static int await_told(struct tw_limiter *l, struct tw__job *job, uint64_t deadli
 /* The job has not settled, and only the calling thread could run it. */
 static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 {
-	bool is_to_run = job->state == TW_JOB_IN_LINE || job->state == TW_JOB_RETRYING;
-	bool is_to_be_told = job->state == TW_JOB_SETTLED && l->out.tellers;
+	bool is_to_run = job->state == TW_JOB_STATE_QUEUED || job->state == TW_JOB_STATE_RETRYING;
+	bool is_to_be_told = job->state == TW_JOB_STATE_SETTLED && l->out.tellers;
 	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
 }
 
@@ -191,7 +191,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 		return r;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
-	int state = !job || is_over(job) ? TW_JOB_GONE : job->state;
+	int state = !job || is_over(job) ? TW_JOB_STATE_GONE : job->state;
 	pthread_mutex_unlock(&l->lock);
 	return state;
 }

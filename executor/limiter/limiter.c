@@ -84,7 +84,7 @@ int tw_limiter_start(tw_limiter *l, tw_idle_fn *idle, void *arg)
 	struct tw__listener *listener = idle ? tw__listener_make(idle, arg) : NULL;
 	if (idle && !listener)
 		return -ENOMEM;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->started = true;
 	if (listener)
@@ -100,7 +100,7 @@ static int set_paused(tw_limiter *l, bool paused)
 	int r = TW__CHECK(l);
 	if (r)
 		return r;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->paused = paused;
 	if (paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
@@ -128,7 +128,7 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 		return r;
 	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
 		return tw__concurrency_refused("tw_limiter_set_max_concurrency", l->base.executor, max_concurrency);
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	uint64_t before = l->permits.limit;
 	l->permits.limit = max_concurrency;
@@ -153,7 +153,7 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *to
 			tw__retrying_leave(l, job, todo);
 		else
 			return true;
-		tw__settle(l, job, TW_JOB_DROPPED, -ESHUTDOWN, todo);
+		tw__settle(l, job, TW_JOB_STATUS_DROPPED, -ESHUTDOWN, todo);
 	}
 	return false;
 }
@@ -166,7 +166,7 @@ int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	pthread_mutex_lock(&l->lock);
 	l->out.calls++; /* this one goes on after each unlock */
 	pthread_mutex_unlock(&l->lock);

@@ -24,7 +24,7 @@ enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 void tw__line_enter(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	job->state = TW_JOB_IN_LINE;
+	job->state = TW_JOB_STATE_QUEUED;
 	job->since_ns = now_ns;
 	if (job->options)
 		job->options->until_ns =
@@ -138,7 +138,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
 	l->permits.running++;
-	job->state = TW_JOB_RUNNING;
+	job->state = TW_JOB_STATE_RUNNING;
 	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
 				TW__JOB_IN_FN);
 	job->attempts++;
@@ -193,7 +193,7 @@ static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *t
 	struct tw__job *job;
 	for (; n < EXPIRED_IN_A_ROW && (job = tw__line_first(&l->line)) && tw__job_is_due(job, now_ns); n++) {
 		tw__line_leave(l, job, now_ns, todo);
-		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	}
 	return n;
 }
@@ -225,7 +225,7 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	int r = call(l, job, &see, *now_ns);
-	*now_ns = tw_now(l->service);
+	*now_ns = tw_service_now(l->service);
 	tw__limiter_lock_lazily(l, todo);
 	returned(l, job, r, see.value, *now_ns, todo);
 }
@@ -253,7 +253,7 @@ static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t
 	tw__limiter_unlock(l, todo);
 	if (goes)
 		return false;
-	*now_ns = tw_now(l->service);
+	*now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, todo);
 	return true;
 }
@@ -265,7 +265,7 @@ static void run(struct tw__work *work)
 	struct tw_limiter *l = runner->limiter;
 	struct tw__todo todo;
 	struct tw__job *job;
-	uint64_t now_ns = tw_now(l->service), end_ns = now_ns + SLICE_NS;
+	uint64_t now_ns = tw_service_now(l->service), end_ns = now_ns + SLICE_NS;
 	tw__limiter_lock(l, &todo);
 	l->permits.searching--;
 	l->permits.runners_in++;

@@ -16,7 +16,7 @@ static void on_token(void *arg)
 {
 	struct tw_limiter *l = arg;
 	struct tw__todo todo;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	l->rate.armed = false;
 	tw__dispatch(l, now_ns, &todo);
@@ -83,7 +83,7 @@ void tw__rate_begin(struct tw_limiter *l)
 	pthread_mutex_lock(&l->lock);
 	l->rate.out--;
 	/* planted: token_early */
-	*token(l, l->rate.used++) = tw_now(l->service) + l->config.rate_interval_ns;
+	*token(l, l->rate.used++) = tw_service_now(l->service) + l->config.rate_interval_ns;
 	if (l->line.count > l->permits.searching)
 		arm(l, *token(l, 0));
 	pthread_mutex_unlock(&l->lock);

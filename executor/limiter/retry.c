@@ -23,7 +23,7 @@ static uint64_t due_of(const struct tw__job *job)
 	const struct tw__job_options *o = job->options;
 	bool has_ended =
 	    !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED; /* or its function has but to return */
-	if (job->state == TW_JOB_SETTLED || (job->state == TW_JOB_RUNNING && has_ended))
+	if (job->state == TW_JOB_STATE_SETTLED || (job->state == TW_JOB_STATE_RUNNING && has_ended))
 		return UINT64_MAX;
 	return o->until_ns < o->total_until_ns ? o->until_ns : o->total_until_ns;
 }
@@ -115,7 +115,7 @@ static void attempt_is_over_time(struct tw_limiter *l, struct tw__job *job, uint
 	if (wholly || (o->until_ns <= now_ns && !tw__job_may_retry(l, job, now_ns))) {
 		if (now_ns > job->since_ns)                    /* not so if it began after this reading of the clock */
 			job->run_ns += now_ns - job->since_ns; /* for the result; what follows is nobody's */
-		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	} else if (o->until_ns > now_ns) {
 		return;
 	}
@@ -132,7 +132,7 @@ bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns)
 bool tw__job_is_late(const struct tw_limiter *l, const struct tw__job *job)
 {
 	uint64_t due_ns = job->options ? due_of(job) : UINT64_MAX;
-	return tw_unlikely(due_ns != UINT64_MAX) && due_ns <= tw_now(l->service);
+	return tw_unlikely(due_ns != UINT64_MAX) && due_ns <= tw_service_now(l->service);
 }
 
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
@@ -150,12 +150,12 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 	bool wholly = o->total_until_ns <= now_ns;
 	if (!wholly && o->until_ns > now_ns)
 		return;
-	if (job->state == TW_JOB_IN_LINE) {
+	if (job->state == TW_JOB_STATE_QUEUED) {
 		tw__line_leave(l, job, now_ns, todo);
-		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	} else if (wholly) {
 		tw__retrying_leave(l, job, todo);
-		tw__settle(l, job, TW_JOB_TIMED_OUT, -ETIMEDOUT, todo);
+		tw__settle(l, job, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT, todo);
 	} else {
 		tw__retrying_leave(l, job, NULL);
 		tw__line_enter(l, job, now_ns);
@@ -165,11 +165,11 @@ static void wait_is_over_time(struct tw_limiter *l, struct tw__job *job, uint64_
 /* What is due about the job is done; afterwards nothing is. */
 static void look_at(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo)
 {
-	if (job->state == TW_JOB_RUNNING)
+	if (job->state == TW_JOB_STATE_RUNNING)
 		attempt_is_over_time(l, job, now_ns, todo);
-	else if (job->state != TW_JOB_SETTLED)
+	else if (job->state != TW_JOB_STATE_SETTLED)
 		wait_is_over_time(l, job, now_ns, todo);
-	if (job->state != TW_JOB_SETTLED)
+	if (job->state != TW_JOB_STATE_SETTLED)
 		tw__job_keep_time(l, job);
 }
 
@@ -178,7 +178,7 @@ static void on_time(void *arg)
 	struct tw__job *job = arg;
 	struct tw_limiter *l = job->options->limiter;
 	struct tw__todo todo;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	if (job->options->timer_at_ns != UINT64_MAX && job->options->timer.id == tw_self().id)
 		job->options->timer_at_ns = UINT64_MAX;
@@ -202,7 +202,7 @@ static struct tw__job *first_untimed(const struct tw_limiter *l)
 /* What is due about the first of the untimed. False: it is not due. The lock is held, and given up meanwhile. */
 static bool look_at_untimed(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	if (due_of(job) > now_ns)
 		return false;
 	tw__heap_remove(&l->times.untimed, &job->options->untimed);
@@ -276,7 +276,7 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	job->state = TW_JOB_RETRYING;
+	job->state = TW_JOB_STATE_RETRYING;
 	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
 	job->options->until_ns = at_ns;
 	job->previous = NULL;

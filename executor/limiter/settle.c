@@ -66,19 +66,19 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 {
 	l->ends.settled++;
 	switch (status) {
-	case TW_JOB_SUCCEEDED:
+	case TW_JOB_STATUS_SUCCEEDED:
 		l->counters.succeeded++;
 		break;
-	case TW_JOB_FAILED:
+	case TW_JOB_STATUS_FAILED:
 		l->counters.failed++;
 		break;
-	case TW_JOB_CANCELLED:
+	case TW_JOB_STATUS_CANCELLED:
 		l->counters.cancelled++;
 		break;
-	case TW_JOB_TIMED_OUT:
+	case TW_JOB_STATUS_TIMED_OUT:
 		l->counters.timed_out++;
 		break;
-	case TW_JOB_DROPPED:
+	case TW_JOB_STATUS_DROPPED:
 		l->counters.dropped++;
 		break;
 	}
@@ -124,14 +124,14 @@ static void put_gone(struct tw_limiter *l)
 void tw__job_look_for_end(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_GONE)
+	if (!(job->flags & TW__JOB_FINISHED) || job->timers || job->state == TW_JOB_STATE_GONE)
 		return;
 	l->times.timed -= job->options != NULL;
 	free(job->options);
 	job->options = NULL;
 	if (job->flags & TW__JOB_KEEP || job->waiters)
 		return;
-	job->state = TW_JOB_GONE;
+	job->state = TW_JOB_STATE_GONE;
 	job->next = l->ends.gone;
 	l->ends.gone = job;
 	if (++l->ends.gone_n == GONE_AT_ONCE || !l->ends.unfinished)
@@ -173,10 +173,10 @@ void tw__job_note_settled(struct tw_limiter *l, struct tw__job *job, struct tw__
 void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status status, int error, struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	job->state = TW_JOB_SETTLED;
+	job->state = TW_JOB_STATE_SETTLED;
 	job->status = (uint8_t)status;
 	job->error = error;
-	if (status != TW_JOB_SUCCEEDED && status != TW_JOB_FAILED && !job->attempts)
+	if (status != TW_JOB_STATUS_SUCCEEDED && status != TW_JOB_STATUS_FAILED && !job->attempts)
 		job->value = NULL;
 	tw__job_disarm(l, job);
 	count(l, status);
@@ -195,7 +195,7 @@ void tw__job_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 	if (tells) {
 		job->flags |= TW__JOB_STOPPING;
 		tw__jobs_append(&todo->stops_end, job);
-	} else if (job->state == TW_JOB_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
+	} else if (job->state == TW_JOB_STATE_SETTLED && !(job->flags & TW__JOB_STOPPING)) {
 		tw__job_note_settled(l, job, todo);
 	}
 }
@@ -224,14 +224,14 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 	if (overdue)
 		job->error = -ETIMEDOUT;
 	if (job->error == 0) {
-		tw__settle(l, job, TW_JOB_SUCCEEDED, 0, todo);
+		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, todo);
 	} else if (job->flags & TW__JOB_CANCEL) {
-		tw__settle(l, job, TW_JOB_CANCELLED, job->error, todo);
+		tw__settle(l, job, TW_JOB_STATUS_CANCELLED, job->error, todo);
 	} else if (tw__job_may_retry(l, job, now_ns)) {
 		hold_up(l, job);
 		tw__jobs_append(&todo->retries_end, job);
 	} else {
-		tw__settle(l, job, overdue ? TW_JOB_TIMED_OUT : TW_JOB_FAILED, job->error, todo);
+		tw__settle(l, job, overdue ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_FAILED, job->error, todo);
 	}
 }
 
@@ -244,7 +244,7 @@ void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void 
 	l->permits.running--;
 	l->counters.run_sum_ns += run_ns;
 	tw__histogram_add(&l->counters.run, run_ns, 1);
-	if (job->state == TW_JOB_SETTLED) {
+	if (job->state == TW_JOB_STATE_SETTLED) {
 		l->permits.late--;
 		look_for_release(l, job, todo);
 		return;

@@ -29,7 +29,7 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->refused_completions = l->counters.refused_completions;
 }
 
-int tw_limiter_stats_get(tw_limiter *l, struct tw_limiter_stats *out)
+int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_limiter_stats, running) ? -EINVAL : TW__CHECK(l);
 	if (r)

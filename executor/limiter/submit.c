@@ -29,9 +29,10 @@ static int check_retry(struct tw_retry *retry)
 		   : 0;
 }
 
-static int check(struct tw_job_task *task)
+static int check(struct tw_limiter_task *task)
 {
-	if (!task->fn || task->flags & ~(uint32_t)(TW_JOB_ASYNC | TW_JOB_KEEP | TW_JOB_WAIT_UNTIL) ||
+	if (!task->fn ||
+	    task->flags & ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL) ||
 	    task->priority < INT16_MIN || task->priority > INT16_MAX)
 		return -EINVAL;
 	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
@@ -40,7 +41,7 @@ static int check(struct tw_job_task *task)
 	return check_retry(&task->retry);
 }
 
-static bool wants_options(const struct tw_job_task *task)
+static bool wants_options(const struct tw_limiter_task *task)
 {
 	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns || task->retry.count ||
 	       task->stop || task->release;
@@ -51,7 +52,7 @@ static uint64_t from(uint64_t now_ns, uint64_t span_ns)
 	return span_ns ? now_ns + span_ns : UINT64_MAX;
 }
 
-static struct tw__job_options *make_options(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns)
+static struct tw__job_options *make_options(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns)
 {
 	struct tw__job_options *o = malloc(sizeof *o);
 	if (o)
@@ -72,7 +73,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 }
 
 /* A node, filled in; not known to anybody yet. */
-static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t now_ns, struct tw__job **out)
+static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns, struct tw__job **out)
 {
 	struct tw__job_options *options = NULL;
 	struct tw__node *node;
@@ -85,7 +86,7 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 	}
 	struct tw__job *job = *out = (struct tw__job *)(void *)node;
 	job->id = 0;
-	job->state = TW_JOB_GONE; /* until it is in line */
+	job->state = TW_JOB_STATE_GONE; /* until it is in line */
 	job->fn = task->fn;
 	job->arg = task->arg;
 	job->done = task->done;
@@ -97,8 +98,8 @@ static int make(struct tw_limiter *l, const struct tw_job_task *task, uint64_t n
 	job->value = NULL;
 	job->error = 0;
 	job->attempts = 0;
-	job->flags = (uint16_t)((task->flags & TW_JOB_ASYNC ? TW__JOB_IS_ASYNC : 0) |
-				(task->flags & TW_JOB_KEEP ? TW__JOB_KEEP : 0));
+	job->flags = (uint16_t)((task->flags & TW_LIMITER_TASK_ASYNC ? TW__JOB_IS_ASYNC : 0) |
+				(task->flags & TW_LIMITER_TASK_KEEP ? TW__JOB_KEEP : 0));
 	job->priority = (int16_t)task->priority;
 	job->timers = 0;
 	job->waiters = 0;
@@ -124,7 +125,7 @@ static int admit(struct tw_limiter *l)
 		return -EBUSY;
 	if (tw_likely(l->pending < l->config.max_pending))
 		return 0;
-	uint64_t startable = tw__startable(l, l->rate.tokens ? tw_now(l->service) : 0),
+	uint64_t startable = tw__startable(l, l->rate.tokens ? tw_service_now(l->service) : 0),
 		 in_line = l->pending - l->retrying;
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
@@ -140,7 +141,8 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 		uint32_t seen = tw_load_relaxed(&l->ends.room_bell);
 		l->ends.room_waiters++;
 		if (l->rate.tokens)
-			(void)tw__rate_has_token(l, l->pending - l->retrying, tw_now(l->service)); /* it rings */
+			(void)tw__rate_has_token(l, l->pending - l->retrying,
+						 tw_service_now(l->service)); /* it rings */
 		pthread_mutex_unlock(&l->lock);
 		bool in_time = tw__futex_wait(&l->ends.room_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
@@ -168,7 +170,7 @@ static int reserve(struct tw_limiter *l, const struct tw__job *job)
 static void tell_added(struct tw_limiter *l, struct tw__job *job)
 {
 	struct tw__limiter_call call;
-	job->state = TW_JOB_IN_LINE;
+	job->state = TW_JOB_STATE_QUEUED;
 	job->flags |= TW__JOB_ADDING;
 	job->waiters++; /* it stays, also if it is cancelled */
 	pthread_mutex_unlock(&l->lock);
@@ -199,7 +201,7 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	tw__job_accept(l, job);
 	if (announced)
 		tell_added(l, job);
-	if (job->state == TW_JOB_SETTLED) { /* cancelled by the hook */
+	if (job->state == TW_JOB_STATE_SETTLED) { /* cancelled by the hook */
 		tw__job_look_for_end(l, job);
 		return 0;
 	}
@@ -213,10 +215,10 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 }
 
 /* Until when the caller's thread waits for room. */
-static uint64_t room_deadline(const struct tw_job_task *task)
+static uint64_t room_deadline(const struct tw_limiter_task *task)
 {
 	uint64_t deadline_ns = task->wait_ns;
-	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_JOB_WAIT_UNTIL))
+	if (deadline_ns && deadline_ns != TW_FOREVER && !(task->flags & TW_LIMITER_TASK_WAIT_UNTIL))
 		deadline_ns += tw_clock_now(tw_clock_monotonic());
 	return deadline_ns < task->wait_ns ? TW_FOREVER : deadline_ns;
 }
@@ -227,11 +229,11 @@ static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
 	return l->has_inbox && !job->options && job->priority == 0;
 }
 
-static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
 	struct tw__job *job;
 	struct tw__todo todo;
-	uint64_t now_ns = tw_now(l->service);
+	uint64_t now_ns = tw_service_now(l->service);
 	int r = make(l, task, now_ns, &job);
 	if (r)
 		return r;
@@ -243,7 +245,7 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	r = admit(l);
 	if (r == -EAGAIN && task->wait_ns) {
 		r = admit_waiting(l, room_deadline(task));
-		now_ns = tw_now(l->service); /* it comes into the line now */
+		now_ns = tw_service_now(l->service); /* it comes into the line now */
 	}
 	if (!r && !(r = reserve(l, job))) {
 		if (out)
@@ -259,12 +261,12 @@ static int submit(struct tw_limiter *l, const struct tw_job_task *task, tw_job *
 	return r;
 }
 
-int tw_limiter_submit_task(tw_limiter *l, const struct tw_job_task *task, tw_job *out)
+int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
-	struct tw_job_task known;
+	struct tw_limiter_task known;
 	int r = task ? TW__CHECK(l) : -EINVAL;
 	if (!r)
-		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_job_task, done), task);
+		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_limiter_task, done), task);
 	if (!r)
 		r = check(&known);
 	return r ? r : submit(l, &known, out);
@@ -272,6 +274,6 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_job_task *task, tw_job
 
 int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 {
-	struct tw_job_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	struct tw_limiter_task task = {.size = sizeof task, .fn = fn, .arg = arg};
 	return tw_limiter_submit_task(l, &task, out);
 }

@@ -86,17 +86,17 @@ static void call_end(struct tw_limiter *l, struct tw__limiter_call *call)
 static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	struct tw__limiter_call call;
-	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_TIMED_OUT : TW_JOB_CANCELLED;
+	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
 	job->options->stop(job->arg, (tw_job){tw__node_handle(&job->node)}, why);
 	call_end(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
-	if (job->state == TW_JOB_SETTLED) {
+	if (job->state == TW_JOB_STATE_SETTLED) {
 		tw__job_note_settled(l, job, todo);
 	} else if (job->flags & TW__JOB_ENDED) {
 		tw__attempt_go_on(l, job);
-		tw__attempt_decide(l, job, tw_now(l->service), todo);
+		tw__attempt_decide(l, job, tw_service_now(l->service), todo);
 	}
 }
 
@@ -120,7 +120,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 
 static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
-	uint64_t delay_ns = tw__job_draw_delay(l, job), now_ns = tw_now(l->service);
+	uint64_t delay_ns = tw__job_draw_delay(l, job), now_ns = tw_service_now(l->service);
 	if (now_ns + delay_ns > job->options->retry_deadline_ns) {
 		job->options->retry.count = 0;
 	} else if (l->config.hooks.retried) {

@@ -133,7 +133,7 @@ int64_t tw_manual_pump(tw_manual *manual, size_t budget)
 	for (; done < most && (batch = take(manual)); done++) {
 		r = tw_run_one(batch);
 		if (r < 0) {
-			tw_run_drop(batch);
+			tw_run_return(batch);
 			return done ? (int64_t)done : r;
 		}
 	}

@@ -213,7 +213,7 @@ static void stop(tw_pool *pool)
 static void give_back(tw_batch *batch)
 {
 	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
-		tw_run_drop(batch);
+		tw_run_return(batch);
 }
 
 static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
@@ -252,9 +252,9 @@ static int begin_close(tw_pool *pool)
 	return r;
 }
 
-int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
 {
-	int r = (unsigned)mode > TW_POOL_DROP ? -EINVAL : tw__pool_check(pool);
+	int r = (unsigned)mode > TW_CLOSE_DROP ? -EINVAL : tw__pool_check(pool);
 	if (r)
 		return r;
 	if (tw_pool_is_worker(pool))
@@ -268,7 +268,7 @@ int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_f
 		return 0;
 	}
 	shut_door(pool);
-	if (mode == TW_POOL_DROP)
+	if (mode == TW_CLOSE_DROP)
 		drop_tasks(pool, told, told_arg);
 	stop(pool);
 	tw__pool_await_bringers(pool);
@@ -299,7 +299,7 @@ int tw_pool_destroy(tw_pool *pool)
 		tw__pool_free(pool);
 		return 0;
 	}
-	int r = tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
+	int r = tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL);
 	if (r == 0)
 		tw__pool_free(pool);
 	return r;

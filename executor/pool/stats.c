@@ -35,7 +35,7 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 			 tw__work_queue_count(&pool->jobs.queue);
 }
 
-int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out)
+int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_pool_stats, services) ? -EINVAL : tw__pool_check(pool);
 	if (r)
@@ -65,12 +65,12 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 		return r;
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */
 	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
-	r = source ? tw_pool_stats_get(source->pool, out) : -ENOENT;
+	r = source ? tw_pool_stats(source->pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);
 	return r;
 }
 
-bool tw__source_is_busy(void *source, struct tw_liveness *out, uint64_t *progress)
+bool tw__source_is_busy(void *source, struct tw_service_liveness *out, uint64_t *progress)
 {
 	tw_pool *pool = ((struct tw__source *)source)->pool;
 	unsigned running = 0;

@@ -8,7 +8,7 @@
 
 /* ------------------------------------------------------------------- statistics */
 
-int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
+int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_scheduler_stats, completed) ? -EINVAL : TW__CHECK(scheduler);
 	if (r)

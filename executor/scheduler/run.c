@@ -204,7 +204,7 @@ void tw__scheduler_host_called(struct tw__work *work)
 static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host.state = TW__HOST_IDLE;
-	int result = tw__scheduler_settle(scheduler) ? TW_RUN_MORE : TW_RUN_IDLE;
+	int result = tw__scheduler_settle(scheduler) ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE;
 	tw__scheduler_unlock_home(scheduler);
 	return result;
 }
@@ -239,7 +239,7 @@ static bool in_turn(const tw_scheduler *scheduler)
 	return frame;
 }
 
-bool tw_should_yield(tw_scheduler *scheduler)
+bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 {
 	if (TW__CHECK(scheduler) || !in_turn(scheduler))
 		return false;
@@ -252,7 +252,7 @@ bool tw_should_yield(tw_scheduler *scheduler)
 	return yield;
 }
 
-int tw_scheduler_interrupt(tw_scheduler *scheduler)
+int tw_scheduler_request_yield(tw_scheduler *scheduler)
 {
 	int r = TW__CHECK(scheduler);
 	if (r)

@@ -101,11 +101,11 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 /* -------------------------------------------------------------------- post */
 
 /* 0, or -ERANGE, -EINVAL. */
-static int check(const struct tw_scheduler_post *post)
+static int check(const struct tw_scheduler_task *post)
 {
-	if (!post->fn || post->flags & ~(uint32_t)TW_POST_TIMEOUT)
+	if (!post->fn || post->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT)
 		return -EINVAL;
-	if (!(post->flags & TW_POST_TIMEOUT) && post->timeout_ns)
+	if (!(post->flags & TW_SCHEDULER_TASK_TIMEOUT) && post->timeout_ns)
 		return -EINVAL;
 	if (post->delay_ns > TW_MAX_DELAY_NS || post->timeout_ns > TIMEOUT_MAX_NS || post->timeout_ns < -TIMEOUT_MAX_NS)
 		return -ERANGE;
@@ -121,10 +121,10 @@ static int64_t add(int64_t instant_ns, int64_t span_ns)
 
 /* What was found out before the lock is taken. */
 struct request {
-	const struct tw_scheduler_post *post;
+	const struct tw_scheduler_task *post;
 	int64_t start_ns;
 	void *context;
-	tw_scheduler_task *out;
+	tw_scheduler_task_id *out;
 };
 
 static int make_room(tw_scheduler *scheduler, bool delayed)
@@ -138,9 +138,10 @@ static int make_room(tw_scheduler *scheduler, bool delayed)
 
 static void fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
 {
-	const struct tw_scheduler_post *post = request->post;
+	const struct tw_scheduler_task *post = request->post;
 	enum tw_priority priority = tw__priority_known(post->priority);
-	int64_t timeout_ns = post->flags & TW_POST_TIMEOUT ? post->timeout_ns : scheduler->config.timeout_ns[priority];
+	int64_t timeout_ns =
+	    post->flags & TW_SCHEDULER_TASK_TIMEOUT ? post->timeout_ns : scheduler->config.timeout_ns[priority];
 	task->fn = post->fn;
 	task->arg = post->arg;
 	task->done = post->done;
@@ -180,7 +181,7 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 		return r;
 	fill(scheduler, task, request);
 	if (request->out)
-		*request->out = (tw_scheduler_task){tw__node_handle(&task->node)};
+		*request->out = (tw_scheduler_task_id){tw__node_handle(&task->node)};
 	push(scheduler, task, request->start_ns);
 	*call_host = tw__scheduler_settle(scheduler);
 	return 0;
@@ -203,7 +204,7 @@ static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 	return r;
 }
 
-static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_task *post, tw_scheduler_task_id *out)
 {
 	struct tw__task *task;
 	bool call_host = false;
@@ -226,20 +227,20 @@ static int post_checked(tw_scheduler *scheduler, const struct tw_scheduler_post 
 	return r;
 }
 
-int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
-		      tw_scheduler_task *out)
+int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
+			tw_scheduler_task_id *out)
 {
-	const struct tw_scheduler_post post = {.fn = fn, .arg = arg, .priority = priority};
+	const struct tw_scheduler_task post = {.fn = fn, .arg = arg, .priority = priority};
 	int r = fn ? TW__CHECK(scheduler) : -EINVAL;
 	return r ? r : post_checked(scheduler, &post, out);
 }
 
-int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post, tw_scheduler_task *out)
+int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post, tw_scheduler_task_id *out)
 {
-	struct tw_scheduler_post known;
+	struct tw_scheduler_task known;
 	int r = post ? TW__CHECK(scheduler) : -EINVAL;
 	if (!r)
-		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_post, delay_ns), post);
+		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_task, delay_ns), post);
 	if (!r)
 		r = check(&known);
 	return r ? r : post_checked(scheduler, &known, out);
@@ -265,7 +266,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__end
 	return TW_CANCELLED;
 }
 
-int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task handle)
+int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 {
 	struct tw__ending ending;
 	int r = TW__CHECK(scheduler);

@@ -54,7 +54,7 @@ int tw_semaphore_destroy(tw_semaphore *s)
 	return 0;
 }
 
-int tw_semaphore_stats_get(tw_semaphore *s, struct tw_semaphore_stats *out)
+int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_semaphore_stats, available) ? -EINVAL : TW__CHECK(s);
 	if (r)

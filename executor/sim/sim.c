@@ -183,7 +183,7 @@ static int settle_workers(tw_sim *sim)
 /* Close asks again and again, without waiting; in between the workers do what it would wait for. */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
-	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .flags = TW_CLOSE_NO_WAIT};
+	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	int r, workers = 0;
 	while ((r = tw_service_close_with(sim->service, &options)) == -ETIMEDOUT && !workers)
 		workers = settle_workers(sim);

@@ -42,7 +42,7 @@ static void sweep_some(tw_strand *strand)
 }
 
 /* The task of a handle, if it is one of the strand's and lives. The lock is held: then it stays so. */
-static struct tw__task_node *find(tw_strand *strand, tw_strand_task handle)
+static struct tw__task_node *find(tw_strand *strand, tw_strand_task_id handle)
 {
 	struct tw__node *node = tw__node_find(&tw__strands_of(tw__strand_service(strand))->tasks, handle.id);
 	struct tw__task_node *task = (struct tw__task_node *)node;
@@ -103,7 +103,7 @@ static void end_call(tw_strand *strand)
 		tw__strand_free(strand);
 }
 
-int tw_strand_cancel(tw_strand *strand, tw_strand_task handle)
+int tw_strand_cancel(tw_strand *strand, tw_strand_task_id handle)
 {
 	int r = tw__strand_check(strand);
 	if (r)
@@ -141,7 +141,7 @@ bool tw__strand_inside(const tw_strand *strand, const struct tw__task_node *task
 	return false;
 }
 
-int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task handle, uint64_t timeout_ns)
+int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t timeout_ns)
 {
 	bool in_time = true;
 	int r = tw__strand_check(strand);
@@ -263,7 +263,7 @@ static void submit_work(tw_strand *strand)
 	tw__tiny_lock(&strand->lock);
 }
 
-int tw_strand_dispose(tw_strand *strand)
+int tw_strand_close(tw_strand *strand)
 {
 	int r = tw__strand_check(strand);
 	if (r)
@@ -280,7 +280,7 @@ static bool is_busy(const tw_strand *strand)
 	return strand->flags & TW__STRAND_RUNNING || strand->settling;
 }
 
-int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns)
+int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
 {
 	bool in_time = true;
 	int r = tw__strand_check(strand);

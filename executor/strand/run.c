@@ -229,7 +229,7 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 	if (disposed && !work)
 		tw__batch_end_one(batch);
 	else if ((r = tw_run_one(batch)) == -ENOMEM)
-		tw_run_drop(batch);
+		tw_run_return(batch);
 	tw__tiny_lock(&strand->lock);
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += r == 1 && !work && !disposed;

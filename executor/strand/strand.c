@@ -273,7 +273,7 @@ int tw_strand_destroy(tw_strand *strand)
 
 /* ---------------------------------------------------------------------- stats */
 
-int tw_strand_stats_get(tw_strand *strand, struct tw_strand_stats *out)
+int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_strand_stats, delayed) ? -EINVAL : tw__strand_check(strand);
 	if (r)

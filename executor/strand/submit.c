@@ -15,7 +15,7 @@ static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 struct request {
 	tw_fn *fn;
 	void *arg;
-	const struct tw_strand_spec *spec; /* NULL: of the short forms, which have nothing else */
+	const struct tw_strand_task *spec; /* NULL: of the short forms, which have nothing else */
 	const struct tw_period *period;    /* NULL: it runs once */
 	uint64_t when_ns;                  /* delay, or deadline with TW_TASK_AT */
 	uint64_t tolerance_ns;
@@ -59,7 +59,7 @@ static int set_instant(tw_service *service, struct tw__task_node *task, const st
 
 static int add_terms(struct tw__task_node *task, const struct request *request)
 {
-	const struct tw_strand_spec *spec = request->spec;
+	const struct tw_strand_task *spec = request->spec;
 	const struct tw_period *period = request->period;
 	if (tw_likely(!period && !(spec && spec->max_lateness_ns)))
 		return 0;
@@ -115,7 +115,7 @@ static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const st
 	return error;
 }
 
-static int submit(tw_strand *strand, const struct request *request, tw_strand_task *out)
+static int submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
 {
 	tw_service *service = tw__strand_service(strand);
 	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
@@ -146,7 +146,7 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 
 /* -------------------------------------------------------------------- short forms */
 
-static int check_and_submit(tw_strand *strand, const struct request *request, tw_strand_task *out)
+static int check_and_submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
 {
 	int r = tw__strand_check(strand);
 	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
@@ -154,11 +154,11 @@ static int check_and_submit(tw_strand *strand, const struct request *request, tw
 	if (!r)
 		r = submit(strand, request, out);
 	if (tw_unlikely(r) && out)
-		*out = (tw_strand_task){0};
+		*out = (tw_strand_task_id){0};
 	return r;
 }
 
-int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task *out)
+int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out)
 {
 	if (!strand || !fn)
 		return tw__misuse(-EINVAL, "tw_strand_submit: %s is NULL", strand ? "fn" : "strand");
@@ -167,7 +167,7 @@ int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 }
 
 /* A series of the short forms makes up for what it missed. */
-static int submit_burst(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+static int submit_burst(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
 {
 	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
 	struct request request = {
@@ -175,26 +175,26 @@ static int submit_burst(tw_strand *strand, const struct tw_strand_spec *spec, tw
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS) {
 		if (out)
-			*out = (tw_strand_task){0};
+			*out = (tw_strand_task_id){0};
 		return tw__misuse(-ERANGE, "tw_strand_submit: period and tolerance are at most TW_MAX_DELAY_NS");
 	}
 	return check_and_submit(strand, &request, out);
 }
 
-int tw_strand_submit_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
-			   tw_strand_task *out)
+int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
+			     tw_strand_task_id *out)
 {
 	if (!strand || !fn)
-		return tw__misuse(-EINVAL, "tw_strand_submit_every: %s is NULL", strand ? "fn" : "strand");
+		return tw__misuse(-EINVAL, "tw_strand_schedule_every: %s is NULL", strand ? "fn" : "strand");
 	if (!period_ns)
-		return tw__misuse(-EINVAL, "tw_strand_submit_every: period_ns is 0");
-	const struct tw_strand_spec spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
+		return tw__misuse(-EINVAL, "tw_strand_schedule_every: period_ns is 0");
+	const struct tw_strand_task spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
 	return submit_burst(strand, &spec, out);
 }
 
 /* ---------------------------------------------------------------------- full form */
 
-static const char *fault_of(const struct tw_strand_spec *spec)
+static const char *fault_of(const struct tw_strand_task *spec)
 {
 	bool at = spec->flags & TW_TASK_AT;
 	if (!spec->fn)
@@ -214,17 +214,17 @@ static const char *fault_of(const struct tw_strand_spec *spec)
 	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
 }
 
-static int read_spec(struct tw_strand_spec *spec, const struct tw_strand_spec *in)
+static int read_spec(struct tw_strand_task *spec, const struct tw_strand_task *in)
 {
-	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_spec, period_ns), in);
+	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_task, period_ns), in);
 	if (r)
-		return tw__misuse(r, "tw_strand_submit_spec: size %zu: must be sizeof(struct tw_strand_spec)",
+		return tw__misuse(r, "tw_strand_submit_task: size %zu: must be sizeof(struct tw_strand_task)",
 				  in->size);
 	const char *fault = fault_of(spec);
-	return fault ? tw__misuse(-EINVAL, "tw_strand_submit_spec: %s", fault) : 0;
+	return fault ? tw__misuse(-EINVAL, "tw_strand_submit_task: %s", fault) : 0;
 }
 
-static int submit_period(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out)
+static int submit_period(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
 {
 	struct tw_period period;
 	bool at = spec->flags & TW_TASK_AT;
@@ -235,9 +235,9 @@ static int submit_period(tw_strand *strand, const struct tw_strand_spec *spec, t
 		r = -ERANGE;
 	if (r) {
 		if (out)
-			*out = (tw_strand_task){0};
+			*out = (tw_strand_task_id){0};
 		return tw__misuse(
-		    r, "tw_strand_submit_spec: period: see struct tw_period; with TW_TASK_AT first_ns must be 0");
+		    r, "tw_strand_submit_task: period: see struct tw_period; with TW_TASK_AT first_ns must be 0");
 	}
 	struct request request = {.fn = spec->fn,
 				  .arg = spec->arg,
@@ -248,11 +248,11 @@ static int submit_period(tw_strand *strand, const struct tw_strand_spec *spec, t
 	return check_and_submit(strand, &request, out);
 }
 
-int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *in, tw_strand_task *out)
+int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in, tw_strand_task_id *out)
 {
-	struct tw_strand_spec spec;
+	struct tw_strand_task spec;
 	if (!strand || !in)
-		return tw__misuse(-EINVAL, "tw_strand_submit_spec: %s is NULL", strand ? "spec" : "strand");
+		return tw__misuse(-EINVAL, "tw_strand_submit_task: %s is NULL", strand ? "spec" : "strand");
 	int r = read_spec(&spec, in);
 	if (r)
 		return r;

@@ -19,8 +19,8 @@
  *
  * Failure. Work returns 0, or a failure, which closes its action. Other actions are not affected, and the flush goes on. The call
  * that drives a flush returns the first failure of it. `failed` is called for every failure that no call returns.
- * With TW_ACTION_CANCEL_BATCH a failure ends the flush and closes the rest of its batch. Later batches survive.
- *   TW_ACTION_CANCEL_BATCH   is the rule of RxJS 6 and 7, up to and including 7.8.2.
+ * With TW_ACTION_FLAG_CANCEL_BATCH a failure ends the flush and closes the rest of its batch. Later batches survive.
+ *   TW_ACTION_FLAG_CANCEL_BATCH   is the rule of RxJS 6 and 7, up to and including 7.8.2.
  *   The default              is the rule that is proposed for RxJS (ReactiveX/rxjs, pull request 7599, open).
  *
  * End. An action ends once: when it is closed or destroyed, when its work fails, or when its batch is closed. If it runs then, it
@@ -32,20 +32,20 @@
  *   another one of its batch fails         TW_FATE_DROPPED      the thread that ran the other one
  *
  * Kinds, what arming with delay 0 means in each, and what a batch is:
- *   TW_ACTION_ASYNC    as soon as the service runs it. Batch: what came due during the flush.
- *   TW_ACTION_QUEUE    a trampoline. Idle: runs now, inside tw_action_arm, which returns its failure. While the scheduler runs
+ *   TW_ACTION_KIND_ASYNC    as soon as the service runs it. Batch: what came due during the flush.
+ *   TW_ACTION_KIND_QUEUE    a trampoline. Idle: runs now, inside tw_action_arm, which returns its failure. While the scheduler runs
  *                      something: afterwards, in order, on that thread. The stack does not grow. Batch: all that waits.
- *   TW_ACTION_ASAP     in the next turn of an executor or of the caller's loop. Batch: all that was armed before the turn. An
+ *   TW_ACTION_KIND_ASAP     in the next turn of an executor or of the caller's loop. Batch: all that was armed before the turn. An
  *                      action that is armed during the turn waits for the next one.
- *   TW_ACTION_FRAME    the same with frames, of a clock that the service drives, or with the caller's vsync.
- *   TW_ACTION_VIRTUAL  at the virtual clock's present instant. Batch: what is due at the same instant.
+ *   TW_ACTION_KIND_FRAME    the same with frames, of a clock that the service drives, or with the caller's vsync.
+ *   TW_ACTION_KIND_VIRTUAL  at the virtual clock's present instant. Batch: what is due at the same instant.
  * With a delay, queue, asap and frame do as async, and need a service for it.
  *
  * Threads. Any thread may make any call, also from work. A mutex of the scheduler guards them, so this is no hot path.
  *   ASYNC's work, ASAP's turns, a service's frames and whatever has a delay run on the service's executor (or `executor`).
- *   QUEUE's work runs on the thread that arms it. The rest runs on the thread that calls tw_action_flush, _advance or _run.
+ *   QUEUE's work runs on the thread that arms it. The rest runs on the thread that calls tw_action_scheduler_flush, _advance or _run.
  * Only QUEUE runs work inside tw_action_arm, also if the executor runs its tickets inside submit.
- * A virtual clock is deterministic only if one thread uses it. In a forked child: -EPERM (bool: false; tw_action_now: 0), and
+ * A virtual clock is deterministic only if one thread uses it. In a forked child: -EPERM (bool: false; tw_action_scheduler_now: 0), and
  * nothing can be freed.
  *
  * Memory. An action lives until tw_action_destroy, which any thread may call once, also its own work or release. Afterwards the
@@ -83,16 +83,16 @@ typedef void tw_action_release_fn(tw_action *action, void *state, enum tw_fate f
 /* ---------------------------------------------------------------- schedulers */
 
 enum tw_action_kind {
-	TW_ACTION_ASYNC = 0,
-	TW_ACTION_QUEUE = 1,
-	TW_ACTION_ASAP = 2,
-	TW_ACTION_FRAME = 3,
-	TW_ACTION_VIRTUAL = 4
+	TW_ACTION_KIND_ASYNC = 0,
+	TW_ACTION_KIND_QUEUE = 1,
+	TW_ACTION_KIND_ASAP = 2,
+	TW_ACTION_KIND_FRAME = 3,
+	TW_ACTION_KIND_VIRTUAL = 4
 };
 
 enum tw_action_flags {
-	TW_ACTION_BY_CALLER = 1,   /* ASAP, FRAME: the caller's loop drives, with tw_action_flush */
-	TW_ACTION_CANCEL_BATCH = 2 /* a failure ends its flush and closes the rest of its batch */
+	TW_ACTION_FLAG_BY_CALLER = 1,   /* ASAP, FRAME: the caller's loop drives, with tw_action_scheduler_flush */
+	TW_ACTION_FLAG_CANCEL_BATCH = 2 /* a failure ends its flush and closes the rest of its batch */
 };
 
 /*
@@ -106,23 +106,24 @@ enum tw_action_flags {
 typedef void tw_action_failed_fn(void *failed_arg, tw_action *action, int failure, size_t closed);
 
 /* Fields left 0 mean: not wanted, or the default. */
-struct tw_action_config {
-	size_t size; /* sizeof(struct tw_action_config) */
+struct tw_action_scheduler_config {
+	size_t size; /* sizeof(struct tw_action_scheduler_config) */
 	enum tw_action_kind kind;
-	uint32_t flags;        /* enum tw_action_flags */
-	tw_service *service;   /* ASYNC, and ASAP and FRAME without TW_ACTION_BY_CALLER, need one; VIRTUAL takes none */
-	tw_executor *executor; /* where its actions run; NULL: the service's; needs a service, and outlives it */
+	uint32_t flags; /* enum tw_action_flags */
+	tw_service
+	    *service; /* ASYNC, and ASAP and FRAME without TW_ACTION_FLAG_BY_CALLER, need one; VIRTUAL takes none */
+	tw_executor *executor;      /* where its actions run; NULL: the service's; needs a service, and outlives it */
 	uint32_t frames_per_second; /* FRAME: 1 .. 1000; default 60 */
 	uint32_t reserved;          /* 0 */
 
 	/*
-	 * TW_ACTION_BY_CALLER: called with true when a flush is wanted, and with false when it is no longer, since all that waited
+	 * TW_ACTION_FLAG_BY_CALLER: called with true when a flush is wanted, and with false when it is no longer, since all that waited
 	 * for it was closed. A lock is held: the function may set a flag or write to a descriptor. It must not call the scheduler.
 	 */
 	void (*wanted)(void *wanted_arg, bool wanted);
 	void *wanted_arg;
 
-	/* VIRTUAL: tw_action_flush stops at max_frames (0: no limit) times frame_ns (0: 1 ms) on the virtual clock. */
+	/* VIRTUAL: tw_action_scheduler_flush stops at max_frames (0: no limit) times frame_ns (0: 1 ms) on the virtual clock. */
 	uint64_t max_frames;
 	uint64_t frame_ns;
 	uint64_t seed; /* VIRTUAL: permutes what is due at the same instant; 0 (default): in the order of arming */
@@ -144,7 +145,7 @@ struct tw_action_config {
  *   -ESHUTDOWN   the service or its pool is closed
  *   -EPERM       forked child
  */
-TW_API int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_config *cfg);
+TW_API int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action_scheduler_config *cfg);
 
 /*
  * Destroys a scheduler that owns no actions. NULL is allowed.
@@ -164,7 +165,7 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw
 TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
 
 /* Its time, ns: the service's clock, else the virtual one (which starts at 0), else tw_clock_monotonic(). 0 if NULL. */
-TW_API uint64_t tw_action_now(tw_action_scheduler *scheduler);
+TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 
 /* ------------------------------------------------------------------- actions */
 
@@ -208,7 +209,7 @@ TW_API int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler
  * Schedules one run after delay_ns with `state`. Replaces a run that is already armed.
  *
  * Returns the same action (NULL if it is NULL). Writes *error (may be NULL); after any error but a queue's failure nothing has
- * changed. tw_action_stats.refused counts all errors but -EINVAL and -EPERM.
+ * changed. tw_action_scheduler_stats.refused counts all errors but -EINVAL and -EPERM.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call; no other kind does.
  * *error:
@@ -272,7 +273,7 @@ TW_API bool tw_action_is_closed(tw_action *action);
 /* -------------------------------------------------------------------- driving */
 
 /*
- * TW_ACTION_BY_CALLER: runs one turn or frame: all that was armed with delay 0 before. Waits while another thread runs actions
+ * TW_ACTION_FLAG_BY_CALLER: runs one turn or frame: all that was armed with delay 0 before. Waits while another thread runs actions
  * that had a delay.
  * VIRTUAL: runs all in order of (time, arming), up to the config's limit. The clock then is at the last one's time; the rest
  * stays armed. Never returns if work re-arms without end and there is no limit.
@@ -285,15 +286,15 @@ TW_API bool tw_action_is_closed(tw_action *action);
  *   -EPERM      forked child
  *   any other   the first failure of the flush
  */
-TW_API int tw_action_flush(tw_action_scheduler *scheduler);
+TW_API int tw_action_scheduler_flush(tw_action_scheduler *scheduler);
 
 /*
  * VIRTUAL: runs all that is due up to an instant, and sets the clock to it. An instant in the past: only what is due already.
- * With TW_ACTION_CANCEL_BATCH a failure stops the clock at the failed action's instant.
- * Returns: as tw_action_flush; -ERANGE: the instant is beyond TW_MAX_DELAY_NS
+ * With TW_ACTION_FLAG_CANCEL_BATCH a failure stops the clock at the failed action's instant.
+ * Returns: as tw_action_scheduler_flush; -ERANGE: the instant is beyond TW_MAX_DELAY_NS
  */
-TW_API int tw_action_advance(tw_action_scheduler *scheduler, uint64_t by_ns);
-TW_API int tw_action_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns);
+TW_API int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns);
+TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns);
 
 /* ----------------------------------------------------------------- immediates */
 
@@ -308,7 +309,7 @@ TW_API int tw_action_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns);
  *   -EAGAIN    the service has no room for a frame's timer
  *   -EPERM     forked child
  */
-TW_API int64_t tw_set_immediate(tw_action_scheduler *scheduler, tw_fn *fn, void *arg);
+TW_API int64_t tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg);
 
 /*
  * Clears an immediate that has not run.
@@ -320,17 +321,17 @@ TW_API int64_t tw_set_immediate(tw_action_scheduler *scheduler, tw_fn *fn, void 
  *   -EINVAL        NULL, or another kind
  *   -EPERM         forked child
  */
-TW_API int tw_clear_immediate(tw_action_scheduler *scheduler, int64_t id);
+TW_API int tw_immediate_cancel(tw_action_scheduler *scheduler, int64_t id);
 
 /* ----------------------------------------------------------------- statistics */
 
-struct tw_action_stats {
-	size_t size;      /* in: sizeof(struct tw_action_stats) */
+struct tw_action_scheduler_stats {
+	size_t size;      /* in: sizeof(struct tw_action_scheduler_stats) */
 	uint64_t actions; /* made and not destroyed; immediates that wait */
 	uint64_t armed;   /* of these */
 	uint64_t runs;
 	uint64_t failures;          /* of these */
-	uint64_t closed_by_failure; /* others of their batches (TW_ACTION_CANCEL_BATCH) */
+	uint64_t closed_by_failure; /* others of their batches (TW_ACTION_FLAG_CANCEL_BATCH) */
 	uint64_t flushes;           /* turns, frames, and so on, that ran something */
 	uint64_t refused;           /* arms, timers and frames that were refused */
 	uint64_t untold;            /* failures and refusals that no call returned while there was no `failed` */
@@ -339,7 +340,7 @@ struct tw_action_stats {
 };
 
 /* Reads the counters. Threads: any. Returns: 0, -EINVAL (NULL, or size smaller than one gauge), -EPERM (forked child) */
-TW_API int tw_action_stats_get(tw_action_scheduler *scheduler, struct tw_action_stats *out);
+TW_API int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_scheduler_stats *out);
 
 #ifdef __cplusplus
 }

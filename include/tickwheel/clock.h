@@ -53,7 +53,7 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
  *     its own deadline, rounded up to a tick as every deadline is (never earlier, G1), in the order of these; in the order of
  *     scheduling within a tick (G6). A service whose deadlines should not be rounded gets a tick that divides them.
  *   - a service with a tick thread: the call returns when its tick thread has handed over all that is due at the
- *     new time (with an executor of threads the callbacks may still be running; see tw_stats_get).
+ *     new time (with an executor of threads the callbacks may still be running; see tw_service_stats).
  * What a callback schedules with delay 0, or in the past, comes in the next tick, at which it sees the clock, or in the next advance: as on
  * real clocks, which never stand still on a tick. So an advance ends, though a callback re-arms itself at once again and again (a series that makes up for
  * missed instants (TW_MISSED_BURST) does so within the advance: for ever only if its callback goes on setting the clock forward).
@@ -67,8 +67,8 @@ TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
 
 /*
  * Set: put the clock to any instant, also backwards, and do nothing else: tick threads notice at their next
- * wake-up, a manually driven service in its next tw_advance. A service takes a step back as standing still and
- * counts it (tw_stats.clock_steps). 0; -EINVAL, -EPERM as above.
+ * wake-up, a manually driven service in its next tw_service_advance. A service takes a step back as standing still and
+ * counts it (tw_service_stats.clock_steps). 0; -EINVAL, -EPERM as above.
  */
 TW_API int tw_clock_manual_set(tw_clock *clock, uint64_t ns);
 

@@ -5,7 +5,7 @@
  * and in the timer's release, on whatever thread they run; afterwards that thread's former context is back, also if the callback has
  * set another. Counted from the scheduling, not from anything's creation: a series keeps the context of its scheduling in all its runs,
  * and a reset changes nothing. What was scheduled without a context runs without one, whatever the thread's own is: a loop that calls
- * tw_advance under a context of its own does not lend it to callbacks.
+ * tw_service_advance under a context of its own does not lend it to callbacks.
  *
  * It goes with timers (all calls that schedule), with tasks (tw_pool_submit), and with what the layers above take.
  *

@@ -6,7 +6,7 @@
  * threads or a loop already brings its own executor: a struct that begins with struct tw_executor.
  *
  * Tickets. submit(executor, batch, n) hands over n tickets. The executor calls tw_run_one(batch) or
- * tw_run_drop(batch) n times in total, on any threads, in parallel if it likes, during submit or later. The
+ * tw_run_return(batch) n times in total, on any threads, in parallel if it likes, during submit or later. The
  * batch's memory belongs to the service; when the n-th of those calls has begun, the pointer may no longer be
  * used. Runs are claimed in order, one for each call, so that a slow callback holds up no other ticket.
  *
@@ -55,10 +55,10 @@ struct tw_executor {
 TW_API int tw_run_one(tw_batch *batch);
 
 /* Give the next run back to the service, which hands it over again within a tick or two. Uses up one ticket. NULL: nothing. */
-TW_API void tw_run_drop(tw_batch *batch);
+TW_API void tw_run_return(tw_batch *batch);
 
 /*
- * Runs callbacks on the thread that drives the service: the tick thread, or the caller of tw_advance. For short
+ * Runs callbacks on the thread that drives the service: the tick thread, or the caller of tw_service_advance. For short
  * callbacks only: a slow one delays every other timer. Never fails; shared by all.
  */
 TW_API tw_executor *tw_executor_inline(void);

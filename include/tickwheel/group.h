@@ -2,7 +2,7 @@
  * Groups: all timers of a connection or a tenant, cancelled by one call whose cost does not depend on how many they are.
  *
  *     tw_group group;
- *     tw_group_create(service, &group);
+ *     tw_group_create(&group, service);
  *     struct tw_task task = {.size = sizeof task, .fn = on_timeout, .arg = connection, .when_ns = TW_SECOND, .group = group};
  *     tw_schedule_task(service, &task, &timer);
  *     ...
@@ -14,12 +14,12 @@
  * cancelled and moved by itself like any other timer.
  *
  * A cancelled member. When tw_group_cancel has returned, no member is claimed any more; for each one
- *   that was not running   tw_cancel answers TW_GONE, tw_reset -ENOENT; it counts as cancelled from then on (tw_stats)
+ *   that was not running   tw_cancel answers TW_GONE, tw_reset -ENOENT; it counts as cancelled from then on (tw_service_stats)
  *   that was running       they answer TW_RUNNING and -EBUSY (from its own callback -ECANCELED): as after a cancel of its own a
  *                          series ends with that run and a one-shot cannot be re-armed
  * Members that were not running are **settled** later: their releases called, their slots given back. That begins within a tick, also if
- * the service sleeps, and is done in small pieces on the executor. With a manual drive it is done by tw_advance, a piece at a time: while
- * any is left tw_next_expiry says "now" and the descriptor of tw_fd is readable. So TW_GONE from
+ * the service sleeps, and is done in small pieces on the executor. With a manual drive it is done by tw_service_advance, a piece at a time: while
+ * any is left tw_service_next_expiry says "now" and the descriptor of tw_service_fd is readable. So TW_GONE from
  * tw_cancel does not say that a release has returned; tw_cancel_wait and tw_group_cancel_wait do. What these two find unsettled,
  * they settle themselves: they wait for nobody but those who run a callback or a release at that moment, and so the releases
  * may run on the calling thread. An executor that refuses is offered the settling again; with TW_REFUSED_DROP the driver settles
@@ -76,7 +76,7 @@ TW_API int tw_group_close(tw_service *service, tw_group group);
  *
  * fn is called on the service's executor, also if the group has no members. A close of the service calls fn on its own
  * thread if the executor has not called it yet. A close that waits answers 0 only after fn has returned. After a close with
- * TW_CLOSE_NO_WAIT, the next close that waits, or tw_service_destroy, calls what is left.
+ * TW_CLOSE_FLAG_NO_WAIT, the next close that waits, or tw_service_destroy, calls what is left.
  * fn may call whatever a callback may; tw_self() is "no timer" in it. An executor that refuses is offered the call again;
  * with TW_REFUSED_DROP the driver calls fn.
  * A group that was destroyed before its completion ran still completes. When fn is called this call may be about to
@@ -112,9 +112,9 @@ struct tw_group_stats {
 
 /*
  * Fills *out. Takes the group's lock for a moment. 0. -ENOENT: destroyed, or never was. -EINVAL: NULL, or out->size smaller than one gauge.
- * A larger or smaller `size` than the library's is fine, as with tw_stats_get.
+ * A larger or smaller `size` than the library's is fine, as with tw_service_stats.
  */
-TW_API int tw_group_stats_get(tw_service *service, tw_group group, struct tw_group_stats *out);
+TW_API int tw_group_stats(tw_service *service, tw_group group, struct tw_group_stats *out);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,7 @@
  * An attempt **starts** when its job leaves the line: from then on it is running, counted in `running` and in `attempts`, and its function
  * is called next, with no more in between than the callback of low water, and the hook `started`.
  *
- * A synchronous job ends as its function returns. An asynchronous one (TW_JOB_ASYNC) may return TW_JOB_PENDING: its attempt ends, and its
+ * A synchronous job ends as its function returns. An asynchronous one (TW_LIMITER_TASK_ASYNC) may return TW_JOB_PENDING: its attempt ends, and its
  * permit comes back, when somebody calls tw_job_complete, exactly once.
  *
  * When an attempt ends, in this order: it leaves the running ones, gives its permit back, is counted, the next starts, and if nothing is
@@ -77,11 +77,11 @@ typedef struct tw_job {
 /* ---------------------------------------------------------------------- jobs */
 
 enum tw_job_status {
-	TW_JOB_SUCCEEDED = 0,
-	TW_JOB_FAILED = 1, /* its last attempt's error */
-	TW_JOB_CANCELLED = 2,
-	TW_JOB_TIMED_OUT = 3,
-	TW_JOB_DROPPED = 4 /* by tw_limiter_stop */
+	TW_JOB_STATUS_SUCCEEDED = 0,
+	TW_JOB_STATUS_FAILED = 1, /* its last attempt's error */
+	TW_JOB_STATUS_CANCELLED = 2,
+	TW_JOB_STATUS_TIMED_OUT = 3,
+	TW_JOB_STATUS_DROPPED = 4 /* by tw_limiter_stop */
 };
 
 struct tw_job_result {
@@ -117,7 +117,7 @@ typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 typedef void tw_job_done_fn(void *arg, const struct tw_job_result *result);
 
 /*
- * The attempt is not wanted any more: TW_JOB_CANCELLED or TW_JOB_TIMED_OUT. At most once for each attempt, which runs or has just
+ * The attempt is not wanted any more: TW_JOB_STATUS_CANCELLED or TW_JOB_STATUS_TIMED_OUT. At most once for each attempt, which runs or has just
  * ended; `done` and `release` come after it has returned. Called by the thread that cancelled; after a timeout on the executor.
  * It should end what the job waits for (shut a socket down, for example) and not block itself.
  */
@@ -126,10 +126,10 @@ typedef void tw_job_stop_fn(void *arg, tw_job job, enum tw_job_status why);
 /* Called once, when nothing of the job will be called any more. */
 typedef void tw_job_release_fn(void *arg);
 
-enum tw_job_flags {
-	TW_JOB_ASYNC = 1,     /* asynchronous */
-	TW_JOB_KEEP = 2,      /* its result is kept until tw_job_forget */
-	TW_JOB_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_now(tw_clock_monotonic()) */
+enum tw_limiter_task_flags {
+	TW_LIMITER_TASK_ASYNC = 1,     /* asynchronous */
+	TW_LIMITER_TASK_KEEP = 2,      /* its result is kept until tw_job_forget */
+	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_now(tw_clock_monotonic()) */
 };
 
 /*
@@ -145,12 +145,12 @@ struct tw_retry {
 };
 
 /* The full form. Fields left 0 mean: not wanted. */
-struct tw_job_task {
-	size_t size; /* sizeof(struct tw_job_task) */
+struct tw_limiter_task {
+	size_t size; /* sizeof(struct tw_limiter_task) */
 	tw_job_fn *fn;
 	void *arg;
 	tw_job_done_fn *done;
-	uint32_t flags;   /* enum tw_job_flags */
+	uint32_t flags;   /* enum tw_limiter_task_flags */
 	int32_t priority; /* higher first, -32768 .. 32767; in turn among equals */
 
 	/*
@@ -187,7 +187,7 @@ struct tw_job_task {
  * is its done or release.
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
-TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_job_task *task, tw_job *out);
+TW_API int tw_limiter_submit_task(tw_limiter *limiter, const struct tw_limiter_task *task, tw_job *out);
 
 /*
  * Ends the attempt of an asynchronous job, from any thread, also before its function has returned. error: 0, or a negative
@@ -216,25 +216,25 @@ TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
 /*
  * Waits until the job has settled and its `done` has returned, at most timeout_ns (TW_FOREVER; 0: only asks). 0: *out (may be NULL) is
- * its result. -ETIMEDOUT. TW_GONE: it has settled already, and its result was not kept (TW_JOB_KEEP). -EDEADLK: called by the job itself,
+ * its result. -ETIMEDOUT. TW_GONE: it has settled already, and its result was not kept (TW_LIMITER_TASK_KEEP). -EDEADLK: called by the job itself,
  * or by its done; or the job waits for the calling thread, which is the executor's only one. -EINVAL: NULL.
  */
 TW_API int tw_job_wait(tw_limiter *limiter, tw_job job, uint64_t timeout_ns, struct tw_job_result *out);
 
 enum tw_job_state {
-	TW_JOB_IN_LINE = 0,
-	TW_JOB_RUNNING = 1,
-	TW_JOB_RETRYING = 2, /* waits for its next attempt */
-	TW_JOB_SETTLED =
+	TW_JOB_STATE_QUEUED = 0,
+	TW_JOB_STATE_RUNNING = 1,
+	TW_JOB_STATE_RETRYING = 2, /* waits for its next attempt */
+	TW_JOB_STATE_SETTLED =
 	    3, /* its result is kept, or `done` has not returned yet, or it has timed out and its attempt still runs */
-	TW_JOB_GONE = 4
+	TW_JOB_STATE_GONE = 4
 };
 
 /* An enum tw_job_state. -EINVAL: NULL. */
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 
 /*
- * A job with TW_JOB_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or not kept.
+ * A job with TW_LIMITER_TASK_KEEP will not be asked for any more, now or once it has settled. 0. TW_GONE: no such job. -EINVAL: NULL, or not kept.
  */
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 
@@ -336,7 +336,7 @@ TW_API int tw_limiter_start(tw_limiter *limiter, tw_idle_fn *idle, void *idle_ar
 
 /*
  * Running jobs finish; once this has returned no attempt starts (none leaves the line) until tw_limiter_resume. Nobody is waited for: the
- * function of one that had left the line before may be entered a moment later, so wait until `running` (tw_limiter_stats_get) is 0
+ * function of one that had left the line before may be entered a moment later, so wait until `running` (tw_limiter_stats) is 0
  * where no job may be under way. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
  */
 TW_API int tw_limiter_pause(tw_limiter *limiter);
@@ -398,8 +398,8 @@ struct tw_limiter_stats {
 	struct tw_latency run;   /* each attempt that has ended */
 };
 
-/* A snapshot. -EINVAL: NULL, or size too small for max_concurrency. Sizes as tw_stats_get. */
-TW_API int tw_limiter_stats_get(tw_limiter *limiter, struct tw_limiter_stats *out);
+/* A snapshot. -EINVAL: NULL, or size too small for max_concurrency. Sizes as tw_service_stats. */
+TW_API int tw_limiter_stats(tw_limiter *limiter, struct tw_limiter_stats *out);
 
 #ifdef __cplusplus
 }

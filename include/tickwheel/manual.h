@@ -14,7 +14,7 @@
  * claimed by one of them, in the order of handing over. In a forked child: -EPERM; destroy frees the memory.
  *
  * The end. A service waits in its close for what it has handed over, so somebody must pump meanwhile. Where closing and
- * pumping are one thread's: close with TW_CLOSE_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
+ * pumping are one thread's: close with TW_CLOSE_FLAG_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
  * service, destroy the queue. What stands on the service comes first: strands and schedulers may be destroyed at once, a limiter is stopped
  * with timeout 0, pumped for, and destroyed.
  */

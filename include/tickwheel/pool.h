@@ -77,9 +77,9 @@ TW_API tw_executor *tw_pool_executor(tw_pool *pool);
  */
 TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
 
-enum tw_pool_close_mode {
-	TW_POOL_DRAIN = 0, /* what was submitted runs first */
-	TW_POOL_DROP = 1   /* what has not begun is dropped, and told */
+enum tw_close_mode {
+	TW_CLOSE_DRAIN = 0, /* what was submitted runs first */
+	TW_CLOSE_DROP = 1   /* what has not begun is dropped, and told */
 };
 
 /* Told of each task that is dropped, on the thread that closes. */
@@ -91,9 +91,9 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
  * (services that name it for some of their timers only are not counted: it must outlive them). -EDEADLK: called
  * by one of its workers.
  */
-TW_API int tw_pool_close(tw_pool *pool, enum tw_pool_close_mode mode, tw_pool_dropped_fn *told, void *told_arg);
+TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg);
 
-/* Closes with TW_POOL_DRAIN if need be, and frees. NULL is allowed. Errors as tw_pool_close; nothing is freed then. */
+/* Closes with TW_CLOSE_DRAIN if need be, and frees. NULL is allowed. Errors as tw_pool_close; nothing is freed then. */
 TW_API int tw_pool_destroy(tw_pool *pool);
 
 /* Whether the calling thread is one of the pool's workers. */
@@ -106,7 +106,7 @@ struct tw_pool_stats {
 	uint64_t
 	    queued; /* what waits: plain tasks, batches of due timers that nobody has begun, strands and the like that have work */
 	uint64_t running;        /* workers inside a callback, a task, or the work of a strand and the like */
-	uint64_t completed;      /* plain tasks that have returned (the timers' runs are in tw_stats) */
+	uint64_t completed;      /* plain tasks that have returned (the timers' runs are in tw_service_stats) */
 	uint64_t rejected;       /* submits answered -EAGAIN, -ETIMEDOUT or -EDEADLK */
 	uint64_t dropped;        /* by tw_pool_close */
 	struct tw_latency wait;  /* of plain tasks, submit to start; one in 16 of each submitting thread's is timed */
@@ -117,7 +117,7 @@ struct tw_pool_stats {
 };
 
 /* A snapshot; any thread. Counts the strands and the like that wait one by one, under a short lock. -EINVAL: NULL, or size smaller than one gauge. -ENOMEM. */
-TW_API int tw_pool_stats_get(tw_pool *pool, struct tw_pool_stats *out);
+TW_API int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out);
 
 /*
  * The same of the pool that a service runs its callbacks on, its own one or a shared one.

@@ -8,12 +8,12 @@
  *     static int compact(struct tw_turn *turn, void *arg)
  *     {
  *             struct table *table = arg;
- *             while (table->dirty && (turn->did_timeout || !tw_should_yield(turn->scheduler)))
+ *             while (table->dirty && (turn->did_timeout || !tw_scheduler_should_yield(turn->scheduler)))
  *                     compact_one_page(table);
  *             return table->dirty ? TW_TURN_AGAIN : TW_TURN_DONE;
  *     }
  *
- *     tw_scheduler_post(scheduler, TW_PRIORITY_LOW, compact, table, NULL);
+ *     tw_scheduler_submit(scheduler, TW_PRIORITY_LOW, compact, table, NULL);
  *
  * Order. A task's start is the instant of posting plus its delay; its expiration is its start plus a timeout, its own or that of its
  * priority. Delayed tasks wait by their starts, ready ones by their expirations, equals in the order of posting. So a low task that has
@@ -63,9 +63,9 @@ extern "C" {
 typedef struct tw_scheduler tw_scheduler;
 
 /* Handle of a task. All-zero is "no task". */
-typedef struct tw_scheduler_task {
+typedef struct tw_scheduler_task_id {
 	uint64_t id;
-} tw_scheduler_task;
+} tw_scheduler_task_id;
 
 /* With each its timeout, unless the scheduler's config or the task says otherwise. Any other value is taken as normal, none, too. */
 enum tw_priority {
@@ -93,7 +93,7 @@ typedef int tw_turn_fn(struct tw_turn *turn, void *arg);
 /* What a turn is told. The library's; no longer there when the turn has returned. Later versions may have more members at its end. */
 struct tw_turn {
 	tw_scheduler *scheduler;
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	enum tw_priority priority;
 	bool did_timeout; /* the task had expired as the turn began: it should come to its end, and not give way */
 	tw_turn_fn *next; /* what TW_TURN_AGAIN calls: this function, unless the turn writes another or NULL */
@@ -173,25 +173,25 @@ TW_API int tw_scheduler_destroy(tw_scheduler *scheduler);
 
 /* -------------------------------------------------------------------- post */
 
-/* Posts fn(turn, arg), ready at once. As tw_scheduler_post_task. */
-TW_API int tw_scheduler_post(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
-			     tw_scheduler_task *out);
+/* Posts fn(turn, arg), ready at once. As tw_scheduler_submit_task. */
+TW_API int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_turn_fn *fn, void *arg,
+			       tw_scheduler_task_id *out);
 
-enum tw_post_flags {
-	TW_POST_TIMEOUT = 1 /* timeout_ns holds, whatever the priority's */
+enum tw_scheduler_task_flags {
+	TW_SCHEDULER_TASK_TIMEOUT = 1 /* timeout_ns holds, whatever the priority's */
 };
 
 /* The full form. Fields left 0 mean: not wanted. */
-struct tw_scheduler_post {
-	size_t size; /* sizeof(struct tw_scheduler_post) */
+struct tw_scheduler_task {
+	size_t size; /* sizeof(struct tw_scheduler_task) */
 	tw_turn_fn *fn;
 	void *arg;
 	enum tw_priority priority;
-	uint32_t flags; /* enum tw_post_flags */
+	uint32_t flags; /* enum tw_scheduler_task_flags */
 	uint64_t
 	    delay_ns; /* 0 .. TW_MAX_DELAY_NS: not ready before; rounded up to the service's ticks if nothing else runs */
 	int64_t
-	    timeout_ns; /* with TW_POST_TIMEOUT: start to expiration, -2^62 .. 2^62; 0 and less: has expired when it starts */
+	    timeout_ns; /* with TW_SCHEDULER_TASK_TIMEOUT: start to expiration, -2^62 .. 2^62; 0 and less: has expired when it starts */
 	tw_scheduler_done_fn *done;
 	const char *name; /* for the event log; not copied: lives as long as the scheduler */
 };
@@ -201,26 +201,26 @@ struct tw_scheduler_post {
  * can run. 0. -EINVAL: NULL where something is needed, unknown flags, a timeout without its flag. -E2BIG. -ERANGE: delay or timeout.
  * -EAGAIN: max_tasks. -ENOMEM. -ESHUTDOWN: closed.
  */
-TW_API int tw_scheduler_post_task(tw_scheduler *scheduler, const struct tw_scheduler_post *post,
-				  tw_scheduler_task *out);
+TW_API int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post,
+				    tw_scheduler_task_id *out);
 
 /*
  * Any thread; never waits for a turn. TW_CANCELLED: it will not run (again); its done function has been called on this thread.
  * TW_RUNNING: a turn of it runs, or its done function; if it asks for another turn, it ends as cancelled instead. TW_GONE: it
  * has ended, or never was. -EINVAL: scheduler NULL.
  */
-TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task task);
+TW_API int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id task);
 
 /* --------------------------------------------------------------------- run */
 
-enum tw_run_result {
-	TW_RUN_IDLE = 0, /* nothing is ready, or it is paused: `wanted` tells when there is something */
-	TW_RUN_MORE = 1  /* the slice, or the budget, was used up; call again */
+enum tw_scheduler_run_result {
+	TW_SCHEDULER_RUN_IDLE = 0, /* nothing is ready, or it is paused: `wanted` tells when there is something */
+	TW_SCHEDULER_RUN_MORE = 1  /* the slice, or the budget, was used up; call again */
 };
 
 /*
  * For a manual host: runs what is ready for one slice, at most `budget` turns (TW_NO_LIMIT: no limit), on this thread. Expired tasks run beyond
- * the slice, but not beyond the budget. Reads the clock once, and once after each turn that leaves others waiting. A tw_run_result. -EINVAL: NULL, budget 0,
+ * the slice, but not beyond the budget. Reads the clock once, and once after each turn that leaves others waiting. A tw_scheduler_run_result. -EINVAL: NULL, budget 0,
  * or another host. -EBUSY: called from inside itself, or while another thread is in it. -ESHUTDOWN: closed.
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
@@ -230,13 +230,13 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
  * that has come due meanwhile counts), or the scheduler is paused or closed. A task that has timed out need not ask. Costs a clock read and a
  * short lock. False outside of the scheduler's turns.
  */
-TW_API bool tw_should_yield(tw_scheduler *scheduler);
+TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
 
 /*
- * The host wants its thread back: no task that has not expired is begun in this slice any more, and tw_should_yield is true; the next slice
+ * The host wants its thread back: no task that has not expired is begun in this slice any more, and tw_scheduler_should_yield is true; the next slice
  * goes on. Any thread. 0. -EINVAL: NULL.
  */
-TW_API int tw_scheduler_interrupt(tw_scheduler *scheduler);
+TW_API int tw_scheduler_request_yield(tw_scheduler *scheduler);
 
 /* Slices of 1 s / fps from now on; 0: the config's again. 0. -EINVAL: NULL, or fps above 1000. */
 TW_API int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps);
@@ -297,8 +297,8 @@ struct tw_scheduler_stats {
 	uint64_t paused;            /* 1: is */
 };
 
-/* A snapshot. Any thread. -EINVAL: NULL, or out->size smaller than one counter. Sizes are dealt with as in tw_stats_get. */
-TW_API int tw_scheduler_stats_get(tw_scheduler *scheduler, struct tw_scheduler_stats *out);
+/* A snapshot. Any thread. -EINVAL: NULL, or out->size smaller than one counter. Sizes are dealt with as in tw_service_stats. */
+TW_API int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out);
 
 /* ------------------------------------------------------------ the event log */
 

@@ -108,8 +108,8 @@ struct tw_semaphore_stats {
 	uint64_t refused;       /* hand-overs that the executor refused */
 };
 
-/* A snapshot. -EINVAL: NULL, or size too small for `capacity`. Sizes as tw_stats_get. */
-TW_API int tw_semaphore_stats_get(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
+/* A snapshot. -EINVAL: NULL, or size too small for `capacity`. Sizes as tw_service_stats. */
+TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
 
 #ifdef __cplusplus
 }

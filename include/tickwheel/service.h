@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 typedef struct tw_service tw_service;
-struct tw_liveness; /* stats.h */
+struct tw_service_liveness; /* stats.h */
 
 /* A callback. It must not longjmp, throw or end its thread. */
 typedef void tw_fn(void *arg);
@@ -66,18 +66,18 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
 enum tw_drive {
 	TW_DRIVE_THREAD = 0, /* the service has a tick thread */
-	TW_DRIVE_MANUAL = 1  /* the caller drives it with tw_advance */
+	TW_DRIVE_MANUAL = 1  /* the caller drives it with tw_service_advance */
 };
 
 /*
- * What happens when an executor refuses a hand-over. Never silent: tw_stats.refused counts each. What has waited for an executor, refused or
+ * What happens when an executor refuses a hand-over. Never silent: tw_service_stats.refused counts each. What has waited for an executor, refused or
  * unclaimed, for more than 2^26 ticks (18.6 hours at 1 ms, 56 minutes at 50 us) may wait up to 2^26 more once it is taken: late, never early.
  */
 enum tw_on_refused {
 	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
 	TW_REFUSED_INLINE = 1, /* run by the tick thread */
 	/*
-	 * Ended with TW_FATE_DROPPED, without a run. The driver (the tick thread, or the caller of tw_advance) calls the
+	 * Ended with TW_FATE_DROPPED, without a run. The driver (the tick thread, or the caller of tw_service_advance) calls the
 	 * release: a release that blocks holds up all timers. The service's own pool refuses when thousands of batches wait.
 	 */
 	TW_REFUSED_DROP = 2
@@ -108,23 +108,23 @@ struct tw_service_config {
 	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
 
 	/*
-	 * Notifies of user code that does not return: any kind that tw_liveness_get sees, once for each run that has lasted stuck_ns. `seen` is
-	 * what tw_liveness_get says of turns and runs, with that run as the longest; overdue timers are not counted in it.
+	 * Notifies of user code that does not return: any kind that tw_service_liveness sees, once for each run that has lasted stuck_ns. `seen` is
+	 * what tw_service_liveness says of turns and runs, with that run as the longest; overdue timers are not counted in it.
 	 *
 	 * on_stuck is called on the thread that drives the service, in a turn. The tick thread wakes up for it while anything runs, and not if
-	 * nothing does. With a manual drive it is called in tw_advance; neither tw_fd nor tw_next_expiry asks for that.
+	 * nothing does. With a manual drive it is called in tw_service_advance; neither tw_service_fd nor tw_service_next_expiry asks for that.
 	 * on_stuck must be short, as a callback that runs inline, and must not wait for the driver.
 	 * If the tick thread itself is stuck (in an inline callback, or in on_stuck), on_stuck is not called: have another thread ask
-	 * tw_liveness_get.
+	 * tw_service_liveness.
 	 *
 	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
 	 *
 	 * A pool at its maximum is reported too, once: when runs wait, all of its max_workers workers are inside runs, and none
 	 * has begun or ended one for stuck_ns. For jobs of limiters all workers but one count. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it by itself.
-	 * With a manual drive ask tw_liveness_get, whose pool_at_max is the same.
+	 * With a manual drive ask tw_service_liveness, whose pool_at_max is the same.
 	 */
 	uint64_t stuck_ns; /* default 0: not wanted */
-	void (*on_stuck)(void *stuck_arg, const struct tw_liveness *seen);
+	void (*on_stuck)(void *stuck_arg, const struct tw_service_liveness *seen);
 	void *stuck_arg;
 
 	/*
@@ -176,7 +176,7 @@ enum tw_close_mode {
  *
  * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
  * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
- * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_NO_WAIT too.
+ * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_FLAG_NO_WAIT too.
  *
  * A worker of the service's pool may close the service from work that is not the service's own.
  * Another worker then runs what the service has handed over. A pool with max_workers 1 has no other
@@ -210,14 +210,14 @@ enum tw_close_flags {
 	 * TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have been claimed.
 	 * A later close without this flag, or tw_service_destroy, waits for them and ends the threads.
 	 */
-	TW_CLOSE_NO_WAIT = 1
+	TW_CLOSE_FLAG_NO_WAIT = 1
 };
 
 /*
  * Told of a timer that close drops, beside its release and before it, on close's thread: what it would have called, and how long
  * it still had (0: due; a hint as tw_remaining's). tw_self() is the timer. It may call what a release may; new work is refused.
  */
-typedef void tw_dropped_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+typedef void tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
 
 struct tw_close_options {
 	size_t size; /* sizeof(struct tw_close_options) */
@@ -226,7 +226,7 @@ struct tw_close_options {
 	uint64_t timeout_ns;
 
 	/* May be NULL. Told of each timer that this very call drops; of several closes each drops what it finds. */
-	tw_dropped_fn *dropped;
+	tw_visit_fn *dropped;
 	void *visitor_arg;
 };
 
@@ -245,7 +245,7 @@ TW_API int tw_service_destroy(tw_service *service);
  * The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. It never
  * falls by more than a tick: while a manual clock is set back it stands still. 0 in a forked child.
  */
-TW_API uint64_t tw_now(const tw_service *service);
+TW_API uint64_t tw_service_now(const tw_service *service);
 
 /* ----------------------------------------------------------------- schedule */
 
@@ -261,7 +261,7 @@ TW_API uint64_t tw_now(const tw_service *service);
  */
 TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
 
-/* At an instant on tw_now()'s scale; reads no clock; at most 1 tick plus dispatch late. */
+/* At an instant on tw_service_now()'s scale; reads no clock; at most 1 tick plus dispatch late. */
 TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_period_mode {
@@ -308,7 +308,7 @@ struct tw_period {
 TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
 
 enum tw_task_flags {
-	TW_TASK_AT = 1, /* when_ns is a deadline on tw_now()'s scale instead of a delay */
+	TW_TASK_AT = 1, /* when_ns is a deadline on tw_service_now()'s scale instead of a delay */
 	/*
 	 * A background timer: TW_CLOSE_DRAIN does not wait for it. A series goes on during the drain. When the last other timer
 	 * has ended, background timers are dropped (TW_FATE_DROPPED). A series must be endless: -EINVAL with a `count`.
@@ -397,10 +397,10 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * out: NULL, or room for n handles; all are written before any timer is published. n 0: nothing happens, 0.
  * Room for all is found before the first is scheduled. If any is refused, for whatever reason, nothing was scheduled. Against a close:
  * all are part of it, or -ESHUTDOWN and none is.
- * Errors as tw_schedule_task; which one, if several tasks are bad, is not said. tw_stats.rejected counts n. -EINVAL also: sizes that differ.
+ * Errors as tw_schedule_task; which one, if several tasks are bad, is not said. tw_service_stats.rejected counts n. -EINVAL also: sizes that differ.
  * -EAGAIN also: n is more than max_timers leaves, or lane_entries (for n from lane_entries on: always). Any thread; close waits for it.
  */
-TW_API int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out);
+TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out);
 
 /* -------------------------------------------------------------------- reset */
 
@@ -415,7 +415,7 @@ TW_API int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, s
  */
 TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
 
-/* The same to an instant on tw_now()'s scale: reads no clock. For servers that keep a loop time. */
+/* The same to an instant on tw_service_now()'s scale: reads no clock. For servers that keep a loop time. */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
 /* ------------------------------------------------------------------- cancel */
@@ -465,15 +465,15 @@ TW_API bool tw_closing(void);
 /* -------------------------------------------------------------- manual drive */
 
 /*
- * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's. In each turn the sockets come first, and tw_advance last:
+ * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's. In each turn the sockets come first, and tw_service_advance last:
  *
  *     for (;;) {
- *             wait for the loop's sockets and for tw_fd, or until tw_next_expiry;
+ *             wait for the loop's sockets and for tw_service_fd, or until tw_service_next_expiry;
  *             handle every socket that is ready;
- *             tw_advance(service, TW_NO_LIMIT);   (once, after all sockets)
+ *             tw_service_advance(service, TW_NO_LIMIT);   (once, after all sockets)
  *     }
  *
- * A callback may close and free a connection whose socket is ready in the same turn. If tw_advance came first, the event that
+ * A callback may close and free a connection whose socket is ready in the same turn. If tw_service_advance came first, the event that
  * stands later in the turn would name a freed connection. It would also run the timeout of a peer whose answer has arrived.
  *
  * Its driver is whoever is in one of the three calls below, one thread at a time, usually always the same. All else is as with a tick
@@ -485,39 +485,39 @@ TW_API bool tw_closing(void);
  * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
  * each call returns. The number of callbacks run or handed over; what strands, schedulers and the like have to do counts as one
  * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Releases
- * of cancelled groups are no callbacks: up to 256 of them are called in a turn, beside the budget and the number. Without tw_fd, a call in
+ * of cancelled groups are no callbacks: up to 256 of them are called in a turn, beside the budget and the number. Without tw_service_fd, a call in
  * a tick that was dealt with already, with nothing
  * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
  * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
  * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
  */
-TW_API int tw_advance(tw_service *service, size_t budget);
+TW_API int tw_service_advance(tw_service *service, size_t budget);
 
 /*
- * *out_ns: the instant on tw_now()'s scale to call tw_advance at. UINT64_MAX: nothing is pending; an instant that is not in the
+ * *out_ns: the instant on tw_service_now()'s scale to call tw_service_advance at. UINT64_MAX: nothing is pending; an instant that is not in the
  * future: something is due now. It is not later than the next expiry, and now and then earlier (to move far timers nearer, G9).
  * It takes all calls into account that the driver's thread has made, and those of other threads that came before; so it is
- * sufficient alone when no other thread schedules, resets to earlier, or cancels many (G11); else use tw_fd. No system
+ * sufficient alone when no other thread schedules, resets to earlier, or cancels many (G11); else use tw_service_fd. No system
  * call; as much work as was scheduled since the last call, or advance.
- * -EINVAL: NULL, or the service has a tick thread. -EBUSY: called from a callback that tw_advance runs, or while another thread
+ * -EINVAL: NULL, or the service has a tick thread. -EBUSY: called from a callback that tw_service_advance runs, or while another thread
  * drives. -ESHUTDOWN: closed. *out_ns is written on success only.
  */
-TW_API int tw_next_expiry(tw_service *service, uint64_t *out_ns);
+TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
 
 /*
- * One descriptor that is readable when it is time to call tw_advance, and when another thread needs the loop: it has scheduled
+ * One descriptor that is readable when it is time to call tw_service_advance, and when another thread needs the loop: it has scheduled
  * something earlier, filled a part of its queue, or cancelled much. What the driver's own thread schedules between advances counts as
  * another's: one advance with nothing to do makes it quiet. To be watched for reading, level-triggered (epoll, poll, libuv,
- * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_advance makes it quiet again, unless its
- * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_advance
+ * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_service_advance makes it quiet again, unless its
+ * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_service_advance
  * answers -ESHUTDOWN: take it out of the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
  * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
  * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.
  * Not negative: the descriptor. -EINVAL: NULL; the service has a tick thread; a manual clock, of which no descriptor could
- * tell when it is time (its advances drive the service themselves). The first call also: -EBUSY: as tw_next_expiry. -ESHUTDOWN: closed.
+ * tell when it is time (its advances drive the service themselves). The first call also: -EBUSY: as tw_service_next_expiry. -ESHUTDOWN: closed.
  * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: the system has no descriptors left, or no room to watch them; nothing changed.
  */
-TW_API int tw_fd(tw_service *service);
+TW_API int tw_service_fd(tw_service *service);
 
 #ifdef __cplusplus
 }

@@ -23,8 +23,8 @@ struct tw_latency {
  * At every quiet moment: scheduled == fired + cancelled + dropped + late_dropped + pending (G3). A snapshot taken while other
  * threads work may be out by what is in flight.
  */
-struct tw_stats {
-	size_t size; /* in: sizeof(struct tw_stats) */
+struct tw_service_stats {
+	size_t size; /* in: sizeof(struct tw_service_stats) */
 
 	uint64_t scheduled; /* accepted timers; a periodic one counts once */
 	uint64_t fired;     /* ended by having run; a series: after its last run */
@@ -61,10 +61,10 @@ struct tw_stats {
  * -ENOMEM. -EINVAL: NULL, or out->size smaller than one counter. A larger or smaller `size` than the library's is fine: what
  * the library does not know is set to 0, what the caller does not know is left out.
  */
-TW_API int tw_stats_get(tw_service *service, struct tw_stats *out);
+TW_API int tw_service_stats(tw_service *service, struct tw_service_stats *out);
 
 /* The same as a table for people. -EINVAL: NULL. */
-TW_API int tw_stats_print(const struct tw_stats *stats, FILE *out);
+TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out);
 
 /* What kind of user code a run is. */
 enum tw_run_kind {
@@ -82,8 +82,8 @@ enum tw_run_kind {
 };
 
 /* Is it alive, and if not, where does it hang? All times on the service's clock. */
-struct tw_liveness {
-	size_t size; /* in: sizeof(struct tw_liveness) */
+struct tw_service_liveness {
+	size_t size; /* in: sizeof(struct tw_service_liveness) */
 
 	uint64_t now_ns; /* of the look */
 	uint64_t
@@ -98,7 +98,7 @@ struct tw_liveness {
 	uint64_t running;  /* user functions under way, whatever their kind */
 	tw_timer longest;  /* the run that began first: the timer, if it is one */
 	tw_fn *longest_fn; /* its function, cast; to be named, not called. NULL: nothing runs, or it has just ended */
-	uint64_t longest_since_ns; /* when it began, or was first looked at; see tw_liveness_get */
+	uint64_t longest_since_ns; /* when it began, or was first looked at; see tw_service_liveness */
 	uint64_t longest_ns;       /* and how long ago that is */
 	uint32_t longest_thread;   /* its thread: the system's number, as in ps -L, top -H and gdb */
 	enum tw_run_kind longest_kind;
@@ -120,7 +120,7 @@ struct tw_liveness {
  * look that meets them, so they may look younger than they are, never older. Ask twice to learn how long such a run has lasted.
  *
  * Timers 2^25 ticks or more away when last looked at are not looked at for `overdue`. A larger or smaller `size` than
- * the library's is fine, as with tw_stats_get.
+ * the library's is fine, as with tw_service_stats.
  *
  * Threads: any. Never blocks. Costs a look at each slot in use (8 bytes a timer), and at the lines of each thread.
  * Returns:
@@ -128,7 +128,7 @@ struct tw_liveness {
  *   -EINVAL    service or out is NULL, or out->size is smaller than the first two members
  *   -EPERM     in a forked child
  */
-TW_API int tw_liveness_get(tw_service *service, struct tw_liveness *out);
+TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *out);
 
 /*
  * Calls visit for each pending timer, in slot order, until it returns non-zero, which is then the result; else 0.
@@ -136,10 +136,10 @@ TW_API int tw_liveness_get(tw_service *service, struct tw_liveness *out);
  * visit may schedule and cancel. -EINVAL: NULL service or visit.
  */
 typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
-TW_API int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
+TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /* Lists what is pending, one line a timer: slot, generation, state, remaining time, fn, arg. -EINVAL: NULL. */
-TW_API int tw_dump(tw_service *service, FILE *out);
+TW_API int tw_service_dump(tw_service *service, FILE *out);
 
 /*
  * Checks every invariant of a service that is quiet: no call on it, and no callback of it, is under way, or the
@@ -149,7 +149,7 @@ TW_API int tw_dump(tw_service *service, FILE *out);
  * -EFAULT: one does not; `why` (if not NULL, room for why_size bytes) says which.
  * -EBUSY: called from a callback that the driver runs itself.
  */
-TW_API int tw_validate(tw_service *service, char *why, size_t why_size);
+TW_API int tw_service_validate(tw_service *service, char *why, size_t why_size);
 
 #ifdef __cplusplus
 }

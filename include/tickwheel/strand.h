@@ -4,8 +4,8 @@
  *
  *     tw_strand *strand;
  *     tw_strand_create(&strand, service, NULL, NULL);
- *     tw_strand_submit(strand, 0, on_read, connection, NULL);
- *     tw_strand_submit(strand, 30 * TW_SECOND, on_timeout, connection, &timeout);
+ *     tw_strand_submit(strand, on_read, connection);
+ *     tw_strand_schedule(strand, 30 * TW_SECOND, on_timeout, connection, &timeout);
  *
  * Order. Tasks with delay 0 run in the order of their submits. So do tasks with equal delays. A delayed task enters the queue when
  * it is due. Nothing of one strand overlaps: tasks, series, releases that the strand calls, and timers that name the strand as their
@@ -50,9 +50,9 @@ extern "C" {
 typedef struct tw_strand tw_strand;
 
 /* Handle of a task: a value, like a timer's. A stale handle is harmless. All-zero is "no task". */
-typedef struct tw_strand_task {
+typedef struct tw_strand_task_id {
 	uint64_t id;
-} tw_strand_task;
+} tw_strand_task_id;
 
 enum tw_strand_flags {
 	TW_STRAND_PINNED = 1 /* all runs happen on one thread of the pool, which the pool chooses */
@@ -100,29 +100,29 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
  *   -EAGAIN      2^28 tasks wait, or (with a delay) the service has no room for a timer
  *   -ENOMEM
  */
-TW_API int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task *out);
+TW_API int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out);
 
 /*
  * Submits a series: run n is due at the call + first_ns + n * period_ns, however long the runs take.
  *
  * Missed runs follow one after the other, each through the strand's queue. The series is counted anew from now if the clock has stepped back
- * by more than 15 minutes since the last run, or forward by more than a period and 15 minutes. For other rules see tw_strand_spec.period.
+ * by more than 15 minutes since the last run, or forward by more than a period and 15 minutes. For other rules see tw_strand_task.period.
  *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_submit, and
  *   -EINVAL      period_ns is 0
  *   -ERANGE      the period is beyond TW_MAX_DELAY_NS
  */
-TW_API int tw_strand_submit_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
-				  tw_strand_task *out);
+TW_API int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
+				    tw_strand_task_id *out);
 
 /* The full form of a task. A field that is 0 is not used. */
-struct tw_strand_spec {
-	size_t size; /* sizeof(struct tw_strand_spec) */
+struct tw_strand_task {
+	size_t size; /* sizeof(struct tw_strand_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t delay_ns;  /* with TW_TASK_AT: a deadline on tw_now()'s scale */
-	uint64_t period_ns; /* a series as of tw_strand_submit_every; 0: none */
+	uint64_t delay_ns;  /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
+	uint64_t period_ns; /* a series as of tw_strand_schedule_every; 0: none */
 	uint64_t
 	    tolerance_ns; /* of a series, for steps of the clock; at most TW_MAX_DELAY_NS; 0: 15 minutes, with `period` any step */
 
@@ -157,7 +157,7 @@ struct tw_strand_spec {
  *   -ERANGE      a period, tolerance, or deadline out of range
  *   -E2BIG       non-zero bytes beyond the known struct
  */
-TW_API int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec *spec, tw_strand_task *out);
+TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out);
 
 /* -------------------------------------------------------------------- cancel */
 
@@ -171,7 +171,7 @@ TW_API int tw_strand_submit_spec(tw_strand *strand, const struct tw_strand_spec 
  *   TW_RUNNING     the task or its release runs now, perhaps as the caller. A series ends after this run
  *   TW_GONE        the task ran, was cancelled or disposed of, is no task of this strand, or never was
  */
-TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task task);
+TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task_id task);
 
 /*
  * Cancels a task, and waits for it if it is running.
@@ -185,7 +185,7 @@ TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task task);
  *   TW_FINISHED    the task was running, and has returned
  *   TW_SELF        the caller is the task itself, or its release
  */
-TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task task, uint64_t timeout_ns);
+TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint64_t timeout_ns);
 
 /* ------------------------------------------------------------------- dispose */
 
@@ -202,19 +202,19 @@ TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task task, uint64_
  * Calls: the releases of the cancelled tasks, on this thread, in any order.
  * Returns: 0
  */
-TW_API int tw_strand_dispose(tw_strand *strand);
+TW_API int tw_strand_close(tw_strand *strand);
 
 /*
  * Disposes of the strand, and waits for the running task, and for releases that another thread's dispose or cancel is calling.
  *
  * Threads: any. Blocks at most timeout_ns, beside the releases.
- * Calls: as tw_strand_dispose.
+ * Calls: as tw_strand_close.
  * Returns:
  *   0            nothing of the strand runs
  *   -ETIMEDOUT   the strand is disposed of, and something still runs
  *   -EDEADLK     called from the strand's own task, or a release of one; nothing changed
  */
-TW_API int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns);
+TW_API int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns);
 
 /*
  * Disposes of the strand if need be, and frees it. NULL is allowed.
@@ -231,7 +231,7 @@ TW_API int tw_strand_dispose_wait(tw_strand *strand, uint64_t timeout_ns);
  * come and go by the million, let their timeouts be tasks with a delay, which need no executor.
  *
  * Threads: any. No other call on the strand beside it, except as said at the top (Threads). Blocks as said above.
- * Calls: as tw_strand_dispose.
+ * Calls: as tw_strand_close.
  * Returns: 0
  */
 TW_API int tw_strand_destroy(tw_strand *strand);
@@ -267,7 +267,7 @@ struct tw_strand_stats {
  *   0
  *   -EINVAL      out is NULL, or its size smaller than one gauge
  */
-TW_API int tw_strand_stats_get(tw_strand *strand, struct tw_strand_stats *out);
+TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
 
 #ifdef __cplusplus
 }

@@ -210,7 +210,7 @@ void a_task_with_options_is_taken()
 	manual_clock clock;
 	tickwheel::service service(clock.config());
 	tw_group group;
-	CHECK(tw_group_create(service.get(), &group) == 0);
+	CHECK(tw_group_create(&group, service.get()) == 0);
 	tw_task task = {};
 	task.when_ns = TW_SECOND;
 	task.group = group;

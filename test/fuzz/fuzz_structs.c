@@ -132,21 +132,21 @@ static void schedule(tw_service *service)
 static void use_strand(tw_service *service)
 {
 	struct any config = any_struct(sizeof(struct tw_strand_config));
-	struct any spec = any_struct(sizeof(struct tw_strand_spec));
-	SET(spec, tw_strand_spec, fn, below(8) ? count : NULL);
-	SET(spec, tw_strand_spec, arg, &runs);
-	SET(spec, tw_strand_spec, release, NULL);
+	struct any spec = any_struct(sizeof(struct tw_strand_task));
+	SET(spec, tw_strand_task, fn, below(8) ? count : NULL);
+	SET(spec, tw_strand_task, arg, &runs);
+	SET(spec, tw_strand_task, release, NULL);
 	tw_strand *strand = NULL;
 	int r = tw_strand_create(&strand, service, NULL, (const struct tw_strand_config *)(void *)config.at);
 	expect_read(&config, offsetof(struct tw_strand_config, reserved), r);
 	cr_assert((r == 0) == (strand != NULL), "%d", r);
 	if (strand) {
-		tw_strand_task task = {0};
-		r = tw_strand_submit_spec(strand, (const struct tw_strand_spec *)(void *)spec.at, &task);
-		expect_read(&spec, offsetof(struct tw_strand_spec, period_ns), r);
+		tw_strand_task_id task = {0};
+		r = tw_strand_submit_task(strand, (const struct tw_strand_task *)(void *)spec.at, &task);
+		expect_read(&spec, offsetof(struct tw_strand_task, period_ns), r);
 		cr_assert((r == 0) == (task.id != 0), "%d", r);
 		cr_assert_eq(tw_strand_destroy(strand), 0);
-		cr_assert(tw_advance(service, TW_NO_LIMIT) >=
+		cr_assert(tw_service_advance(service, TW_NO_LIMIT) >=
 			  0); /* the hand-over of it, for which close would be told to wait */
 	}
 	free(config.at);
@@ -155,10 +155,10 @@ static void use_strand(tw_service *service)
 
 static void look(tw_service *service)
 {
-	struct any stats = any_struct(sizeof(struct tw_stats));
+	struct any stats = any_struct(sizeof(struct tw_service_stats));
 	size_t size = stats.size;
-	int r = tw_stats_get(service, (struct tw_stats *)(void *)stats.at);
-	cr_assert((r == 0) == (size >= offsetof(struct tw_stats, fired)), "%zu bytes: %d", size, r);
+	int r = tw_service_stats(service, (struct tw_service_stats *)(void *)stats.at);
+	cr_assert((r == 0) == (size >= offsetof(struct tw_service_stats, fired)), "%zu bytes: %d", size, r);
 	for (size_t i = stats.known; r == 0 && i < size; i++)
 		cr_assert(stats.at[i] == 0, "a counter that the library does not know");
 	free(stats.at);
@@ -181,7 +181,7 @@ static void use(tw_service *service, tw_clock *clock)
 			tw_clock_manual_advance_by(clock, below(1u << 24));
 	}
 	char why[128] = "";
-	cr_assert(tw_validate(service, why, sizeof why) == 0, "%s", why);
+	cr_assert(tw_service_validate(service, why, sizeof why) == 0, "%s", why);
 }
 
 static void end(tw_service *service)

@@ -2,7 +2,7 @@
  * The works' stack and the driver's sleep: wheel/run/work.h, work.c; tw__works_offer in wheel/driver/poll.c, park in park.c, loop_fd.c.
  *
  * Modelled: two pieces of work; each is submitted by a thread of its own, to an executor that may refuse it or hand it to a worker,
- * which may give it back (tw_run_drop). RECALL: a thread takes piece 0 back once, from the stack or from what the driver keeps;
+ * which may give it back (tw_run_return). RECALL: a thread takes piece 0 back once, from the stack or from what the driver keeps;
  * then no piece submits itself anew. The driver: turn (what was kept, then the stack), publish PARKED, look at the stack, sleep
  * on the bell. The first piece may submit itself anew once, from inside its run. The stack is a list by
  * links in the works themselves.
@@ -131,7 +131,7 @@ end:	do
 	   };
 		if
 		:: run_it(w)
-		:: submit_later(w) /* tw_run_drop */
+		:: submit_later(w) /* tw_run_return */
 		fi;
 		atomic { workers_busy = false; w = 0 }
 	od

@@ -41,7 +41,7 @@ static struct client *open_client(tw_service *service)
 	CHECK(pipe(pipes) == 0);
 	close(pipes[1]);
 	*c = (struct client){.service = service, .fd = pipes[0]};
-	CHECK(tw_group_create(service, &c->timers) == 0);
+	CHECK(tw_group_create(&c->timers, service) == 0);
 	return c;
 }
 

@@ -11,7 +11,7 @@ static tw_clock *hand;
 static void on_idle(void *arg)
 {
 	struct peer *p = arg;
-	idle_at_ns = tw_now(p->service);
+	idle_at_ns = tw_service_now(p->service);
 	idles++;
 }
 
@@ -31,7 +31,7 @@ int main(void)
 	for (int i = 1; i <= ROUNDS; i++) {
 		struct peer *p = zeroed(sizeof *p);
 		p->service = service;
-		uint64_t opened_ns = tw_now(service);
+		uint64_t opened_ns = tw_service_now(service);
 		CHECK(peer_open(p, on_idle, opened_ns) == 0);
 		pthread_t mover;
 		CHECK(pthread_create(&mover, NULL, move_clock, &seed) == 0);

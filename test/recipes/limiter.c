@@ -85,7 +85,7 @@ int main(void)
 	for (int i = 0; i < SILENT; i++) {
 		struct tw_job_result result;
 		int r = tw_job_wait(backend, jobs[i], TW_FOREVER, &result);
-		CHECK(r < 0 || result.status == TW_JOB_TIMED_OUT); /* an error: it has ended before */
+		CHECK(r < 0 || result.status == TW_JOB_STATUS_TIMED_OUT); /* an error: it has ended before */
 	}
 	CHECK(tw_limiter_wait_idle(backend, TW_FOREVER) == 0);
 	CHECK(connected == SILENT * 4); /* each of them was tried four times */

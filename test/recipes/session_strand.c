@@ -36,7 +36,7 @@ static void wrong_close(struct session *s)
 {
 	tw_strand *strand = s->strand;
 	tw_cancel(s->service, s->idle);
-	tw_strand_dispose(strand);
+	tw_strand_close(strand);
 	close(s->fd);
 	free(s);
 	tw_strand_destroy(strand);
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 		pthread_join(mover, NULL);
 	}
 	struct session *s = open_session(service, &peer);
-	CHECK(tw_strand_submit(s->strand, 0, read_slowly, s, NULL) == 0);
+	CHECK(tw_strand_submit(s->strand, read_slowly, s) == 0);
 	while (!entered)
 		usleep(100);
 	(is_wrong(argc, argv) ? wrong_close : session_close)(s);

@@ -1,5 +1,5 @@
 /*
- * A timer that frees a peer, and that peer's socket, come ready in one epoll batch, the timer first. WRONG: tw_advance where the batch names
+ * A timer that frees a peer, and that peer's socket, come ready in one epoll batch, the timer first. WRONG: tw_service_advance where the batch names
  * it, before the socket.
  */
 #include "sockets_first.h"
@@ -36,7 +36,7 @@ static int wrong_turn(struct loop *l)
 	int n = epoll_wait(l->epoll_fd, events, 64, -1);
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == l->timers)
-			tw_advance(l->timers, TW_NO_LIMIT);
+			tw_service_advance(l->timers, TW_NO_LIMIT);
 		else
 			l->on_socket(events[i].data.ptr);
 	}
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
 
 	/* epoll names what has become ready in that order: first the timers, then the socket. */
 	CHECK(tw_schedule(loop.timers, 0, on_idle, peer, NULL) == 0);
-	struct pollfd timers = {.fd = tw_fd(loop.timers), .events = POLLIN};
+	struct pollfd timers = {.fd = tw_service_fd(loop.timers), .events = POLLIN};
 	CHECK(poll(&timers, 1, -1) == 1);
 	usleep(5000); /* it is due by then */
 	CHECK(send(fds[1], "!", 1, 0) == 1);

@@ -23,7 +23,7 @@ static struct connection *open_connection(tw_service *service, tw_fn *fn)
 {
 	struct connection *c = zeroed(sizeof *c);
 	*c = (struct connection){.service = service};
-	CHECK(tw_group_create(service, &c->timers) == 0);
+	CHECK(tw_group_create(&c->timers, service) == 0);
 	for (int i = 0; i < TIMERS; i++) {
 		struct tw_task task = {
 		    .size = sizeof task, .fn = fn, .arg = c, .when_ns = (uint64_t)i * 100000, .group = c->timers};

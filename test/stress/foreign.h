@@ -78,7 +78,7 @@ static void *foreign_work(void *arg)
 	foreign_here = &((struct foreign *)arg)->base;
 	while ((batch = foreign_take(arg, &give_back)) != NULL)
 		if (give_back || tw_run_one(batch) < 0)
-			tw_run_drop(batch);
+			tw_run_return(batch);
 	return NULL;
 }
 

@@ -7,7 +7,7 @@ int work_run(tw_action *action, void *state)
 	work->inside = true;
 	if (work->log && work->log->count < LOG_MOST) {
 		work->log->ids[work->log->count] = work->id;
-		work->log->at_ns[work->log->count++] = tw_action_now(work->scheduler);
+		work->log->at_ns[work->log->count++] = tw_action_scheduler_now(work->scheduler);
 	}
 	work->runs++;
 	if (work->slow_ns)
@@ -31,7 +31,7 @@ void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t d
 	expect_eq(error, 0);
 }
 
-tw_action_scheduler *scheduler_of(const struct tw_action_config *config)
+tw_action_scheduler *scheduler_of(const struct tw_action_scheduler_config *config)
 {
 	tw_action_scheduler *scheduler = NULL;
 	expect_eq(tw_action_scheduler_create(&scheduler, config), 0);
@@ -40,14 +40,14 @@ tw_action_scheduler *scheduler_of(const struct tw_action_config *config)
 
 tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind)
 {
-	return scheduler_of(
-	    &(struct tw_action_config){.size = sizeof(struct tw_action_config), .kind = kind, .service = service});
+	return scheduler_of(&(struct tw_action_scheduler_config){
+	    .size = sizeof(struct tw_action_scheduler_config), .kind = kind, .service = service});
 }
 
-struct tw_action_stats action_stats(tw_action_scheduler *scheduler)
+struct tw_action_scheduler_stats action_stats(tw_action_scheduler *scheduler)
 {
-	struct tw_action_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_action_stats_get(scheduler, &stats), 0);
+	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_action_scheduler_stats(scheduler, &stats), 0);
 	return stats;
 }
 

@@ -53,10 +53,10 @@ struct told {
 /* For its config: failed, with a struct told as failed_arg. */
 void tell_failure(void *told, tw_action *action, int failure, size_t closed);
 
-tw_action_scheduler *scheduler_of(const struct tw_action_config *config);
+tw_action_scheduler *scheduler_of(const struct tw_action_scheduler_config *config);
 tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind);
 
-struct tw_action_stats action_stats(tw_action_scheduler *scheduler);
+struct tw_action_scheduler_stats action_stats(tw_action_scheduler *scheduler);
 
 /* The ids that ran, in order, are these. */
 #define expect_log(log, ...) \

@@ -1,23 +1,23 @@
 /* Assertions about a whole service. */
 #include "expect.h"
 
-struct tw_stats stats_of(tw_service *service)
+struct tw_service_stats stats_of(tw_service *service)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_stats_get(service, &stats), 0);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	expect_eq(tw_service_stats(service, &stats), 0);
 	return stats;
 }
 
 void expect_sound(tw_service *service)
 {
 	char why[256] = "";
-	int answer = tw_validate(service, why, sizeof(why));
-	cr_assert(answer == 0, "tw_validate answers %d: %s", answer, why);
-	struct tw_stats s = stats_of(service);
+	int answer = tw_service_validate(service, why, sizeof(why));
+	cr_assert(answer == 0, "tw_service_validate answers %d: %s", answer, why);
+	struct tw_service_stats s = stats_of(service);
 	expect_eq(s.scheduled, s.fired + s.cancelled + s.dropped + s.late_dropped + s.pending);
 }
 
-void expect_same_state(const struct tw_stats *before, const struct tw_stats *after)
+void expect_same_state(const struct tw_service_stats *before, const struct tw_service_stats *after)
 {
 	expect_eq(after->scheduled, before->scheduled);
 	expect_eq(after->fired, before->fired);
@@ -34,9 +34,9 @@ void expect_same_state(const struct tw_stats *before, const struct tw_stats *aft
 	expect_eq(after->clock_steps, before->clock_steps);
 }
 
-void expect_untouched(const struct tw_stats *before, tw_service *service)
+void expect_untouched(const struct tw_service_stats *before, tw_service *service)
 {
-	struct tw_stats after = stats_of(service);
+	struct tw_service_stats after = stats_of(service);
 	expect_same_state(before, &after);
 	expect_eq(after.rejected, before->rejected);
 }

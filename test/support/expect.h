@@ -24,15 +24,15 @@
 #define expect_le(actual, wanted) expect_compare(actual, <=, wanted)
 #define expect_lt(actual, wanted) expect_compare(actual, <, wanted)
 
-struct tw_stats stats_of(tw_service *service);
+struct tw_service_stats stats_of(tw_service *service);
 
-/* Of a quiet service: tw_validate finds nothing, and the ledger balances. */
+/* Of a quiet service: tw_service_validate finds nothing, and the ledger balances. */
 void expect_sound(tw_service *service);
 
 /* Two snapshots around calls that were refused: nothing of the timers has changed. Beyond `rejected`. */
-void expect_same_state(const struct tw_stats *before, const struct tw_stats *after);
+void expect_same_state(const struct tw_service_stats *before, const struct tw_service_stats *after);
 
 /* The same, and the refusals were for bad arguments, which `rejected` does not count. */
-void expect_untouched(const struct tw_stats *before, tw_service *service);
+void expect_untouched(const struct tw_service_stats *before, tw_service *service);
 
 #endif

@@ -47,7 +47,7 @@ static void check_schedules(tw_service *service)
 	child_eq(tw_schedule_task(service, &task, &out), -EPERM);
 	child_eq(out.id, 0);
 	out.id = 7;
-	child_eq(tw_schedule_batch(service, &task, 1, &out), -EPERM);
+	child_eq(tw_schedule_bulk(service, &task, 1, &out), -EPERM);
 	child_eq(out.id, 0);
 }
 
@@ -66,32 +66,32 @@ static void check_handles(tw_service *service, tw_timer timer)
 
 static void check_looks(tw_service *service)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[8];
 	uint64_t at_ns = 7;
-	child_eq(tw_now(service), 0);
-	child_eq(tw_advance(service, TW_NO_LIMIT), -EPERM);
-	child_eq(tw_next_expiry(service, &at_ns), -EPERM);
+	child_eq(tw_service_now(service), 0);
+	child_eq(tw_service_advance(service, TW_NO_LIMIT), -EPERM);
+	child_eq(tw_service_next_expiry(service, &at_ns), -EPERM);
 	child_eq(at_ns, 7);
-	child_eq(tw_fd(service), -EPERM);
-	child_eq(tw_stats_get(service, &stats), -EPERM);
-	child_eq(tw_foreach(service, visit_nothing, NULL), -EPERM);
-	child_eq(tw_dump(service, stderr), -EPERM);
-	struct tw_liveness liveness = {.size = sizeof(liveness)};
-	child_eq(tw_liveness_get(service, &liveness), -EPERM);
-	child_eq(tw_validate(service, why, sizeof(why)), -EPERM);
+	child_eq(tw_service_fd(service), -EPERM);
+	child_eq(tw_service_stats(service, &stats), -EPERM);
+	child_eq(tw_service_foreach(service, visit_nothing, NULL), -EPERM);
+	child_eq(tw_service_dump(service, stderr), -EPERM);
+	struct tw_service_liveness liveness = {.size = sizeof(liveness)};
+	child_eq(tw_service_liveness(service, &liveness), -EPERM);
+	child_eq(tw_service_validate(service, why, sizeof(why)), -EPERM);
 }
 
 static void check_groups(tw_service *service)
 {
 	struct tw_group_stats stats = {.size = sizeof(stats)};
 	tw_group group = {7}, out = {7};
-	child_eq(tw_group_create(service, &out), -EPERM);
+	child_eq(tw_group_create(&out, service), -EPERM);
 	child_eq(out.id, 7);
 	child_eq(tw_group_cancel(service, group), -EPERM);
 	child_eq(tw_group_close(service, group), -EPERM);
 	child_eq(tw_group_cancel_wait(service, group, TW_FOREVER), -EPERM);
-	child_eq(tw_group_stats_get(service, group, &stats), -EPERM);
+	child_eq(tw_group_stats(service, group, &stats), -EPERM);
 	child_eq(tw_group_destroy(service, group), -EPERM);
 }
 

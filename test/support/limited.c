@@ -53,7 +53,7 @@ uint64_t limited_now(const struct limited *home)
 struct tw_limiter_stats limited_stats(struct limited *home)
 {
 	struct tw_limiter_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_limiter_stats_get(home->limiter, &stats), 0);
+	expect_eq(tw_limiter_stats(home->limiter, &stats), 0);
 	return stats;
 }
 
@@ -111,18 +111,18 @@ static void release(void *arg)
 	((struct load *)arg)->releases++;
 }
 
-struct tw_job_task load_task(struct load *load)
+struct tw_limiter_task load_task(struct load *load)
 {
-	return (struct tw_job_task){.size = sizeof(struct tw_job_task),
-				    .fn = run,
-				    .arg = load,
-				    .done = done,
-				    .stop = stop,
-				    .release = release,
-				    .flags = load->held || load->takes_ns ? TW_JOB_ASYNC : 0};
+	return (struct tw_limiter_task){.size = sizeof(struct tw_limiter_task),
+					.fn = run,
+					.arg = load,
+					.done = done,
+					.stop = stop,
+					.release = release,
+					.flags = load->held || load->takes_ns ? TW_LIMITER_TASK_ASYNC : 0};
 }
 
-void load_submit_task(struct load *load, const struct tw_job_task *task)
+void load_submit_task(struct load *load, const struct tw_limiter_task *task)
 {
 	expect_eq(tw_limiter_submit_task(load->home->limiter, task, &load->job), 0);
 	expect_ne(load->job.id, 0);
@@ -130,7 +130,7 @@ void load_submit_task(struct load *load, const struct tw_job_task *task)
 
 void load_submit(struct load *load)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	load_submit_task(load, &task);
 }
 

@@ -56,8 +56,8 @@ uint64_t limited_now(const struct limited *home);
 struct tw_limiter_stats limited_stats(struct limited *home);
 
 /* A task for the load, to be filled in; and its submit, which must succeed. */
-struct tw_job_task load_task(struct load *load);
-void load_submit_task(struct load *load, const struct tw_job_task *task);
+struct tw_limiter_task load_task(struct load *load);
+void load_submit_task(struct load *load, const struct tw_limiter_task *task);
 void load_submit(struct load *load);
 
 /* It has settled once, so. */

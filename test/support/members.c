@@ -3,7 +3,7 @@
 tw_group group_of(struct rig *rig)
 {
 	tw_group group = {0};
-	expect_eq(tw_group_create(rig->service, &group), 0);
+	expect_eq(tw_group_create(&group, rig->service), 0);
 	cr_assert(group.id != 0);
 	return group;
 }
@@ -37,6 +37,6 @@ int schedule_series_in(struct probe *probe, tw_group group, struct tw_period per
 struct tw_group_stats gauges(struct rig *rig, tw_group group)
 {
 	struct tw_group_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_group_stats_get(rig->service, group, &stats), 0);
+	expect_eq(tw_group_stats(rig->service, group, &stats), 0);
 	return stats;
 }

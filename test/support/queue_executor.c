@@ -81,7 +81,7 @@ int queue_executor_drop_next(struct queue_executor *queue)
 	tw_batch *batch = take(queue);
 	if (!batch)
 		return -ENOENT;
-	tw_run_drop(batch);
+	tw_run_return(batch);
 	return 0;
 }
 

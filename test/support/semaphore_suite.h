@@ -29,7 +29,7 @@ static inline void close_all(void)
 static inline struct tw_semaphore_stats gauges(void)
 {
 	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_semaphore_stats_get(permits, &stats), 0);
+	expect_eq(tw_semaphore_stats(permits, &stats), 0);
 	expect_eq(stats.capacity + stats.debt, stats.available + stats.held);
 	return stats;
 }

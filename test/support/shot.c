@@ -6,7 +6,7 @@
 void shoot(void *arg)
 {
 	struct shot *shot = arg;
-	if (tw_now(shot->service) < shot->due_ns && !tw_closing())
+	if (tw_service_now(shot->service) < shot->due_ns && !tw_closing())
 		atomic_fetch_add(&shot->early, 1);
 	atomic_fetch_add(&shot->runs, 1);
 	if (shot->done)
@@ -22,7 +22,7 @@ void await(sem_t *semaphore, size_t times)
 
 void schedule_shot(struct shot *shot, uint64_t delay_ns)
 {
-	shot->due_ns = tw_now(shot->service) + delay_ns;
+	shot->due_ns = tw_service_now(shot->service) + delay_ns;
 	expect_eq(tw_schedule(shot->service, delay_ns, shoot, shot, &shot->timer), 0);
 }
 

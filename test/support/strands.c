@@ -62,19 +62,19 @@ void note_release(void *arg, enum tw_fate fate)
 
 static void submit(struct noted *noted, uint64_t delay_ns, uint64_t period_ns, tw_release_fn *release)
 {
-	struct tw_strand_spec spec = {.size = sizeof spec,
+	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = note_run,
 				      .arg = noted,
 				      .delay_ns = delay_ns,
 				      .period_ns = period_ns,
 				      .release = release};
-	expect_eq(tw_strand_submit_spec(noted->rig->strand, &spec, &noted->task), 0);
+	expect_eq(tw_strand_submit_task(noted->rig->strand, &spec, &noted->task), 0);
 	expect_ne(noted->task.id, 0);
 }
 
 void noted_submit(struct noted *noted, uint64_t delay_ns)
 {
-	expect_eq(tw_strand_submit(noted->rig->strand, delay_ns, note_run, noted, &noted->task), 0);
+	expect_eq(tw_strand_schedule(noted->rig->strand, delay_ns, note_run, noted, &noted->task), 0);
 	expect_ne(noted->task.id, 0);
 }
 
@@ -91,7 +91,7 @@ void noted_submit_every(struct noted *noted, uint64_t first_ns, uint64_t period_
 struct tw_strand_stats strand_stats(tw_strand *strand)
 {
 	struct tw_strand_stats stats = {.size = sizeof stats};
-	expect_eq(tw_strand_stats_get(strand, &stats), 0);
+	expect_eq(tw_strand_stats(strand, &stats), 0);
 	return stats;
 }
 

@@ -15,7 +15,7 @@ struct strand_rig {
 struct noted {
 	struct strand_rig *rig;
 	int id;
-	tw_strand_task task;
+	tw_strand_task_id task;
 	void (*act)(struct noted *noted); /* done in the run */
 	void (*act_in_release)(struct noted *noted);
 	struct noted *other;

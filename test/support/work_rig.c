@@ -34,7 +34,7 @@ void work_rig_close(struct work_rig *rig)
 struct tw_scheduler_stats work_rig_stats(struct work_rig *rig)
 {
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
-	expect_eq(tw_scheduler_stats_get(rig->scheduler, &stats), 0);
+	expect_eq(tw_scheduler_stats(rig->scheduler, &stats), 0);
 	return stats;
 }
 
@@ -45,7 +45,7 @@ void work_rig_spend(struct work_rig *rig, uint64_t ns)
 
 static int work_on(struct job *job, const struct tw_turn *turn)
 {
-	while (job->units && (turn->did_timeout || !tw_should_yield(turn->scheduler))) {
+	while (job->units && (turn->did_timeout || !tw_scheduler_should_yield(turn->scheduler))) {
 		work_rig_spend(job->rig, job->unit_ns);
 		job->units--;
 	}
@@ -74,28 +74,28 @@ void job_done(void *arg, enum tw_fate fate, int result)
 	job->told_result = result;
 }
 
-static void post(struct job *job, struct tw_scheduler_post post)
+static void post(struct job *job, struct tw_scheduler_task post)
 {
 	post.size = sizeof post;
 	post.fn = job_turn;
 	post.arg = job;
 	post.done = job_done;
-	expect_eq(tw_scheduler_post_task(job->rig->scheduler, &post, &job->task), 0);
+	expect_eq(tw_scheduler_submit_task(job->rig->scheduler, &post, &job->task), 0);
 }
 
 void job_post(struct job *job, enum tw_priority priority)
 {
-	post(job, (struct tw_scheduler_post){.priority = priority});
+	post(job, (struct tw_scheduler_task){.priority = priority});
 }
 
 void job_post_delayed(struct job *job, enum tw_priority priority, uint64_t delay_ns)
 {
-	post(job, (struct tw_scheduler_post){.priority = priority, .delay_ns = delay_ns});
+	post(job, (struct tw_scheduler_task){.priority = priority, .delay_ns = delay_ns});
 }
 
 void job_post_timeout(struct job *job, int64_t timeout_ns)
 {
-	post(job, (struct tw_scheduler_post){.flags = TW_POST_TIMEOUT, .timeout_ns = timeout_ns});
+	post(job, (struct tw_scheduler_task){.flags = TW_SCHEDULER_TASK_TIMEOUT, .timeout_ns = timeout_ns});
 }
 
 void expect_told(const struct job *job, enum tw_fate fate, int result)

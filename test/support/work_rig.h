@@ -33,7 +33,7 @@ void work_rig_spend(struct work_rig *rig, uint64_t ns);
 struct job {
 	struct work_rig *rig;
 	int id;
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	unsigned units; /* of work left; each takes unit_ns. It gives way if it should */
 	uint64_t unit_ns;
 	int result;                                        /* what the last turn returns */

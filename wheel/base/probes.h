@@ -5,7 +5,7 @@
  *
  *   probe      arguments                                                  on
  *   arm        service, slot, generation, deadline_ns                     the scheduling thread: published
- *   arm_batch  service, n, earliest deadline_ns                           likewise, for tw_schedule_batch
+ *   arm_batch  service, n, earliest deadline_ns                           likewise, for tw_schedule_bulk
  *   cancel     service, slot, generation, enum tw_outcome                 the calling thread: tw_cancel, tw_cancel_wait before it waits
  *   reset      service, slot, generation, deadline_ns, result             the calling thread
  *   file       service, slot, generation, tick                            the driver: from a lane into the wheel
@@ -13,7 +13,7 @@
  *   run        service, slot, generation, fn, late_ns                     a worker: about to call fn; late_ns: since its tick was due
  *   done       service, slot, generation, run_ns                          likewise: fn has returned
  *
- * A timer is told by slot and generation together, as tw_dump lists it. docs/tracing.md has recipes.
+ * A timer is told by slot and generation together, as tw_service_dump lists it. docs/tracing.md has recipes.
  */
 #ifndef TW_WHEEL_PROBES_H
 #define TW_WHEEL_PROBES_H

@@ -39,10 +39,10 @@ struct tw__ever {
 	_Atomic bool has_background; /* there was a background timer */
 };
 
-typedef bool tw__pool_busy_fn(void *pool, struct tw_liveness *out, uint64_t *progress);
+typedef bool tw__pool_busy_fn(void *pool, struct tw_service_liveness *out, uint64_t *progress);
 
 /*
- * For on_stuck and tw_liveness_get (run/watchdog.c). The composition root sets the pool's members for a service on a pool.
+ * For on_stuck and tw_service_liveness (run/watchdog.c). The composition root sets the pool's members for a service on a pool.
  * The full_ members are the driver's.
  */
 struct tw__watch {
@@ -55,7 +55,7 @@ struct tw__watch {
 	 * Whether the pool is at its maximum, with each worker inside a run. *progress changes with each run. NULL: no pool.
 	 */
 	_Atomic(tw__pool_busy_fn *) pool_busy;
-	_Atomic uint32_t pool_lookers; /* threads in tw_liveness_get that look at the pool */
+	_Atomic uint32_t pool_lookers; /* threads in tw_service_liveness that look at the pool */
 
 	_Atomic uint64_t turned_ns; /* when the driver's last turn was */
 	uint64_t full_look_ns;      /* the next look */

@@ -1,5 +1,5 @@
 /*
- * User code under way: what each thread runs, for tw_liveness_get and on_stuck.
+ * User code under way: what each thread runs, for tw_service_liveness and on_stuck.
  *
  * Timers' callbacks are shown by watchdog.h, in the thread's line of its service. Everything else that calls a user's function does so
  * between tw__user_begin and tw__user_end: jobs, tasks of strands, schedulers and pools, actions, releases, hooks. Each thread

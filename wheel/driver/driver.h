@@ -1,5 +1,5 @@
 /*
- * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread, or the caller of tw_advance.
+ * The driver's part of a service. The driver is the thread that holds `driving`: the tick thread, or the caller of tw_service_advance.
  * There is one at a time. It alone touches what is here, except for atomic members.
  */
 #ifndef TW_WHEEL_DRIVER_H

@@ -167,7 +167,7 @@ void tw__loop_closed(tw_service *service)
 
 /* ------------------------------------------------------------------- public */
 
-int tw_next_expiry(tw_service *service, uint64_t *out_ns)
+int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 {
 	int r = out_ns ? tw__service_check(service) : -EINVAL;
 	if (r || service->threaded)
@@ -201,7 +201,7 @@ static int open_fd(tw_service *service)
 	return 0;
 }
 
-int tw_fd(tw_service *service)
+int tw_service_fd(tw_service *service)
 {
 	int r = tw__service_check(service);
 	if (r)

@@ -15,7 +15,7 @@ struct tw__local;
 /* A service's part. The driver's, but for `open`; with a tick thread it only holds the alarm of clocks that need one. */
 struct tw__loop {
 	struct tw__alarm alarm;
-	_Atomic bool open;            /* tw_fd was called: the alarm is complete; by a driver, once */
+	_Atomic bool open;            /* tw_service_fd was called: the alarm is complete; by a driver, once */
 	_Atomic uint32_t catching_up; /* by whoever runs: a series has armed itself for an instant that is past */
 	bool at_once;                 /* the last turn has left something that is due */
 	bool soon;                    /* it has left something that may be done in the next tick */
@@ -23,7 +23,7 @@ struct tw__loop {
 
 void tw__loop_init(struct tw__loop *loop);
 
-/* tw_advance's turn, `driving` held. The callbacks run or handed over. */
+/* tw_service_advance's turn, `driving` held. The callbacks run or handed over. */
 size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t budget);
 
 /* The first tick later than the last one turned through in which there is something to do; UINT64_MAX: none. `driving` held. */

@@ -1,5 +1,5 @@
 /*
- * The driver: turns the wheel. It is the tick thread, or whoever calls tw_advance.
+ * The driver: turns the wheel. It is the tick thread, or whoever calls tw_service_advance.
  *
  * One turn: take chunks home, drain the lanes, turn the wheel to now, give what is due to the executor, move far timers a bit
  * nearer, sweep a bit.

@@ -253,7 +253,7 @@ static uint32_t count_kept(tw_service *service, uint32_t index)
 	return kept;
 }
 
-int tw_group_stats_get(tw_service *service, tw_group handle, struct tw_group_stats *out)
+int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_group_stats, running) ? -EINVAL : tw__service_check(service);
 	if (r)

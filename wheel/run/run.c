@@ -260,7 +260,7 @@ bool tw__local_ready_to_run(struct tw__local *local)
 		struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
 		if (!latencies)
 			return false;
-		tw_store_release(&local->latencies, latencies); /* pairs with tw_stats_get */
+		tw_store_release(&local->latencies, latencies); /* pairs with tw_service_stats */
 	}
 	return tw__lane_refill_reserve(&local->lane);
 }
@@ -373,7 +373,7 @@ void tw__batch_end_one(tw_batch *batch)
  * Given back through this thread's lane; by a thread that has none (out of memory) through a bit in the batch, which the driver
  * looks at when the batch is home.
  */
-void tw_run_drop(tw_batch *batch)
+void tw_run_return(tw_batch *batch)
 {
 	if (check_ticket(batch))
 		return;

@@ -25,7 +25,7 @@ static inline uint64_t tw__deadline_in_batch(uint64_t word, uint64_t batch_tick,
  */
 bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, struct tw__run_clock *clock);
 
-/* As tw_run_one and tw_run_drop, but ends the timer as cancelled, release included: its executor runs nothing any more. */
+/* As tw_run_one and tw_run_return, but ends the timer as cancelled, release included: its executor runs nothing any more. */
 void tw__batch_end_one(tw_batch *batch);
 
 /* Runs the first `budget` entries of a chunk that was not lent, on the driver. Returns how many callbacks ran. */

@@ -90,7 +90,7 @@ static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *c
 				fn(service, &found, context);
 }
 
-static void set_longest(tw_service *service, const struct found *found, struct tw_liveness *out)
+static void set_longest(tw_service *service, const struct found *found, struct tw_service_liveness *out)
 {
 	uint32_t generation = (uint32_t)(found->entry >> TW__GENERATION_SHIFT);
 	bool timer = found->entry != 0;
@@ -105,7 +105,7 @@ static void set_longest(tw_service *service, const struct found *found, struct t
 
 static void count_run(tw_service *service, const struct found *found, void *context)
 {
-	struct tw_liveness *out = context;
+	struct tw_service_liveness *out = context;
 	if (out->running++ == 0 || found->since_ns < out->longest_since_ns)
 		set_longest(service, found, out);
 }
@@ -119,7 +119,7 @@ static uint64_t expected_turn_ns(const tw_service *service, uint64_t turned_ns)
 	return word & TW__GATE_PARKED ? tw_load_relaxed(&service->gate.plan) : turned_ns + service->time.tick_ns;
 }
 
-static void look_at_driver(tw_service *service, struct tw_liveness *out)
+static void look_at_driver(tw_service *service, struct tw_service_liveness *out)
 {
 	uint64_t turned_ns = tw_load_relaxed(&service->watch.turned_ns);
 	out->now_ns = tw__clock_read(service);
@@ -127,7 +127,7 @@ static void look_at_driver(tw_service *service, struct tw_liveness *out)
 	out->turn_late_ns = span(expected_turn_ns(service, turned_ns), out->now_ns);
 }
 
-static void look_at_timers(tw_service *service, struct tw_liveness *out)
+static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 {
 	const struct tw__slots *slots = &service->slots;
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor), now_ns = out->now_ns;
@@ -148,7 +148,7 @@ static void look_at_timers(tw_service *service, struct tw_liveness *out)
 }
 
 /* Close does not end the pool meanwhile. */
-static void look_at_pool(tw_service *service, struct tw_liveness *out)
+static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
 {
 	uint64_t progress;
 	tw_add_seq_cst(&service->watch.pool_lookers, 1); /* WATCHDOG2 */
@@ -159,12 +159,13 @@ static void look_at_pool(tw_service *service, struct tw_liveness *out)
 	tw_sub_seq_cst(&service->watch.pool_lookers, 1);
 }
 
-int tw_liveness_get(tw_service *service, struct tw_liveness *out)
+int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 {
-	int r = !out || out->size < offsetof(struct tw_liveness, since_turn_ns) ? -EINVAL : tw__service_check(service);
+	int r = !out || out->size < offsetof(struct tw_service_liveness, since_turn_ns) ? -EINVAL
+											: tw__service_check(service);
 	if (r)
 		return r;
-	struct tw_liveness seen = {.size = out->size};
+	struct tw_service_liveness seen = {.size = out->size};
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
 	look_at_timers(service, &seen);
@@ -178,7 +179,7 @@ int tw_liveness_get(tw_service *service, struct tw_liveness *out)
 /* --------------------------------------------------------------------- stuck */
 
 /* The user's function is run as a callback is: what would wait for the driver is refused to it. */
-static void tell(tw_service *service, const struct tw_liveness *seen)
+static void tell(tw_service *service, const struct tw_service_liveness *seen)
 {
 	struct tw__run run = {.outer = tw__current_run, .service = service};
 	tw__current_run = &run;
@@ -207,7 +208,7 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
 	const uint64_t *now_ns = context;
 	if (is_told(service, found) || span(found->since_ns, *now_ns) < service->config.stuck_ns)
 		return;
-	struct tw_liveness seen = {.size = sizeof seen};
+	struct tw_service_liveness seen = {.size = sizeof seen};
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
 	set_longest(service, found, &seen);
@@ -221,7 +222,7 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
  * Whether the pool is full. seen->pool_at_max: also, runs wait that it has no worker for. Only the
  * driver looks, and a close stops the driver before it ends the pool.
  */
-static bool pool_is_busy(tw_service *service, struct tw_liveness *seen, uint64_t *progress)
+static bool pool_is_busy(tw_service *service, struct tw_service_liveness *seen, uint64_t *progress)
 {
 	tw__pool_busy_fn *busy = tw_load_acquire(&service->watch.pool_busy); /* the pool was stored before */
 	return busy && service->threaded && busy(tw_load_relaxed(&service->layers.pool), seen, progress);
@@ -230,7 +231,7 @@ static bool pool_is_busy(tw_service *service, struct tw_liveness *seen, uint64_t
 /* Tells once that no run of a full pool has begun or ended for stuck_ns. */
 static void tell_if_full(tw_service *service, uint64_t now_ns)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
+	struct tw_service_liveness seen = {.size = sizeof seen};
 	uint64_t progress = 0;
 	if (now_ns < service->watch.full_look_ns)
 		return;
@@ -263,7 +264,7 @@ void tw__tell_stuck(tw_service *service, uint64_t now_ns)
  */
 static bool may_fill_pool(tw_service *service)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
+	struct tw_service_liveness seen = {.size = sizeof seen};
 	uint64_t progress;
 	return !service->watch.full_told && pool_is_busy(service, &seen, &progress);
 }

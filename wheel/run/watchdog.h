@@ -9,7 +9,7 @@
  *       never older. Without it a run that has just begun could be told as stuck since the one before.
  *   WATCHDOG2  pool_lookers: add seq_cst, then pool: load seq_cst (look) <-> pool: exchange seq_cst, then pool_lookers: load seq_cst (close):
  *       either the look finds no pool, or close waits until the look is over. Without it a look would read a pool that has been freed.
- *   fn and whether it still runs are then read from the timer's own word and record, as tw_foreach does.
+ *   fn and whether it still runs are then read from the timer's own word and record, as tw_service_foreach does.
  */
 #ifndef TW_WHEEL_LIVENESS_H
 #define TW_WHEEL_LIVENESS_H

@@ -2,7 +2,7 @@
  * Work: what the layers above (strands, schedulers, limiters) want run on an executor, by the same face as batches of timers.
  *
  * A piece of work is its owner's memory and looks to an executor like a batch with one ticket: it calls tw_run_one on it, or
- * tw_run_drop, once. So whatever runs timers runs work, and no executor need know of it. Handing over takes no memory and cannot fail:
+ * tw_run_return, once. So whatever runs timers runs work, and no executor need know of it. Handing over takes no memory and cannot fail:
  * what the executor refuses or gives back goes onto a stack of the service, whose driver offers it again in its next tick; what is for the
  * inline executor goes there at once, and the driver runs it.
  *

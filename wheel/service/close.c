@@ -109,7 +109,7 @@ static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t wo
 static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
-	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
+	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
 	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
 }
 
@@ -333,7 +333,7 @@ static bool is_at_rest(const struct tw__closer *c)
 /* Batch calls that saw the gate open have published all (gate.h, GATE6). */
 static int settle(const struct tw__closer *c)
 {
-	bool waits = !(c->options->flags & TW_CLOSE_NO_WAIT), done = false;
+	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT), done = false;
 	int r = turn(c);
 	if (!r && !tw__await_batch_calls(c->service, c->deadline_ns))
 		r = -ETIMEDOUT;
@@ -375,7 +375,7 @@ static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 	if (c->service->closers->settled)
 		return 0;
 	int r = settle(c);
-	if (!r && !(c->options->flags & TW_CLOSE_NO_WAIT))
+	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
 		r = stop(c, quiet);
 	return r;
 }
@@ -387,7 +387,7 @@ static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 static int await_layers(const struct tw__closer *c)
 {
 	tw_service *service = c->service;
-	uint64_t until_ns = c->options->flags & TW_CLOSE_NO_WAIT ? 0 : c->deadline_ns;
+	uint64_t until_ns = c->options->flags & TW_CLOSE_FLAG_NO_WAIT ? 0 : c->deadline_ns;
 	int r;
 	while ((r = tw__service_forbid_holds(service)) == -EAGAIN) {
 		if (tw__inside_work(service))

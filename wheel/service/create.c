@@ -271,12 +271,12 @@ void tw__core_free_forked(tw_service *service)
 
 /* ------------------------------------------------------------------- the rest */
 
-uint64_t tw_now(const tw_service *service)
+uint64_t tw_service_now(const tw_service *service)
 {
 	return tw__service_check(service) ? 0 : tw__clock_read(service);
 }
 
-int tw_advance(tw_service *service, size_t budget)
+int tw_service_advance(tw_service *service, size_t budget)
 {
 	int r = budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) ? -EINVAL : tw__service_check(service);
 	if (r || service->threaded)

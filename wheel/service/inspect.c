@@ -24,7 +24,7 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 	return tw__word_generation(again) == tw__word_generation(*word) && tw__word_state(again) != TW__FREE;
 }
 
-int tw_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
+int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 {
 	int r = visit ? tw__service_check(service) : -EINVAL;
 	if (r)
@@ -53,11 +53,11 @@ static int print_timer(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, 
 	return 0;
 }
 
-int tw_dump(tw_service *service, FILE *out)
+int tw_service_dump(tw_service *service, FILE *out)
 {
 	if (!service || !out)
 		return -EINVAL;
-	return tw_foreach(service, print_timer, out);
+	return tw_service_foreach(service, print_timer, out);
 }
 
 /* ------------------------------------------------------------------ validate */
@@ -160,8 +160,8 @@ static void check_totals(tw_service *service, struct complaint *c, uint64_t pend
 {
 	if (lanes_empty(service) && covered != filed)
 		complain(c, "%" PRIu64 " timers are filed, %" PRIu64 " entries stand for them", filed, covered);
-	struct tw_stats stats = {.size = sizeof stats};
-	if (tw_stats_get(service, &stats))
+	struct tw_service_stats stats = {.size = sizeof stats};
+	if (tw_service_stats(service, &stats))
 		return;
 	uint64_t ended = stats.fired + stats.cancelled + stats.dropped + stats.late_dropped;
 	if (stats.scheduled != ended + pending)
@@ -181,7 +181,7 @@ static void check(tw_service *service, struct complaint *c)
 		check_totals(service, c, pending, filed, covered);
 }
 
-int tw_validate(tw_service *service, char *why, size_t why_size)
+int tw_service_validate(tw_service *service, char *why, size_t why_size)
 {
 	int r = tw__service_check(service);
 	if (r)

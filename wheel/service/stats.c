@@ -15,7 +15,7 @@
  * The timers themselves: every slot in use. Members of cancelled groups count as cancelled from the cancel on, though their own
  * counting comes with their settling.
  */
-static void count_words(tw_service *service, struct tw_stats *stats)
+static void count_words(tw_service *service, struct tw_service_stats *stats)
 {
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
@@ -29,7 +29,7 @@ static void count_words(tw_service *service, struct tw_stats *stats)
 	}
 }
 
-static void sum_lanes(tw_service *service, struct tw_stats *stats, struct tw__histogram *latencies)
+static void sum_lanes(tw_service *service, struct tw_service_stats *stats, struct tw__histogram *latencies)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
@@ -72,7 +72,7 @@ static uint64_t memory_of(tw_service *service)
 		   (sizeof(struct tw__group) + sizeof(struct tw__completion));
 }
 
-static void read_driver(tw_service *service, struct tw_stats *stats)
+static void read_driver(tw_service *service, struct tw_service_stats *stats)
 {
 	stats->refused = tw_load_relaxed(&service->loans->refused);
 	stats->wakeups = tw_load_relaxed(&service->driver->counters.wakeups);
@@ -88,15 +88,15 @@ static void read_driver(tw_service *service, struct tw_stats *stats)
 	stats->lateness = tw__histogram_read(&service->driver->counters.lateness);
 }
 
-int tw_stats_get(tw_service *service, struct tw_stats *out)
+int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_stats, fired) ? -EINVAL : tw__service_check(service);
+	int r = !out || out->size < offsetof(struct tw_service_stats, fired) ? -EINVAL : tw__service_check(service);
 	if (r)
 		return r;
 	struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
 	if (!latencies)
 		return -ENOMEM;
-	struct tw_stats stats = {.size = out->size};
+	struct tw_service_stats stats = {.size = out->size};
 	sum_lanes(service, &stats, latencies);
 	count_words(service, &stats);
 	read_driver(service, &stats);
@@ -116,7 +116,7 @@ static void print_latency(FILE *out, const char *name, const struct tw_latency *
 		(double)l->p99_ns / 1e3, (double)l->p999_ns / 1e3, (double)l->max_ns / 1e3);
 }
 
-int tw_stats_print(const struct tw_stats *s, FILE *out)
+int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 {
 	if (!s || !out)
 		return -EINVAL;

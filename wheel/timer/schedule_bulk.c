@@ -341,7 +341,7 @@ static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
 	return error;
 }
 
-int tw_schedule_batch(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out)
+int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out)
 {
 	if (!service || (n && !tasks))
 		return -EINVAL;

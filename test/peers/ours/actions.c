@@ -28,7 +28,7 @@ struct actions {
 
 static int64_t now_ms(const struct actions *a)
 {
-	return (int64_t)((tw_action_now(a->scheduler) - a->fixture.start_ns) / MS);
+	return (int64_t)((tw_action_scheduler_now(a->scheduler) - a->fixture.start_ns) / MS);
 }
 
 static struct actions player;
@@ -114,7 +114,7 @@ static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bo
 static void advance(struct actions *a, int64_t ms)
 {
 	if (a->is_virtual)
-		report(a, tw_action_advance(a->scheduler, (uint64_t)ms * MS));
+		report(a, tw_action_scheduler_advance(a->scheduler, (uint64_t)ms * MS));
 	else
 		MUST(tw_clock_manual_advance_by(a->fixture.clock, (uint64_t)ms * MS));
 }
@@ -123,7 +123,7 @@ static void advance(struct actions *a, int64_t ms)
 static void flush(struct actions *a)
 {
 	a->wanted = false;
-	report(a, tw_action_flush(a->scheduler));
+	report(a, tw_action_scheduler_flush(a->scheduler));
 }
 
 static void act(void *arg, const struct step *step, bool inside)
@@ -155,23 +155,23 @@ static void act(void *arg, const struct step *step, bool inside)
 
 static enum tw_action_kind kind_of(const struct script *script)
 {
-	return kind_is(script, "async")   ? TW_ACTION_ASYNC
-	       : kind_is(script, "queue") ? TW_ACTION_QUEUE
-	       : kind_is(script, "asap")  ? TW_ACTION_ASAP
-	       : kind_is(script, "frame") ? TW_ACTION_FRAME
-					  : TW_ACTION_VIRTUAL;
+	return kind_is(script, "async")   ? TW_ACTION_KIND_ASYNC
+	       : kind_is(script, "queue") ? TW_ACTION_KIND_QUEUE
+	       : kind_is(script, "asap")  ? TW_ACTION_KIND_ASAP
+	       : kind_is(script, "frame") ? TW_ACTION_KIND_FRAME
+					  : TW_ACTION_KIND_VIRTUAL;
 }
 
 void play_actions(struct script *script)
 {
 	struct actions *a = &player;
-	struct tw_action_config config = {.size = sizeof config,
-					  .kind = kind_of(script),
-					  .flags = TW_ACTION_CANCEL_BATCH,
-					  .failed = failed,
-					  .failed_arg = a};
-	*a = (struct actions){.script = script, .running = -1, .is_virtual = config.kind == TW_ACTION_VIRTUAL};
-	a->by_caller = config.kind == TW_ACTION_ASAP || config.kind == TW_ACTION_FRAME;
+	struct tw_action_scheduler_config config = {.size = sizeof config,
+						    .kind = kind_of(script),
+						    .flags = TW_ACTION_FLAG_CANCEL_BATCH,
+						    .failed = failed,
+						    .failed_arg = a};
+	*a = (struct actions){.script = script, .running = -1, .is_virtual = config.kind == TW_ACTION_KIND_VIRTUAL};
+	a->by_caller = config.kind == TW_ACTION_KIND_ASAP || config.kind == TW_ACTION_KIND_FRAME;
 	for (int id = 0; id < IDS; id++)
 		a->tasks[id].armed_ms = -1;
 	if (!a->is_virtual) {
@@ -179,7 +179,7 @@ void play_actions(struct script *script)
 		config.service = a->fixture.service;
 	}
 	if (a->by_caller) {
-		config.flags |= TW_ACTION_BY_CALLER;
+		config.flags |= TW_ACTION_FLAG_BY_CALLER;
 		config.wanted = wanted;
 		config.wanted_arg = a;
 	}

@@ -62,7 +62,7 @@ static void run_waiter(void *arg)
 static void done(void *arg, const struct tw_job_result *result)
 {
 	static const char *const names[] = {"ok", "failed", NULL, "timeout", "dropped"};
-	if (result->status == TW_JOB_CANCELLED) /* cleared: theirs says nothing */
+	if (result->status == TW_JOB_STATUS_CANCELLED) /* cleared: theirs says nothing */
 		((struct job *)arg)->ended = true;
 	else
 		ended(arg, names[result->status]);
@@ -71,7 +71,7 @@ static void done(void *arg, const struct tw_job_result *result)
 /* Theirs gives the permit back at the timeout, whether the job has ended or not. */
 static void stop(void *arg, tw_job job, enum tw_job_status why)
 {
-	if (why == TW_JOB_TIMED_OUT && !((struct job *)arg)->holds)
+	if (why == TW_JOB_STATUS_TIMED_OUT && !((struct job *)arg)->holds)
 		tw_job_complete(player.limiter, job, -ETIMEDOUT, NULL);
 }
 
@@ -86,14 +86,14 @@ static void submit(const struct step *step)
 		MUST(tw_semaphore_acquire_async(player.semaphore, run_waiter, job, &job->waiter));
 		return;
 	}
-	const struct tw_job_task task = {.size = sizeof task,
-					 .fn = run_job,
-					 .arg = job,
-					 .done = done,
-					 .flags = TW_JOB_ASYNC,
-					 .priority = (int32_t)step->args[1],
-					 .attempt_timeout_ns = (uint64_t)step->args[2] * MS,
-					 .stop = stop};
+	const struct tw_limiter_task task = {.size = sizeof task,
+					     .fn = run_job,
+					     .arg = job,
+					     .done = done,
+					     .flags = TW_LIMITER_TASK_ASYNC,
+					     .priority = (int32_t)step->args[1],
+					     .attempt_timeout_ns = (uint64_t)step->args[2] * MS,
+					     .stop = stop};
 	int r = tw_limiter_submit_task(player.limiter, &task, &job->handle);
 	if (r == -EAGAIN)
 		ended(job, "refused");

@@ -10,7 +10,7 @@ struct scheduler {
 	struct fixture fixture;
 	tw_scheduler *scheduler;
 	struct job {
-		tw_scheduler_task handle;
+		tw_scheduler_task_id handle;
 		bool posted, running, ended;
 		bool goes_on, fails; /* what this turn answers */
 		int64_t start_ms, expiration_ms;
@@ -37,7 +37,7 @@ static int64_t now_ms(void)
 static void paint(void)
 {
 	player.painted = true;
-	MUST(tw_scheduler_interrupt(player.scheduler));
+	MUST(tw_scheduler_request_yield(player.scheduler));
 }
 
 static int turn(struct tw_turn *turn, void *arg)
@@ -65,12 +65,12 @@ static void post(const struct step *step)
 	int64_t priority = step->args[1], delay_ms = step->args[2];
 	*job = (struct job){.posted = true, .start_ms = now_ms() + delay_ms, .number = player.posts++};
 	job->expiration_ms = job->start_ms + timeouts_ms[priority];
-	const struct tw_scheduler_post post = {.size = sizeof post,
+	const struct tw_scheduler_task post = {.size = sizeof post,
 					       .fn = turn,
 					       .arg = job,
 					       .priority = (enum tw_priority)priority,
 					       .delay_ns = (uint64_t)delay_ms * MS};
-	MUST(tw_scheduler_post_task(player.scheduler, &post, &job->handle));
+	MUST(tw_scheduler_submit_task(player.scheduler, &post, &job->handle));
 }
 
 /*
@@ -106,7 +106,7 @@ static bool is_slice_over(void)
 
 static void ask_yield(bool raw)
 {
-	bool yields = tw_should_yield(player.scheduler), urged = is_urged(&player.jobs[player.running]);
+	bool yields = tw_scheduler_should_yield(player.scheduler), urged = is_urged(&player.jobs[player.running]);
 	if (raw)
 		say("yield %d", yields);
 	else if (urged && !yields)
@@ -129,13 +129,13 @@ static void move_clock(int64_t ms)
 static void run(const struct step *step)
 {
 	int r;
-	tw_advance(player.fixture.service, TW_NO_LIMIT);
+	tw_service_advance(player.fixture.service, TW_NO_LIMIT);
 	player.until_paint = step->args[0];
 	do {
 		player.painted = false;
 		player.slice_begin_ms = now_ms();
 		r = tw_scheduler_run(player.scheduler, TW_NO_LIMIT);
-	} while (r == TW_RUN_MORE && !(player.until_paint && player.painted));
+	} while (r == TW_SCHEDULER_RUN_MORE && !(player.until_paint && player.painted));
 	player.until_paint = false;
 }
 

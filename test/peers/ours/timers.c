@@ -94,7 +94,7 @@ static void stall(int64_t ticks)
 {
 	uint64_t to_ns = tw_clock_now(player.fixture.clock) + (uint64_t)ticks * player.tick_ns;
 	MUST(tw_clock_manual_set(player.fixture.clock, to_ns));
-	while (!player.closed && tw_advance(player.fixture.service, TW_NO_LIMIT) > 0) {
+	while (!player.closed && tw_service_advance(player.fixture.service, TW_NO_LIMIT) > 0) {
 	}
 }
 

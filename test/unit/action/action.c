@@ -9,7 +9,7 @@ TestSuite(action, .timeout = 30);
 static void open_async(struct rig *rig, tw_action_scheduler **scheduler)
 {
 	rig_open(rig, NULL);
-	*scheduler = scheduler_on(rig->service, TW_ACTION_ASYNC);
+	*scheduler = scheduler_on(rig->service, TW_ACTION_KIND_ASYNC);
 }
 
 static void close_async(struct rig *rig, tw_action_scheduler *scheduler)
@@ -283,7 +283,7 @@ Test(action, that_fails_is_closed_though_it_had_rearmed_and_failed_is_told)
 	struct told told = {0};
 	struct work fails = {.answer = 42, .rearms = 1, .delay_ns = MS}, later = {0};
 	rig_open(&rig, NULL);
-	struct tw_action_config config = {
+	struct tw_action_scheduler_config config = {
 	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
@@ -324,7 +324,7 @@ Test(action, may_be_destroyed_where_its_failure_is_told)
 	struct told told = {.destroys = true};
 	struct work fails = {.answer = 42};
 	rig_open(&rig, NULL);
-	struct tw_action_config config = {
+	struct tw_action_scheduler_config config = {
 	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	work_schedule(&fails, scheduler, MS);
@@ -348,7 +348,7 @@ Test(action, that_comes_due_during_a_flush_is_appended_not_nested)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct log log = {0};
 	struct work first = {.log = &log, .id = 1, .act = let_time_pass, .rig = &rig},
 		    second = {.log = &log, .id = 2, .act = NULL};
@@ -373,11 +373,11 @@ Test(action, appended_to_a_flush_that_fails_is_closed_and_the_next_flush_runs)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
-	struct tw_action_config config = {.size = sizeof(config),
-					  .service = rig.service,
-					  .flags = TW_ACTION_CANCEL_BATCH,
-					  .failed = tell_failure,
-					  .failed_arg = &told};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .service = rig.service,
+						    .flags = TW_ACTION_FLAG_CANCEL_BATCH,
+						    .failed = tell_failure,
+						    .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct log log = {0};
 	struct work first = {.log = &log, .id = 1, .act = let_time_pass, .rig = &rig, .answer = 5},

@@ -7,7 +7,7 @@
 
 TestSuite(action_bad_input, .timeout = 30);
 
-static int answer(struct tw_action_config config)
+static int answer(struct tw_action_scheduler_config config)
 {
 	tw_action_scheduler *out = (tw_action_scheduler *)&config;
 	if (!config.size)
@@ -20,7 +20,7 @@ static int answer(struct tw_action_config config)
 	return r;
 }
 
-#define ANSWER(...) answer((struct tw_action_config){__VA_ARGS__})
+#define ANSWER(...) answer((struct tw_action_scheduler_config){__VA_ARGS__})
 
 static void told(void *arg, bool wanted)
 {
@@ -35,47 +35,48 @@ Test(action_bad_input, of_schedulers)
 	tw_service *service = rig.service;
 	tw_action_scheduler *out;
 	tw_executor unsound = {0};
-	expect_eq(tw_action_scheduler_create(NULL, &(struct tw_action_config){.size = sizeof(struct tw_action_config)}),
+	expect_eq(tw_action_scheduler_create(
+		      NULL, &(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config)}),
 		  -EINVAL);
 	expect_eq(tw_action_scheduler_create(&out, NULL), -EINVAL);
 	expect_eq(ANSWER(.size = 8, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = (enum tw_action_kind)5, .service = service), -EINVAL);
 	expect_eq(ANSWER(.kind = (enum tw_action_kind) - 1, .service = service), -EINVAL);
-	expect_eq(ANSWER(.flags = 4, .kind = TW_ACTION_ASAP, .service = service), -EINVAL);
-	expect_eq(ANSWER(.flags = TW_ACTION_BY_CALLER, .service = service), -EINVAL);
+	expect_eq(ANSWER(.flags = 4, .kind = TW_ACTION_KIND_ASAP, .service = service), -EINVAL);
+	expect_eq(ANSWER(.flags = TW_ACTION_FLAG_BY_CALLER, .service = service), -EINVAL);
 	expect_eq(ANSWER(.reserved = 1, .service = service), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_ASYNC), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_ASAP), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_FRAME), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_VIRTUAL, .service = service), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .executor = tw_executor_inline()), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASYNC), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .service = service), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .executor = tw_executor_inline()), -EINVAL);
 	expect_eq(ANSWER(.service = service, .executor = &unsound), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .service = service, .frames_per_second = 1001), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .service = service, .frames_per_second = UINT32_MAX), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_ASAP, .service = service, .frames_per_second = 60), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_ASAP, .service = service, .wanted = told), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .max_frames = 1), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .frame_ns = 1), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .seed = 1), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_VIRTUAL, .max_frames = UINT64_MAX), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_VIRTUAL, .max_frames = 2, .frame_ns = TW_MAX_DELAY_NS), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1001), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = UINT32_MAX), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP, .service = service, .frames_per_second = 60), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_ASAP, .service = service, .wanted = told), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .max_frames = 1), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .frame_ns = 1), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .seed = 1), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = UINT64_MAX), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 2, .frame_ns = TW_MAX_DELAY_NS), -EINVAL);
 
-	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .service = service, .frames_per_second = 1000), 0);
-	expect_eq(ANSWER(.kind = TW_ACTION_FRAME, .flags = TW_ACTION_BY_CALLER), 0);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE), 0);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH), 0);
-	expect_eq(ANSWER(.kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH, .wanted = told), -EINVAL);
-	expect_eq(ANSWER(.kind = TW_ACTION_VIRTUAL, .max_frames = 1, .frame_ns = TW_MAX_DELAY_NS), 0);
-	expect_eq(ANSWER(.size = offsetof(struct tw_action_config, executor), .service = service), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .service = service, .frames_per_second = 1000), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_FRAME, .flags = TW_ACTION_FLAG_BY_CALLER), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .flags = TW_ACTION_FLAG_CANCEL_BATCH), 0);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_QUEUE, .flags = TW_ACTION_FLAG_CANCEL_BATCH, .wanted = told), -EINVAL);
+	expect_eq(ANSWER(.kind = TW_ACTION_KIND_VIRTUAL, .max_frames = 1, .frame_ns = TW_MAX_DELAY_NS), 0);
+	expect_eq(ANSWER(.size = offsetof(struct tw_action_scheduler_config, executor), .service = service), 0);
 	rig_close(&rig);
 }
 
 Test(action_bad_input, of_a_newer_programs_config)
 {
 	struct {
-		struct tw_action_config config;
+		struct tw_action_scheduler_config config;
 		uint64_t more;
-	} longer = {{.size = sizeof(longer), .kind = TW_ACTION_QUEUE}, 1};
+	} longer = {{.size = sizeof(longer), .kind = TW_ACTION_KIND_QUEUE}, 1};
 	tw_action_scheduler *out;
 	expect_eq(tw_action_scheduler_create(&out, &longer.config), -E2BIG);
 	longer.more = 0;
@@ -96,7 +97,7 @@ Test(action_bad_input, of_actions)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	tw_action *action = NULL;
 	struct work work = {.scheduler = scheduler};
 	int error = 1;
@@ -121,7 +122,7 @@ Test(action_bad_input, of_actions)
 	cr_assert_not(tw_action_is_armed(NULL));
 	cr_assert_not(tw_action_is_closed(NULL));
 	expect_eq(tw_action_scheduler_destroy(NULL), 0);
-	expect_eq(tw_action_now(NULL), 0);
+	expect_eq(tw_action_scheduler_now(NULL), 0);
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
 	rig_close(&rig);
 }
@@ -130,7 +131,7 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1}, other = {.log = &log, .id = 2};
 	work_schedule(&work, scheduler, 5 * MS);
@@ -151,11 +152,12 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 
 Test(action_bad_input, of_a_delay_without_a_service)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_QUEUE, TW_ACTION_ASAP, TW_ACTION_FRAME};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
 	for (int k = 0; k < 3; k++) {
-		struct tw_action_config config = {.size = sizeof(config),
-						  .kind = kinds[k],
-						  .flags = kinds[k] == TW_ACTION_QUEUE ? 0 : TW_ACTION_BY_CALLER};
+		struct tw_action_scheduler_config config = {
+		    .size = sizeof(config),
+		    .kind = kinds[k],
+		    .flags = kinds[k] == TW_ACTION_KIND_QUEUE ? 0 : TW_ACTION_FLAG_BY_CALLER};
 		tw_action_scheduler *scheduler = scheduler_of(&config);
 		struct work work = {.scheduler = scheduler};
 		expect_eq(tw_action_create(&work.action, scheduler, work_run), 0);
@@ -171,21 +173,21 @@ Test(action_bad_input, of_driving)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_ASYNC);
-	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_ASAP);
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
+	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
 	tw_action_scheduler *clock = scheduler_of(&config);
-	expect_eq(tw_action_flush(NULL), -EINVAL);
-	expect_eq(tw_action_flush(async), -EINVAL);
-	expect_eq(tw_action_flush(asap), -EINVAL);
-	expect_eq(tw_action_advance(NULL, 0), -EINVAL);
-	expect_eq(tw_action_advance(async, 0), -EINVAL);
-	expect_eq(tw_action_advance_to(NULL, 0), -EINVAL);
-	expect_eq(tw_action_advance_to(asap, 0), -EINVAL);
-	expect_eq(tw_action_advance(clock, TW_MAX_DELAY_NS + 1), -ERANGE);
-	expect_eq(tw_action_advance_to(clock, UINT64_MAX), -ERANGE);
-	expect_eq(tw_action_advance_to(clock, TW_MAX_DELAY_NS), 0);
-	expect_eq(tw_action_advance(clock, 1), -ERANGE);
+	expect_eq(tw_action_scheduler_flush(NULL), -EINVAL);
+	expect_eq(tw_action_scheduler_flush(async), -EINVAL);
+	expect_eq(tw_action_scheduler_flush(asap), -EINVAL);
+	expect_eq(tw_action_scheduler_advance(NULL, 0), -EINVAL);
+	expect_eq(tw_action_scheduler_advance(async, 0), -EINVAL);
+	expect_eq(tw_action_scheduler_advance_to(NULL, 0), -EINVAL);
+	expect_eq(tw_action_scheduler_advance_to(asap, 0), -EINVAL);
+	expect_eq(tw_action_scheduler_advance(clock, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_action_scheduler_advance_to(clock, UINT64_MAX), -ERANGE);
+	expect_eq(tw_action_scheduler_advance_to(clock, TW_MAX_DELAY_NS), 0);
+	expect_eq(tw_action_scheduler_advance(clock, 1), -ERANGE);
 	struct work work = {.scheduler = clock};
 	expect_eq(tw_action_create(&work.action, clock, work_run), 0);
 	tw_action_arm(work.action, &work, TW_MAX_DELAY_NS, &work.error);
@@ -206,20 +208,20 @@ Test(action_bad_input, of_ends_and_statistics)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct work work = {.act = destroy_scheduler};
-	struct tw_action_stats small = {.size = sizeof(size_t)}, one;
+	struct tw_action_scheduler_stats small = {.size = sizeof(size_t)}, one;
 	work_schedule(&work, scheduler, MS);
 	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -EBUSY);
 	rig_advance(&rig, SECOND);
 	expect_eq(work.other_answer, -EDEADLK);
-	expect_eq(tw_action_stats_get(NULL, &one), -EINVAL);
-	expect_eq(tw_action_stats_get(scheduler, NULL), -EINVAL);
-	expect_eq(tw_action_stats_get(scheduler, &small), -EINVAL);
+	expect_eq(tw_action_scheduler_stats(NULL, &one), -EINVAL);
+	expect_eq(tw_action_scheduler_stats(scheduler, NULL), -EINVAL);
+	expect_eq(tw_action_scheduler_stats(scheduler, &small), -EINVAL);
 	memset(&one, 0x5a, sizeof(one));
-	one.size = offsetof(struct tw_action_stats, armed);
-	expect_eq(tw_action_stats_get(scheduler, &one), 0);
+	one.size = offsetof(struct tw_action_scheduler_stats, armed);
+	expect_eq(tw_action_scheduler_stats(scheduler, &one), 0);
 	expect_eq(one.actions, 1);
 	expect_eq(one.armed, 0x5a5a5a5a5a5a5a5a);
 	tw_action_destroy(work.action);
@@ -233,7 +235,7 @@ Test(action_bad_input, of_too_little_room_leaves_the_action_as_it_was)
 	struct tw_service_config cfg = rig_config();
 	cfg.max_timers = 1;
 	rig_open(&rig, &cfg);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct work works[600] = {{0}};
 	int n = 0, error = 0;
 	for (; !error; n++) {
@@ -257,7 +259,7 @@ Test(action_bad_input, out_of_memory)
 {
 	tw_action_scheduler *scheduler = NULL;
 	tw_action *action = NULL;
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
 	faults_arm(0, true);
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), -ENOMEM);
 	faults_disarm();

@@ -18,14 +18,14 @@ static void note_wanted(void *arg, bool wanted)
 
 static tw_action_scheduler *by_caller(enum tw_action_kind kind, struct host *host)
 {
-	return scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-						       .kind = kind,
-						       .flags = TW_ACTION_BY_CALLER,
-						       .wanted = note_wanted,
-						       .wanted_arg = host});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = kind,
+								 .flags = TW_ACTION_FLAG_BY_CALLER,
+								 .wanted = note_wanted,
+								 .wanted_arg = host});
 }
 
-static const enum tw_action_kind kinds[] = {TW_ACTION_ASAP, TW_ACTION_FRAME};
+static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
 
 Test(action_batch, shares_one_turn_of_the_host)
 {
@@ -40,9 +40,9 @@ Test(action_batch, shares_one_turn_of_the_host)
 		}
 		expect_eq(host.wanted, 1);
 		expect_eq(log.count, 0);
-		expect_eq(tw_action_flush(scheduler), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		expect_log(&log, 0, 1, 2, 3);
-		expect_eq(tw_action_flush(scheduler), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		expect_eq(log.count, 4);
 		expect_eq(host.unwanted, 0);
 		expect_eq(action_stats(scheduler).flushes, 1);
@@ -59,12 +59,12 @@ Test(action_batch, leaves_what_arrives_during_the_flush_to_the_next)
 		tw_action_scheduler *scheduler = by_caller(kinds[k], &host);
 		work_schedule(&works[0], scheduler, 0);
 		work_schedule(&works[1], scheduler, 0);
-		expect_eq(tw_action_flush(scheduler), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		expect_log(&log, 1, 2);
 		expect_eq(host.wanted, 2);
-		expect_eq(tw_action_flush(scheduler), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		expect_log(&log, 1, 2, 1);
-		expect_eq(tw_action_flush(scheduler), 0);
+		expect_eq(tw_action_scheduler_flush(scheduler), 0);
 		expect_eq(log.count, 4);
 		expect_eq(host.wanted, 3);
 		works_destroy(works, 2, scheduler);
@@ -91,12 +91,12 @@ Test(action_batch, cancelling_inside_a_flush_pulls_no_later_action_in)
 	struct work works[3] = {{.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
 				{.log = &log, .id = 2},
 				{.log = &log, .id = 3}};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_ASAP, &host);
+	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 1, 3);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 1, 3, 1);
 	works_destroy(works, 3, scheduler);
 }
@@ -105,7 +105,7 @@ Test(action_batch, calls_its_turn_off_when_the_last_one_is_cancelled)
 {
 	struct host host = {0};
 	struct work works[3] = {{0}};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_FRAME, &host);
+	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_FRAME, &host);
 	for (int i = 0; i < 2; i++)
 		work_schedule(&works[i], scheduler, 0);
 	expect_eq(tw_action_close(works[0].action), TW_CANCELLED);
@@ -115,7 +115,7 @@ Test(action_batch, calls_its_turn_off_when_the_last_one_is_cancelled)
 	expect_eq(action_stats(scheduler).turns_cancelled, 1);
 	work_schedule(&works[2], scheduler, 0);
 	expect_eq(host.wanted, 2);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(works[0].runs + works[1].runs, 0);
 	expect_eq(works[2].runs, 1);
 	works_destroy(works, 3, scheduler);
@@ -127,13 +127,13 @@ Test(action_batch, cancelled_to_its_end_inside_its_flush_leaves_the_next_turn_al
 	struct log log = {0};
 	struct work works[2] = {{.log = &log, .id = 1, .act = rearm_and_close_other, .other = &works[1]},
 				{.log = &log, .id = 2}};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_ASAP, &host);
+	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	work_schedule(&works[0], scheduler, 0);
 	work_schedule(&works[1], scheduler, 0);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(host.wanted, 2);
 	expect_eq(host.unwanted, 0);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 1, 1);
 	works_destroy(works, 2, scheduler);
 }
@@ -143,13 +143,13 @@ Test(action_batch, armed_again_before_its_turn_runs_once_and_asks_once)
 	struct host host = {0};
 	struct log log = {0};
 	struct work first = {.log = &log, .id = 1}, second = {.log = &log, .id = 2};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_ASAP, &host);
+	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	work_schedule(&first, scheduler, 0);
 	second.scheduler = scheduler;
 	tw_action_arm(first.action, &second, 0, NULL);
 	expect_eq(host.wanted, 1);
 	expect_eq(host.unwanted, 0);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 2);
 	works_destroy(&first, 1, scheduler);
 }
@@ -167,42 +167,42 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 				{.log = &log, .id = 1, .act = arm_other, .other = &works[3], .answer = 17},
 				{.log = &log, .id = 2},
 				{.log = &log, .id = 3}};
-	struct tw_action_config config = {.size = sizeof(config),
-					  .kind = TW_ACTION_ASAP,
-					  .flags = TW_ACTION_BY_CALLER | TW_ACTION_CANCEL_BATCH,
-					  .wanted = note_wanted,
-					  .wanted_arg = &host};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_ASAP,
+						    .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH,
+						    .wanted = note_wanted,
+						    .wanted_arg = &host};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], scheduler, 0);
 	works[3].scheduler = scheduler;
 	expect_eq(tw_action_create(&works[3].action, scheduler, work_run), 0);
-	expect_eq(tw_action_flush(scheduler), 17);
+	expect_eq(tw_action_scheduler_flush(scheduler), 17);
 	expect_log(&log, 0, 1);
 	cr_assert(tw_action_is_closed(works[1].action));
 	cr_assert(tw_action_is_closed(works[2].action));
 	cr_assert_not(tw_action_is_closed(works[0].action));
 	cr_assert_not(tw_action_is_closed(works[3].action));
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3);
 	tw_action_arm(works[0].action, &works[0], 0, &works[0].error);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3, 0);
 	works_destroy(works, 4, scheduler);
 }
 
 static void flush_inside(struct work *work)
 {
-	work->other_answer = tw_action_flush(work->scheduler);
+	work->other_answer = tw_action_scheduler_flush(work->scheduler);
 }
 
 Test(action_batch, is_not_flushed_from_inside_itself)
 {
 	struct host host = {0};
 	struct work work = {.act = flush_inside};
-	tw_action_scheduler *scheduler = by_caller(TW_ACTION_ASAP, &host);
+	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	work_schedule(&work, scheduler, 0);
-	expect_eq(tw_action_flush(scheduler), 0);
+	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_eq(work.other_answer, -EBUSY);
 	expect_eq(work.runs, 1);
 	works_destroy(&work, 1, scheduler);
@@ -218,7 +218,7 @@ Test(action_batch, asap_takes_one_turn_of_the_executor)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASAP);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	struct log log = {0};
 	struct work works[3] = {{.log = &log, .id = 1, .act = close_other, .other = &works[1]},
 				{.log = &log, .id = 2},
@@ -243,7 +243,7 @@ Test(action_batch, asap_on_the_inline_executor_runs_in_the_next_advance)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASAP);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1, .rearms = 1}, late = {.log = &log, .id = 2};
 	work_schedule(&late, scheduler, 5 * MS);
@@ -268,7 +268,7 @@ Test(action_batch, destroyed_before_its_turn_lets_go_of_the_service_when_it_has_
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = &queue.base;
 	rig_open(&rig, &cfg);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASAP);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	struct work work = {0};
 	work_schedule(&work, scheduler, 0);
 	expect_eq(tw_action_scheduler_destroy(scheduler), -EBUSY);
@@ -287,7 +287,7 @@ Test(action_batch, frames_come_at_their_instants_without_drift)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_FRAME);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1, .rearms = 1199};
 	work_schedule(&work, scheduler, 0);
@@ -306,8 +306,8 @@ Test(action_batch, frames_that_are_past_are_left_out)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_action_config config = {
-	    .size = sizeof(config), .kind = TW_ACTION_FRAME, .service = rig.service, .frames_per_second = 100};
+	struct tw_action_scheduler_config config = {
+	    .size = sizeof(config), .kind = TW_ACTION_KIND_FRAME, .service = rig.service, .frames_per_second = 100};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1, .rearms = 3, .slow_ns = 35 * MS, .rig = &rig};
@@ -324,7 +324,7 @@ Test(action_batch, frame_timer_is_cancelled_with_the_last_action)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_FRAME);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
 	struct work works[2] = {{0}};
 	work_schedule(&works[0], scheduler, 0);
 	work_schedule(&works[1], scheduler, 0);
@@ -342,12 +342,12 @@ Test(action_batch, failure_of_a_frame_that_nobody_drives_is_told)
 	struct rig rig;
 	struct told told = {0};
 	rig_open(&rig, NULL);
-	struct tw_action_config config = {.size = sizeof(config),
-					  .kind = TW_ACTION_FRAME,
-					  .flags = TW_ACTION_CANCEL_BATCH,
-					  .service = rig.service,
-					  .failed = tell_failure,
-					  .failed_arg = &told};
+	struct tw_action_scheduler_config config = {.size = sizeof(config),
+						    .kind = TW_ACTION_KIND_FRAME,
+						    .flags = TW_ACTION_FLAG_CANCEL_BATCH,
+						    .service = rig.service,
+						    .failed = tell_failure,
+						    .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct work works[3] = {{.answer = 3}, {0}, {0}};
 	for (int i = 0; i < 3; i++)

@@ -11,11 +11,11 @@ static struct told told;
 static tw_action_scheduler *open_kind(enum tw_action_kind kind, uint32_t flags)
 {
 	told = (struct told){0};
-	return scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-						       .kind = kind,
-						       .flags = flags,
-						       .failed = tell_failure,
-						       .failed_arg = &told});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = kind,
+								 .flags = flags,
+								 .failed = tell_failure,
+								 .failed_arg = &told});
 }
 
 /* Five actions, of which the second and the fourth fail. */
@@ -35,20 +35,20 @@ static void expect_only_failed_ones_are_closed(struct work works[5])
 
 Test(action_failure, spares_its_batch_and_the_flush_returns_the_first)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_ASAP, TW_ACTION_FRAME, TW_ACTION_VIRTUAL};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME, TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
 		struct log log = {0};
 		struct work works[5];
 		tw_action_scheduler *scheduler =
-		    open_kind(kinds[k], kinds[k] == TW_ACTION_VIRTUAL ? 0 : TW_ACTION_BY_CALLER);
+		    open_kind(kinds[k], kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER);
 		arm_five(works, &log, scheduler);
-		expect_eq(tw_action_flush(scheduler), 11);
+		expect_eq(tw_action_scheduler_flush(scheduler), 11);
 		expect_log(&log, 0, 1, 2, 3, 4);
 		expect_only_failed_ones_are_closed(works);
 		expect_eq(told.count, 1); /* the other one */
 		expect_eq(told.failure, 13);
 		expect_eq(told.closed, 0);
-		struct tw_action_stats stats = action_stats(scheduler);
+		struct tw_action_scheduler_stats stats = action_stats(scheduler);
 		expect_eq(stats.failures, 2);
 		expect_eq(stats.closed_by_failure, 0);
 		expect_eq(stats.untold, 0);
@@ -65,7 +65,7 @@ static void arm_the_others(struct work *work)
 
 Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
 {
-	tw_action_scheduler *queue = open_kind(TW_ACTION_QUEUE, 0);
+	tw_action_scheduler *queue = open_kind(TW_ACTION_KIND_QUEUE, 0);
 	struct log log = {0};
 	struct work works[5] = {{0}};
 	for (int i = 1; i < 5; i++)
@@ -82,14 +82,14 @@ Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
 
 Test(action_failure, of_a_virtual_clock_does_not_stop_it)
 {
-	tw_action_scheduler *clock = open_kind(TW_ACTION_VIRTUAL, 0);
+	tw_action_scheduler *clock = open_kind(TW_ACTION_KIND_VIRTUAL, 0);
 	struct log log = {0};
 	struct work works[3] = {{.log = &log, .id = 0}, {.log = &log, .id = 1, .answer = 7}, {.log = &log, .id = 2}};
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], clock, (uint64_t)i * MS);
-	expect_eq(tw_action_advance_to(clock, SECOND), 7);
+	expect_eq(tw_action_scheduler_advance_to(clock, SECOND), 7);
 	expect_log(&log, 0, 1, 2);
-	expect_eq(tw_action_now(clock), SECOND);
+	expect_eq(tw_action_scheduler_now(clock), SECOND);
 	works_destroy(works, 3, clock);
 }
 
@@ -98,11 +98,12 @@ Test(action_failure, that_no_call_returns_is_told_each_time)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	told = (struct told){0};
-	tw_action_scheduler *frames = scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-									      .kind = TW_ACTION_FRAME,
-									      .service = rig.service,
-									      .failed = tell_failure,
-									      .failed_arg = &told});
+	tw_action_scheduler *frames =
+	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+							      .kind = TW_ACTION_KIND_FRAME,
+							      .service = rig.service,
+							      .failed = tell_failure,
+							      .failed_arg = &told});
 	struct log log = {0};
 	struct work works[5];
 	arm_five(works, &log, frames);
@@ -152,11 +153,11 @@ static tw_action_scheduler *open_refusing(struct rig *rig, struct queue_executor
 	cfg.executor = &queue->base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(rig, &cfg);
-	return scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-						       .kind = kind,
-						       .service = rig->service,
-						       .failed = tell_slowly,
-						       .failed_arg = queue});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = kind,
+								 .service = rig->service,
+								 .failed = tell_slowly,
+								 .failed_arg = queue});
 }
 
 static void close_refusing(struct rig *rig, struct queue_executor *queue, tw_action_scheduler *scheduler)
@@ -171,7 +172,7 @@ Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
 	tw_action *actions[3];
 	for (int i = 2; i >= 0; i--) { /* the one that runs is with the executor when the others are refused */
 		actions[i] = tw_action_schedule(scheduler, note_overlap, &queue, MS, NULL);
@@ -193,7 +194,7 @@ Test(action_failure, refused_action_may_be_armed_again_where_it_is_told)
 {
 	struct rig rig;
 	struct queue_executor queue;
-	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
 	hook.rearm = tw_action_schedule(scheduler, note_overlap, NULL, MS, NULL);
 	queue.refuse = 1;
 	rig_advance(&rig, MS);
@@ -220,20 +221,21 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 	memset(&hook, 0, sizeof(hook));
 	rig_open(&rig, NULL);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	tw_action_scheduler *frames = scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-									      .kind = TW_ACTION_FRAME,
-									      .service = rig.service,
-									      .executor = tw_strand_executor(strand),
-									      .failed = tell_slowly});
+	tw_action_scheduler *frames =
+	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+							      .kind = TW_ACTION_KIND_FRAME,
+							      .service = rig.service,
+							      .executor = tw_strand_executor(strand),
+							      .failed = tell_slowly});
 	tw_action *actions[2];
 	for (int i = 0; i < 2; i++)
 		actions[i] = tw_action_schedule(frames, note_overlap, NULL, 0, NULL);
-	expect_eq(tw_set_immediate(frames, count_run, &runs), 1);
-	expect_eq(tw_strand_dispose(strand), 0);
+	expect_eq(tw_immediate_submit(frames, count_run, &runs), 1);
+	expect_eq(tw_strand_close(strand), 0);
 	rig_advance(&rig, 50 * MS);
 	expect_eq(hook.told, 3);
 	expect_eq(hook.last, -ESHUTDOWN);
-	struct tw_action_stats stats = action_stats(frames);
+	struct tw_action_scheduler_stats stats = action_stats(frames);
 	expect_eq(stats.turns, 1);
 	expect_eq(stats.armed, 0);
 	expect_eq(stats.runs, 0);

@@ -5,8 +5,8 @@ TestSuite(action_queue, .timeout = 30);
 
 static tw_action_scheduler *open_queue(void)
 {
-	return scheduler_of(
-	    &(struct tw_action_config){.size = sizeof(struct tw_action_config), .kind = TW_ACTION_QUEUE});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = TW_ACTION_KIND_QUEUE});
 }
 
 Test(action_queue, runs_at_once_while_idle)
@@ -134,8 +134,10 @@ static void arm_others_and_fail(struct work *work)
 
 Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits_and_goes_on)
 {
-	tw_action_scheduler *queue = scheduler_of(&(struct tw_action_config){
-	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_QUEUE, .flags = TW_ACTION_CANCEL_BATCH});
+	tw_action_scheduler *queue =
+	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+							      .kind = TW_ACTION_KIND_QUEUE,
+							      .flags = TW_ACTION_FLAG_CANCEL_BATCH});
 	struct log log = {0};
 	struct work others[2] = {{.log = &log, .id = 2}, {.log = &log, .id = 3}}, next = {.log = &log, .id = 4};
 	struct work parent = {.log = &log, .id = 1, .act = arm_others_and_fail, .other = others, .scheduler = queue};
@@ -164,7 +166,7 @@ Test(action_queue, with_a_delay_does_as_async)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *queue = scheduler_on(rig.service, TW_ACTION_QUEUE);
+	tw_action_scheduler *queue = scheduler_on(rig.service, TW_ACTION_KIND_QUEUE);
 	struct log log = {0};
 	struct work late = {.log = &log, .id = 1, .rearms = 2, .delay_ns = 5 * MS}, now = {.log = &log, .id = 2};
 	work_schedule(&late, queue, 5 * MS);

@@ -39,7 +39,7 @@ static void count_release(tw_action *action, void *state, enum tw_fate fate)
 Test(action_real_ends, close_wait_waits_for_work_that_destroys_its_action_and_for_the_release)
 {
 	tw_service *service = open_service(2);
-	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_KIND_ASYNC);
 	for (int i = 0; i < 200; i++) {
 		struct self self = {0};
 		struct tw_action_task task = {.size = sizeof(task), .fn = destroy_self, .release = count_release};
@@ -125,16 +125,16 @@ static void end_while(enum tw_action_kind kind, tw_action_fn *fn, void *(*use)(v
 Test(action_real_ends, scheduler_and_service_go_while_the_last_destroy_cancels_a_timer)
 {
 	for (int i = 0; i < 300; i++) {
-		end_while(TW_ACTION_ASYNC, rest, arm_and_destroy, HOUR);
-		end_while(TW_ACTION_FRAME, rest, arm_and_destroy, 0);
+		end_while(TW_ACTION_KIND_ASYNC, rest, arm_and_destroy, HOUR);
+		end_while(TW_ACTION_KIND_FRAME, rest, arm_and_destroy, 0);
 	}
 }
 
 Test(action_real_ends, scheduler_goes_while_the_call_that_armed_its_last_action_returns)
 {
 	for (int i = 0; i < 300; i++) {
-		end_while(TW_ACTION_ASAP, run_once, arm_only, 0);
-		end_while(TW_ACTION_QUEUE, run_once, arm_only, 0);
+		end_while(TW_ACTION_KIND_ASAP, run_once, arm_only, 0);
+		end_while(TW_ACTION_KIND_QUEUE, run_once, arm_only, 0);
 	}
 }
 
@@ -142,7 +142,7 @@ Test(action_real_ends, scheduler_goes_while_the_call_that_armed_its_last_action_
 Test(action_real_ends, queue_goes_while_the_call_whose_action_another_thread_ran_returns)
 {
 	for (int i = 0; i < 500; i++) {
-		struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_QUEUE};
+		struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_QUEUE};
 		tw_action_scheduler *queue = scheduler_of(&config);
 		atomic_bool go_on = false;
 		struct user users[2];

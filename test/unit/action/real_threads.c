@@ -53,7 +53,7 @@ static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
 Test(action_real_threads, close_wait_waits_for_the_run_on_another_thread)
 {
 	tw_service *service = open_service(2);
-	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(service, TW_ACTION_KIND_ASYNC);
 	int answer;
 	while ((answer = close_and_wait_while_it_runs(scheduler)) == TW_GONE)
 		; /* let go, and ended, before the wait began: once more */
@@ -66,7 +66,8 @@ Test(action_real_threads, destroying_a_scheduler_waits_for_the_last_run_and_free
 {
 	for (int i = 0; i < 200; i++) {
 		tw_service *service = open_service(2);
-		tw_action_scheduler *scheduler = scheduler_on(service, i % 2 ? TW_ACTION_ASYNC : TW_ACTION_ASAP);
+		tw_action_scheduler *scheduler =
+		    scheduler_on(service, i % 2 ? TW_ACTION_KIND_ASYNC : TW_ACTION_KIND_ASAP);
 		struct slow slow = {0};
 		pthread_t thread;
 		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
@@ -91,7 +92,7 @@ static void *flush(void *arg)
 {
 	struct flush *self = arg;
 	self->begun = true;
-	tw_action_flush(self->scheduler);
+	tw_action_scheduler_flush(self->scheduler);
 	return NULL;
 }
 
@@ -106,7 +107,8 @@ static void start_flush(struct flush *self, tw_action_scheduler *scheduler)
 /* The second one waits for the first, and is told when that has let go; not in each round has it fallen asleep by then. */
 Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 {
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_ASAP, .flags = TW_ACTION_BY_CALLER};
+	struct tw_action_scheduler_config config = {
+	    .size = sizeof(config), .kind = TW_ACTION_KIND_ASAP, .flags = TW_ACTION_FLAG_BY_CALLER};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	for (int i = 0; i < 50; i++) {
 		struct flush first, second;
@@ -147,7 +149,8 @@ static void end_scheduler(void *arg)
 Test(action_real_threads, worker_that_destroys_a_scheduler_does_not_wait_for_itself)
 {
 	tw_service *service = open_service(1);
-	struct ending ending = {.slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_ASAP), .result = 1};
+	struct ending ending = {
+	    .slow.go_on = true, .scheduler = scheduler_on(service, TW_ACTION_KIND_ASAP), .result = 1};
 	expect_eq(tw_schedule(service, 0, end_scheduler, &ending, NULL), 0);
 	while (!ending.over)
 		sched_yield();
@@ -171,7 +174,7 @@ static void *arm(void *arg)
 
 Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
 {
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_QUEUE};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_QUEUE};
 	tw_action_scheduler *queue = scheduler_of(&config);
 	struct slow slow = {0}, next = {.go_on = true};
 	pthread_t thread;
@@ -236,7 +239,7 @@ Test(action_real_threads, that_is_moved_when_its_timer_is_claimed_runs_at_its_ne
 	struct rig rig;
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	rig_open(&rig, NULL);
-	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	moved = (struct work){0};
 	work_schedule(&moved, scheduler, MS);
 	moves = true;

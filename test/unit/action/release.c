@@ -60,8 +60,9 @@ static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
 
 static tw_action_scheduler *open_asap(uint32_t flags)
 {
-	return scheduler_of(&(struct tw_action_config){
-	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_ASAP, .flags = TW_ACTION_BY_CALLER | flags});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = TW_ACTION_KIND_ASAP,
+								 .flags = TW_ACTION_FLAG_BY_CALLER | flags});
 }
 
 static void expect_end(const struct end *end, enum tw_fate fate)
@@ -99,7 +100,7 @@ Test(action_release, waits_for_the_run_that_ends_its_own_action)
 	tw_action *actions[3];
 	for (int i = 0; i < 3; i++)
 		actions[i] = make(asap, &ends[i]);
-	expect_eq(tw_action_flush(asap), 3);
+	expect_eq(tw_action_scheduler_flush(asap), 3);
 	for (int i = 0; i < 3; i++)
 		expect_end(&ends[i], TW_FATE_CANCELLED);
 	tw_action_destroy(actions[0]);
@@ -112,7 +113,7 @@ Test(action_release, is_not_called_for_an_action_that_rests)
 	tw_action_scheduler *asap = open_asap(0);
 	struct end end = {0};
 	tw_action *action = make(asap, &end);
-	expect_eq(tw_action_flush(asap), 0);
+	expect_eq(tw_action_scheduler_flush(asap), 0);
 	expect_eq(end.runs, 1);
 	expect_eq(end.releases, 0);
 	expect_eq(tw_action_destroy(action), TW_GONE);
@@ -127,7 +128,7 @@ Test(action_release, tells_of_a_failure)
 	tw_action *first = make(asap, &fails), *second = make(asap, &by_hand);
 	expect_eq(tw_action_run(second, &by_hand), 6);
 	expect_end(&by_hand, TW_FATE_FIRED);
-	expect_eq(tw_action_flush(asap), 5);
+	expect_eq(tw_action_scheduler_flush(asap), 5);
 	expect_end(&fails, TW_FATE_FIRED);
 	expect_eq(tw_action_destroy(first), TW_GONE);
 	expect_eq(tw_action_destroy(second), TW_GONE);
@@ -138,20 +139,20 @@ Test(action_release, tells_of_a_failure)
 /* Actions that free themselves: without the release those of the batch would be lost, and their scheduler with them. */
 Test(action_release, lets_actions_go_that_another_one_s_failure_closes)
 {
-	const enum tw_action_kind kinds[] = {TW_ACTION_ASAP, TW_ACTION_FRAME, TW_ACTION_VIRTUAL};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME, TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
 		struct end ends[4] = {{.destroys = true}, {.destroys = true, .answer = 9}, {0}, {0}};
-		uint32_t flags = kinds[k] == TW_ACTION_VIRTUAL ? 0 : TW_ACTION_BY_CALLER;
+		uint32_t flags = kinds[k] == TW_ACTION_KIND_VIRTUAL ? 0 : TW_ACTION_FLAG_BY_CALLER;
 		tw_action_scheduler *scheduler =
-		    scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-							    .kind = kinds[k],
-							    .flags = flags | TW_ACTION_CANCEL_BATCH});
+		    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								      .kind = kinds[k],
+								      .flags = flags | TW_ACTION_FLAG_CANCEL_BATCH});
 		for (int i = 0; i < 4; i++) {
 			ends[i].destroys_in_release = true;
 			ends[i].destroyed = 77;
 			make(scheduler, &ends[i]);
 		}
-		expect_eq(tw_action_flush(scheduler), 9);
+		expect_eq(tw_action_scheduler_flush(scheduler), 9);
 		for (int i = 0; i < 4; i++) {
 			expect_end(&ends[i], i < 2 ? TW_FATE_CANCELLED : TW_FATE_DROPPED);
 			expect_eq(ends[i].runs, i < 2);
@@ -184,12 +185,13 @@ static void run_seed(uint64_t seed, uint32_t flags)
 	struct tw_sim_config sim_config = {.size = sizeof(sim_config), .seed = seed, .workers = 3};
 	expect_eq(tw_sim_create(&sim, &sim_config), 0);
 	tw_action_scheduler *schedulers[3];
-	const enum tw_action_kind kinds[] = {TW_ACTION_ASYNC, TW_ACTION_ASAP, TW_ACTION_FRAME};
+	const enum tw_action_kind kinds[] = {TW_ACTION_KIND_ASYNC, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_FRAME};
 	for (int k = 0; k < 3; k++)
-		schedulers[k] = scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-									.kind = kinds[k],
-									.flags = flags,
-									.service = tw_sim_service(sim)});
+		schedulers[k] =
+		    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								      .kind = kinds[k],
+								      .flags = flags,
+								      .service = tw_sim_service(sim)});
 	for (int i = 0; i < MANY; i++) {
 		many[i] = (struct end){.answer = i % 5 == 1 ? 4 : 0,
 				       .closes = i % 5 != 1 && i % 2,
@@ -213,7 +215,7 @@ static void run_seed(uint64_t seed, uint32_t flags)
 Test(action_release, comes_once_for_each_in_any_order_of_events)
 {
 	for (uint64_t seed = 1; seed <= 100; seed++)
-		run_seed(seed, seed % 2 ? TW_ACTION_CANCEL_BATCH : 0);
+		run_seed(seed, seed % 2 ? TW_ACTION_FLAG_CANCEL_BATCH : 0);
 }
 
 /* ------------------------------------------------------------------- bad input */

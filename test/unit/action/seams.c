@@ -35,7 +35,7 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_ASYNC);
+	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct seer seer = {.rearms = true, .delay_ns = MS}, other = {0};
 	tw_context_set(&first);
 	tw_action *action = tw_action_schedule(async, see, &seer, MS, NULL);
@@ -56,20 +56,21 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 
 Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
 {
-	static const enum tw_action_kind kinds[] = {TW_ACTION_QUEUE, TW_ACTION_ASAP, TW_ACTION_VIRTUAL};
+	static const enum tw_action_kind kinds[] = {TW_ACTION_KIND_QUEUE, TW_ACTION_KIND_ASAP, TW_ACTION_KIND_VIRTUAL};
 	for (int k = 0; k < 3; k++) {
-		struct tw_action_config config = {.size = sizeof(config),
-						  .kind = kinds[k],
-						  .flags = kinds[k] == TW_ACTION_ASAP ? TW_ACTION_BY_CALLER : 0};
+		struct tw_action_scheduler_config config = {
+		    .size = sizeof(config),
+		    .kind = kinds[k],
+		    .flags = kinds[k] == TW_ACTION_KIND_ASAP ? TW_ACTION_FLAG_BY_CALLER : 0};
 		tw_action_scheduler *scheduler = scheduler_of(&config);
 		struct seer seer = {0}, immediate = {0};
 		tw_context_set(&first);
 		tw_action *action = tw_action_schedule(scheduler, see, &seer, 0, NULL);
-		if (kinds[k] == TW_ACTION_ASAP)
-			tw_set_immediate(scheduler, see_immediate, &immediate);
-		if (kinds[k] != TW_ACTION_QUEUE) {
+		if (kinds[k] == TW_ACTION_KIND_ASAP)
+			tw_immediate_submit(scheduler, see_immediate, &immediate);
+		if (kinds[k] != TW_ACTION_KIND_QUEUE) {
 			tw_context_set(&mine);
-			expect_eq(tw_action_flush(scheduler), 0);
+			expect_eq(tw_action_scheduler_flush(scheduler), 0);
 			cr_assert_eq(tw_context_get(), &mine);
 		}
 		expect_eq(seer.runs, 1);
@@ -93,7 +94,7 @@ Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_a
 	cfg.executor = &queue.base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&rig, &cfg);
-	struct tw_action_config config = {
+	struct tw_action_scheduler_config config = {
 	    .size = sizeof(config), .service = rig.service, .failed = tell_failure, .failed_arg = &told};
 	tw_action_scheduler *scheduler = scheduler_of(&config);
 	struct work work = {0};
@@ -126,7 +127,7 @@ Test(action_seams, frame_that_its_executor_drops_comes_again)
 	cfg.executor = &queue.base;
 	cfg.on_refused = TW_REFUSED_DROP;
 	rig_open(&rig, &cfg);
-	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_FRAME);
+	tw_action_scheduler *frames = scheduler_on(rig.service, TW_ACTION_KIND_FRAME);
 	struct work work = {0};
 	work_schedule(&work, frames, 0);
 	queue.refuse = 1;
@@ -153,7 +154,7 @@ static void check_inherited(void *arg)
 {
 	struct inherited *inherited = arg;
 	tw_action_scheduler *scheduler = inherited->scheduler;
-	struct tw_action_stats stats = {.size = sizeof(stats)};
+	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
 	tw_action *out = NULL;
 	int error = 1, value = 0;
 	child_eq(tw_action_create(&out, scheduler, see), -EPERM);
@@ -167,13 +168,13 @@ static void check_inherited(void *arg)
 	child_eq(tw_action_destroy(inherited->action), -EPERM);
 	child_eq(tw_action_is_armed(inherited->action), false);
 	child_eq(tw_action_is_closed(inherited->action), false);
-	child_eq(tw_action_flush(scheduler), -EPERM);
-	child_eq(tw_action_advance(scheduler, 0), -EPERM);
-	child_eq(tw_action_advance_to(scheduler, 0), -EPERM);
-	child_eq(tw_action_now(scheduler), 0);
-	child_eq(tw_set_immediate(scheduler, see_immediate, NULL), -EPERM);
-	child_eq(tw_clear_immediate(scheduler, 1), -EPERM);
-	child_eq(tw_action_stats_get(scheduler, &stats), -EPERM);
+	child_eq(tw_action_scheduler_flush(scheduler), -EPERM);
+	child_eq(tw_action_scheduler_advance(scheduler, 0), -EPERM);
+	child_eq(tw_action_scheduler_advance_to(scheduler, 0), -EPERM);
+	child_eq(tw_action_scheduler_now(scheduler), 0);
+	child_eq(tw_immediate_submit(scheduler, see_immediate, NULL), -EPERM);
+	child_eq(tw_immediate_cancel(scheduler, 1), -EPERM);
+	child_eq(tw_action_scheduler_stats(scheduler, &stats), -EPERM);
 	child_eq(tw_action_scheduler_destroy(scheduler), -EPERM);
 	tw_context_set(&value); /* a thread's own, there as here */
 	child_eq(tw_context_get() == &value, true);
@@ -183,8 +184,9 @@ Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
-	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_ASAP), NULL}, {scheduler_of(&config), NULL}};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
+	struct inherited of[2] = {{scheduler_on(rig.service, TW_ACTION_KIND_ASAP), NULL},
+				  {scheduler_of(&config), NULL}};
 	for (int i = 0; i < 2; i++) {
 		struct seer seer = {0};
 		of[i].action = tw_action_schedule(of[i].scheduler, see, &seer, HOUR, NULL);
@@ -209,13 +211,13 @@ static int forking(tw_action *action, void *state)
 
 Test(action_seams, run_that_forks_is_refused_in_its_child)
 {
-	struct tw_action_config config = {.size = sizeof(config), .kind = TW_ACTION_VIRTUAL};
+	struct tw_action_scheduler_config config = {.size = sizeof(config), .kind = TW_ACTION_KIND_VIRTUAL};
 	tw_action_scheduler *clock = scheduler_of(&config);
 	pid_t child = -1;
 	struct seer after = {0};
 	tw_action *action = tw_action_schedule(clock, forking, &child, MS, NULL);
 	tw_action *next = tw_action_schedule(clock, see, &after, 2 * MS, NULL);
-	expect_eq(tw_action_advance(clock, SECOND), 0);
+	expect_eq(tw_action_scheduler_advance(clock, SECOND), 0);
 	expect_eq(after.runs, 1);
 	expect_child_well(child);
 	tw_action_destroy(action);

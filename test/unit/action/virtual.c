@@ -7,11 +7,11 @@ TestSuite(action_virtual, .timeout = 30);
 
 static tw_action_scheduler *open_virtual(uint64_t max_frames, uint64_t frame_ns, uint64_t seed)
 {
-	return scheduler_of(&(struct tw_action_config){.size = sizeof(struct tw_action_config),
-						       .kind = TW_ACTION_VIRTUAL,
-						       .max_frames = max_frames,
-						       .frame_ns = frame_ns,
-						       .seed = seed});
+	return scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+								 .kind = TW_ACTION_KIND_VIRTUAL,
+								 .max_frames = max_frames,
+								 .frame_ns = frame_ns,
+								 .seed = seed});
 }
 
 Test(action_virtual, runs_in_order_of_time_and_arming_each_at_its_own_time)
@@ -24,12 +24,12 @@ Test(action_virtual, runs_in_order_of_time_and_arming_each_at_its_own_time)
 		works[i] = (struct work){.log = &log, .id = i};
 		work_schedule(&works[i], clock, delays_ms[i] * MS);
 	}
-	expect_eq(tw_action_now(clock), 0);
-	expect_eq(tw_action_flush(clock), 0);
+	expect_eq(tw_action_scheduler_now(clock), 0);
+	expect_eq(tw_action_scheduler_flush(clock), 0);
 	expect_log(&log, 4, 1, 3, 2, 5, 0);
 	for (int i = 0; i < 6; i++)
 		expect_eq(log.at_ns[i], delays_ms[log.ids[i]] * MS);
-	expect_eq(tw_action_now(clock), 30 * MS);
+	expect_eq(tw_action_scheduler_now(clock), 30 * MS);
 	works_destroy(works, 6, clock);
 }
 
@@ -38,17 +38,17 @@ Test(action_virtual, advances_by_and_to_and_not_back)
 	tw_action_scheduler *clock = open_virtual(0, 0, 0);
 	struct work work = {.rearms = 1000000, .delay_ns = 10 * MS};
 	work_schedule(&work, clock, 10 * MS);
-	expect_eq(tw_action_advance(clock, 9 * MS), 0);
+	expect_eq(tw_action_scheduler_advance(clock, 9 * MS), 0);
 	expect_eq(work.runs, 0);
-	expect_eq(tw_action_now(clock), 9 * MS);
-	expect_eq(tw_action_advance(clock, MS), 0);
+	expect_eq(tw_action_scheduler_now(clock), 9 * MS);
+	expect_eq(tw_action_scheduler_advance(clock, MS), 0);
 	expect_eq(work.runs, 1);
-	expect_eq(tw_action_advance_to(clock, 105 * MS), 0);
+	expect_eq(tw_action_scheduler_advance_to(clock, 105 * MS), 0);
 	expect_eq(work.runs, 10);
-	expect_eq(tw_action_now(clock), 105 * MS);
-	expect_eq(tw_action_advance_to(clock, 50 * MS), 0);
-	expect_eq(tw_action_now(clock), 105 * MS);
-	expect_eq(tw_action_advance(clock, HOUR), 0);
+	expect_eq(tw_action_scheduler_now(clock), 105 * MS);
+	expect_eq(tw_action_scheduler_advance_to(clock, 50 * MS), 0);
+	expect_eq(tw_action_scheduler_now(clock), 105 * MS);
+	expect_eq(tw_action_scheduler_advance(clock, HOUR), 0);
 	expect_eq(work.runs, 10 + 360000);
 	works_destroy(&work, 1, clock);
 }
@@ -60,11 +60,11 @@ Test(action_virtual, flush_goes_up_to_a_limit_of_frames)
 	work_schedule(&endless, clock, 7 * MS);
 	work_schedule(&at_limit, clock, 50 * MS);
 	work_schedule(&beyond, clock, 51 * MS);
-	expect_eq(tw_action_flush(clock), 0);
+	expect_eq(tw_action_scheduler_flush(clock), 0);
 	expect_eq(endless.runs, 7);
 	expect_eq(at_limit.runs, 1);
 	expect_eq(beyond.runs, 0);
-	expect_eq(tw_action_now(clock), 50 * MS);
+	expect_eq(tw_action_scheduler_now(clock), 50 * MS);
 	cr_assert(tw_action_is_armed(beyond.action));
 	tw_action_destroy(endless.action);
 	tw_action_destroy(at_limit.action);
@@ -80,7 +80,7 @@ Test(action_virtual, what_is_armed_at_the_present_instant_runs_in_it_after_what_
 	work_schedule(&first, clock, MS);
 	work_schedule(&second, clock, MS);
 	work_schedule(&third, clock, 2 * MS);
-	expect_eq(tw_action_advance(clock, MS), 0);
+	expect_eq(tw_action_scheduler_advance(clock, MS), 0);
 	expect_log(&log, 1, 2, 1);
 	tw_action_destroy(first.action);
 	tw_action_destroy(second.action);
@@ -98,7 +98,7 @@ static void run_ties(uint64_t seed, struct log *log)
 		works[i] = (struct work){.log = log, .id = i};
 		work_schedule(&works[i], clock, (uint64_t)(i % 2 + 1) * MS);
 	}
-	expect_eq(tw_action_flush(clock), 0);
+	expect_eq(tw_action_scheduler_flush(clock), 0);
 	expect_eq(log->count, TIES);
 	for (int i = 0; i < TIES; i++)
 		expect_eq(log->ids[i] % 2, i >= TIES / 2); /* time comes first, whatever the seed */
@@ -121,8 +121,10 @@ Test(action_virtual, seed_permutes_ties_and_the_same_seed_alike)
 
 Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes_on)
 {
-	tw_action_scheduler *clock = scheduler_of(&(struct tw_action_config){
-	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_VIRTUAL, .flags = TW_ACTION_CANCEL_BATCH});
+	tw_action_scheduler *clock =
+	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+							      .kind = TW_ACTION_KIND_VIRTUAL,
+							      .flags = TW_ACTION_FLAG_CANCEL_BATCH});
 	struct log log = {0};
 	struct work works[5] = {{.log = &log, .id = 0},
 				{.log = &log, .id = 1, .answer = 23},
@@ -132,12 +134,12 @@ Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes
 	const uint64_t delays_ms[] = {1, 2, 2, 2, 3};
 	for (int i = 0; i < 5; i++)
 		work_schedule(&works[i], clock, delays_ms[i] * MS);
-	expect_eq(tw_action_advance(clock, SECOND), 23);
+	expect_eq(tw_action_scheduler_advance(clock, SECOND), 23);
 	expect_log(&log, 0, 1);
-	expect_eq(tw_action_now(clock), 2 * MS);
+	expect_eq(tw_action_scheduler_now(clock), 2 * MS);
 	for (int i = 0; i < 5; i++)
 		expect_eq(tw_action_is_closed(works[i].action), i >= 1 && i <= 3);
-	expect_eq(tw_action_advance_to(clock, SECOND), 0);
+	expect_eq(tw_action_scheduler_advance_to(clock, SECOND), 0);
 	expect_log(&log, 0, 1, 4);
 	expect_eq(action_stats(clock).closed_by_failure, 2);
 	works_destroy(works, 5, clock);
@@ -145,8 +147,8 @@ Test(action_virtual, failure_closes_what_is_due_at_its_instant_and_the_rest_goes
 
 static void drive_inside(struct work *work)
 {
-	work->other_answer = tw_action_advance(work->scheduler, SECOND);
-	work->error = tw_action_flush(work->scheduler);
+	work->other_answer = tw_action_scheduler_advance(work->scheduler, SECOND);
+	work->error = tw_action_scheduler_flush(work->scheduler);
 }
 
 Test(action_virtual, is_not_driven_from_inside_itself)
@@ -154,10 +156,10 @@ Test(action_virtual, is_not_driven_from_inside_itself)
 	tw_action_scheduler *clock = open_virtual(0, 0, 0);
 	struct work work = {.act = drive_inside};
 	work_schedule(&work, clock, MS);
-	expect_eq(tw_action_advance(clock, MS), 0);
+	expect_eq(tw_action_scheduler_advance(clock, MS), 0);
 	expect_eq(work.other_answer, -EBUSY);
 	expect_eq(work.error, -EBUSY);
-	expect_eq(tw_action_now(clock), MS);
+	expect_eq(tw_action_scheduler_now(clock), MS);
 	works_destroy(&work, 1, clock);
 }
 
@@ -171,7 +173,7 @@ Test(action_virtual, closing_and_moving_what_waits)
 	expect_eq(tw_action_close(works[1].action), TW_CANCELLED);
 	tw_action_arm(works[0].action, &works[0], 10 * MS, NULL);
 	expect_eq(action_stats(clock).armed, 2);
-	expect_eq(tw_action_flush(clock), 0);
+	expect_eq(tw_action_scheduler_flush(clock), 0);
 	expect_log(&log, 2, 0);
 	works_destroy(works, 3, clock);
 }

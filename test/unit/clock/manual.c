@@ -163,7 +163,7 @@ Test(clock_manual, set_does_nothing_else)
 	probe_schedule(&probe, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
 	expect_eq(probe.runs, 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_ran_at(&probe, RIG_START_NS + SECOND);
 	rig_close(&rig);
 }

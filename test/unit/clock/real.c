@@ -88,7 +88,7 @@ Test(clock_real, boottime_wakes_up_for_each_timer)
 		await(&done, 1);
 		expect_eq(shot.early, 0);
 	}
-	far.due_ns = tw_now(service) + MS;
+	far.due_ns = tw_service_now(service) + MS;
 	expect_eq(tw_reset(service, far.timer, MS), 0);
 	while (tw_is_pending(service, far.timer))
 		sched_yield();
@@ -137,13 +137,13 @@ Test(clock_real, the_default_is_taken_by_services_that_name_none)
 	struct tw_service_config cfg = rig_config();
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_now(service), 5 * SECOND);
+	expect_eq(tw_service_now(service), 5 * SECOND);
 	expect_eq(tw_clock_set_default(NULL), -EBUSY);
 	expect_eq(tw_clock_set_default(clock), -EBUSY);
 	tw_service *second;
 	cfg.clock = tw_clock_boottime();
 	expect_eq(tw_service_create(&second, &cfg), 0);
-	expect_ne(tw_now(second), 5 * SECOND);
+	expect_ne(tw_service_now(second), 5 * SECOND);
 	expect_eq(tw_service_destroy(second), 0);
 	expect_eq(tw_service_destroy(service), 0);
 	expect_eq(tw_clock_set_default(NULL), -EBUSY); /* one has been made, though it is gone */
@@ -157,7 +157,7 @@ Test(clock_real, the_default_can_be_put_back)
 	expect_eq(tw_clock_set_default(clock), 0);
 	expect_eq(tw_clock_set_default(NULL), 0);
 	tw_service *service = open_service(1);
-	expect_gt(tw_now(service), 5);
+	expect_gt(tw_service_now(service), 5);
 	close_service(service);
 	expect_eq(tw_clock_manual_destroy(clock), 0);
 }

@@ -27,7 +27,7 @@ Test(close, that_drops_runs_nothing)
 	probe_schedule(&due, 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
 	expect_eq(rig.ran, 0);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.dropped, 2);
 	expect_eq(stats.pending, 0);
 	rig_close(&rig);
@@ -39,7 +39,7 @@ Test(close, refuses_everything_new)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	struct tw_period period = rate_of(0, MS, 0);
 	struct tw_task task = {.size = sizeof(task), .fn = probe_run, .arg = &probe, .release = probe_release};
 	tw_timer none = {.id = 1};
@@ -54,8 +54,8 @@ Test(close, refuses_everything_new)
 	none.id = 1;
 	expect_eq(tw_schedule_task(rig.service, &task, &none), -ESHUTDOWN);
 	expect_eq(none.id, 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
-	struct tw_stats after = stats_of(rig.service);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
+	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
 	expect_eq(after.rejected, before.rejected + 4);
 	expect_eq(probe.releases, 0);
@@ -195,7 +195,7 @@ Test(close, of_an_unknown_mode_changes_nothing)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	expect_eq(tw_service_close(rig.service, (enum tw_close_mode)3, 0), -EINVAL);
 	expect_eq(tw_service_close(rig.service, (enum tw_close_mode) - 1, 0), -EINVAL);
 	expect_untouched(&before, rig.service);

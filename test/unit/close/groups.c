@@ -83,7 +83,7 @@ Test(close_groups, tells_its_visitor_of_live_members_only)
 
 Test(close_groups, that_does_not_wait_tells_its_visitor_of_live_members_only)
 {
-	expect_visitor_sees_live_ones_only(TW_CLOSE_NO_WAIT);
+	expect_visitor_sees_live_ones_only(TW_CLOSE_FLAG_NO_WAIT);
 }
 
 /* What a refusing executor dropped before the close has ended: the visitor hears of the others. */
@@ -137,7 +137,7 @@ Test(close_groups, that_does_not_wait_empties_groups_whose_members_wait_for_thei
 	expect_eq(queue_executor_waiting(&queue), 3);
 	expect_eq(tw_group_cancel(rig.service, cancelled), 0);
 	struct told told = {0};
-	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, TW_CLOSE_NO_WAIT), 0);
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_DROP, TW_CLOSE_FLAG_NO_WAIT), 0);
 	expect_eq(told.count, 2);
 	expect_released(&member, TW_FATE_DROPPED);
 	expect_released(&series, TW_FATE_DROPPED);
@@ -163,7 +163,7 @@ Test(close_groups, that_runs_and_does_not_wait_runs_live_members_once)
 	expect_eq(schedule_series_in(&stale, cancelled, rate_of(HOUR, MS, 0)), 0);
 	expect_eq(tw_group_close(rig.service, cancelled), 0);
 	struct told told = {0};
-	expect_eq(close_telling(&rig, &told, TW_CLOSE_RUN, TW_CLOSE_NO_WAIT), 0);
+	expect_eq(close_telling(&rig, &told, TW_CLOSE_RUN, TW_CLOSE_FLAG_NO_WAIT), 0);
 	expect_eq(told.count, 0);
 	expect_eq(member.runs, 1);
 	expect_eq(series.runs, 1);

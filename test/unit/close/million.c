@@ -40,7 +40,7 @@ static void open_with_a_million(void)
 
 static void expect_all_ended(uint64_t ran, enum tw_fate fate)
 {
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(runs, ran);
 	expect_eq(stats.fired, ran);
 	expect_eq(stats.dropped, MILLION - ran);

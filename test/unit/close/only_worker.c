@@ -27,7 +27,7 @@ struct visit {
 static void close_it(void *arg)
 {
 	struct visit *visit = arg;
-	struct tw_close_options no_wait = {.size = sizeof no_wait, .flags = TW_CLOSE_NO_WAIT};
+	struct tw_close_options no_wait = {.size = sizeof no_wait, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	visit->with_wait = tw_service_close(visit->service, TW_CLOSE_RUN, 10 * MS);
 	visit->destroyed = visit->with_wait == -EDEADLK ? tw_service_destroy(visit->service) : 0;
 	visit->asked = tw_is_pending(visit->service, visit->timer);
@@ -84,7 +84,7 @@ Test(close_only_worker, may_not_wait_for_the_close_of_a_service_on_its_pool)
 	tw_pool *pool = pool_of(1);
 	tw_set_misuse_hook(hear);
 	visit_open(&visit, service_on(tw_pool_executor(pool)));
-	expect_eq(tw_pool_submit(pool, close_it, &visit, 0), 0);
+	expect_eq(tw_pool_submit(pool, close_it, &visit), 0);
 	wait_for(&visit);
 	expect_refused(&visit);
 	expect_eq(tw_service_destroy(visit.service), 0);
@@ -97,7 +97,7 @@ Test(close_only_worker, of_two_may_wait_for_it)
 	struct visit visit;
 	tw_pool *pool = pool_of(2);
 	visit_open(&visit, service_on(tw_pool_executor(pool)));
-	expect_eq(tw_pool_submit(pool, close_it, &visit, 0), 0);
+	expect_eq(tw_pool_submit(pool, close_it, &visit), 0);
 	wait_for(&visit);
 	expect_ne(visit.with_wait, -EDEADLK);
 	expect_eq(tw_service_destroy(visit.service), 0);
@@ -119,7 +119,7 @@ Test(close_only_worker, of_another_pool_may_destroy_a_service_that_is_closed)
 	sem_init(&visit.done, 0, 0);
 	visit.service = service_on(NULL);
 	expect_eq(tw_service_close(visit.service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(tw_pool_submit(pool, destroy_closed, &visit, 0), 0);
+	expect_eq(tw_pool_submit(pool, destroy_closed, &visit), 0);
 	wait_for(&visit);
 	expect_eq(visit.destroyed, 0);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -134,7 +134,7 @@ Test(close_only_worker, task_of_a_strand_may_not_wait_for_the_close_of_a_service
 	tw_set_misuse_hook(hear);
 	expect_eq(tw_strand_create(&strand, base, NULL, NULL), 0);
 	visit_open(&visit, service_on(tw_strand_executor(strand)));
-	expect_eq(tw_strand_submit(strand, 0, close_it, &visit, NULL), 0);
+	expect_eq(tw_strand_submit(strand, close_it, &visit), 0);
 	wait_for(&visit);
 	expect_refused(&visit);
 	expect_eq(tw_service_destroy(visit.service), 0);
@@ -170,7 +170,7 @@ Test(close_only_worker, may_not_wait_for_a_job_on_its_pool)
 	visit_open(&visit, service_on(tw_pool_executor(pool)));
 	expect_eq(tw_limiter_create(&visit.limiter, visit.service, &cfg), 0);
 	expect_eq(tw_limiter_start(visit.limiter, NULL, NULL), 0);
-	expect_eq(tw_pool_submit(pool, wait_for_job, &visit, 0), 0);
+	expect_eq(tw_pool_submit(pool, wait_for_job, &visit), 0);
 	wait_for(&visit);
 	expect_eq(visit.without_wait, 0);
 	expect_eq(visit.asked, -ETIMEDOUT);

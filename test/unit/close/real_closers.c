@@ -36,7 +36,7 @@ struct closer {
 	tw_service *service;
 	enum tw_close_mode mode;
 	uint64_t timeout_ns;
-	tw_dropped_fn *dropped;
+	tw_visit_fn *dropped;
 	atomic_int told;
 	int answer;
 	uint64_t took_ns;
@@ -262,7 +262,7 @@ Test(close_real_closers, each_keeps_its_own_timeout)
 		expect_eq(end_close(&hasty), -ETIMEDOUT);
 	}
 	struct tw_close_options no_wait = {
-	    .size = sizeof(no_wait), .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	    .size = sizeof(no_wait), .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
 	expect_eq(tw_service_close_with(service, &no_wait), 0); /* beside one that waits */
 	sem_post(&go_on);
 	expect_eq(end_close(&patient), 0);
@@ -374,7 +374,7 @@ Test(close_real_closers, are_not_held_up_by_a_callback_on_the_tick_thread)
 
 static void *advance(void *service)
 {
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	return NULL;
 }
 

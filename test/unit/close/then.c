@@ -148,7 +148,7 @@ Test(close_then, what_a_close_that_does_not_wait_leaves_is_called_by_the_next)
 	struct probe member;
 	open_with_worker(&rig, &ending, &member, hold_then_end);
 	struct tw_close_options options = {
-	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	    .size = sizeof(options), .mode = TW_CLOSE_DROP, .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
 	expect_eq(tw_service_close_with(rig.service, &options), 0);
 	expect_eq(ending.calls, 0);
 	sem_post(&ending.go_on);

@@ -53,7 +53,7 @@ static struct tw_close_options telling(struct told *told, enum tw_close_mode mod
 }
 
 static const struct tw_close_options no_wait = {
-    .size = sizeof(no_wait), .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+    .size = sizeof(no_wait), .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
 
 /* ------------------------------------------------------------ the visitor */
 
@@ -131,14 +131,14 @@ static void try_everything(struct told *told, tw_timer timer)
 {
 	tw_service *service = told->service;
 	bool settling = told->count == 1; /* the first one has a release still to come */
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	told->fine = tw_schedule(service, 0, probe_run, NULL, NULL) == -ESHUTDOWN &&
 		     tw_cancel(service, timer) == (settling ? TW_RUNNING : TW_GONE) &&
 		     tw_cancel_wait(service, timer, TW_FOREVER) == (settling ? TW_SELF : TW_GONE) &&
 		     tw_reset(service, timer, 0) == -ESHUTDOWN && !tw_is_pending(service, timer) &&
 		     tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
 		     tw_service_close_with(service, &no_wait) == -EDEADLK && tw_service_destroy(service) == -EDEADLK &&
-		     tw_stats_get(service, &stats) == 0 && (told->count == 1 || told->fine);
+		     tw_service_stats(service, &stats) == 0 && (told->count == 1 || told->fine);
 }
 
 Test(close_with, a_visitor_may_call_what_a_release_may)
@@ -199,7 +199,7 @@ Test(close_with, bad_options_change_nothing)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	const struct tw_close_options good = {.size = sizeof(good)};
 	struct tw_close_options bad = good;
 	struct newer_options newer;

@@ -75,7 +75,7 @@ Test(context, goes_with_each_way_to_schedule)
 	expect_eq(tw_schedule(rig.service, MS, see, &seers[0], NULL), 0);
 	expect_eq(tw_schedule_at(rig.service, rig_now(&rig) + MS, see, &seers[1], NULL), 0);
 	struct tw_task tasks[2] = {task_of(&seers[2]), {.size = sizeof(struct tw_task), .fn = see, .arg = &seers[3]}};
-	expect_eq(tw_schedule_batch(rig.service, tasks, 2, out), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, out), 0);
 	struct tw_period twice = rate_of(MS, MS, 2);
 	expect_eq(tw_schedule_every(rig.service, &twice, see, &seers[4], NULL), 0);
 	tw_context_set(NULL);
@@ -257,7 +257,7 @@ Test(context, named_by_a_task_takes_the_place_of_the_threads)
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
 	tw_context_set(&first);
 	task.arg = &named;
-	expect_eq(tw_schedule_batch(rig.service, &task, 1, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, &task, 1, NULL), 0);
 	task.arg = &none;
 	task.context = NULL;
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), 0);
@@ -272,14 +272,14 @@ Test(context, named_without_the_flag_is_bad_input)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	struct tw_task tasks[2] = {{.size = sizeof(struct tw_task), .fn = see}};
 	tasks[1] = tasks[0];
 	tasks[1].context = &first;
 	expect_eq(tw_schedule_task(rig.service, &tasks[1], NULL), -EINVAL);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 2, NULL), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
 	tw_context_set(&first);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 2, NULL), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
 	expect_untouched(&before, rig.service);
 	rig_close(&rig);
 }
@@ -357,11 +357,11 @@ Test(context, goes_with_a_pools_task_and_not_with_the_next)
 	struct seer one = {.act = set_another}, two = {0}, three = {0};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	tw_context_set(&first);
-	expect_eq(tw_pool_submit(pool, see, &one, 0), 0);
+	expect_eq(tw_pool_submit(pool, see, &one), 0);
 	tw_context_set(NULL);
-	expect_eq(tw_pool_submit(pool, see, &two, 0), 0);
+	expect_eq(tw_pool_submit(pool, see, &two), 0);
 	tw_context_set(&second);
-	expect_eq(tw_pool_submit(pool, see, &three, TW_FOREVER), 0);
+	expect_eq(tw_pool_submit_wait(pool, see, &three, TW_FOREVER), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_saw(&one, 0, &first);
 	expect_saw(&two, 0, NULL);

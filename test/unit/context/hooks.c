@@ -221,7 +221,7 @@ Test(context_hooks, release_when_close_drops)
 	expect_eq(tw_schedule(rig.service, MS, see, NULL, NULL), -ESHUTDOWN);
 	struct tw_task task = {.size = sizeof task, .fn = see};
 	expect_eq(tw_schedule_task(rig.service, &task, NULL), -ESHUTDOWN);
-	expect_eq(tw_schedule_batch(rig.service, &task, 1, NULL), -ESHUTDOWN);
+	expect_eq(tw_schedule_bulk(rig.service, &task, 1, NULL), -ESHUTDOWN);
 	expect_all_released(captured);
 	rig_close(&rig);
 }
@@ -275,7 +275,7 @@ Test(context_hooks, release_for_each_member_of_a_cancelled_group)
 	for (int i = 0; i < 8; i++)
 		tasks[i] = (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .when_ns = MS, .group = group};
 	expect_eq(tw_schedule_task(rig.service, &tasks[0], NULL), 0);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 8, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 8, NULL), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	rig_advance(&rig, SECOND);
 	expect_eq(cells[0].installs, 0);
@@ -299,11 +299,11 @@ Test(context_hooks, release_what_a_refused_batch_had_captured)
 	struct tw_task tasks[600];
 	for (int i = 0; i < 600; i++)
 		tasks[i] = (struct tw_task){.size = sizeof(struct tw_task), .fn = see, .when_ns = HOUR};
-	expect_eq(tw_schedule_batch(rig.service, tasks, 600, NULL), -EAGAIN);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 600, NULL), -EAGAIN);
 	expect_gt(captured, 3);
 	expect_all_released(captured);
 	tasks[3].fn = NULL;
-	expect_eq(tw_schedule_batch(rig.service, tasks, 4, NULL), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 4, NULL), -EINVAL);
 	expect_all_released(captured);
 	rig_close(&rig);
 }
@@ -356,7 +356,7 @@ Test(context_hooks, named_context_stays_the_callers_until_it_is_taken)
 	int accepted = 0;
 	while (tw_schedule_task(rig.service, &task, NULL) == 0)
 		accepted++;
-	expect_eq(tw_schedule_batch(rig.service, &task, 1, NULL), -EAGAIN);
+	expect_eq(tw_schedule_bulk(rig.service, &task, 1, NULL), -EAGAIN);
 	expect_eq(captured, 0);
 	expect_eq(mine.releases, 0);
 	rig_advance(&rig, SECOND);
@@ -394,20 +394,20 @@ Test(context_hooks, release_for_tasks_that_ran_and_that_were_refused_or_dropped)
 	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = QUEUE};
 	expect_eq(tw_context_hooks_set(&hooks), 0);
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	expect_eq(tw_pool_submit(pool, wait_at_the_gate, NULL, 0), 0);
+	expect_eq(tw_pool_submit(pool, wait_at_the_gate, NULL), 0);
 	while (!in_the_gate)
 		sched_yield();
 	int accepted = 1, r;
-	while ((r = tw_pool_submit(pool, see, NULL, 0)) == 0)
+	while ((r = tw_pool_submit(pool, see, NULL)) == 0)
 		accepted++;
 	expect_eq(r, -EAGAIN);
-	expect_eq(tw_pool_submit(pool, see, NULL, 1000), -ETIMEDOUT);
+	expect_eq(tw_pool_submit_wait(pool, see, NULL, 1000), -ETIMEDOUT);
 	expect_eq(captured, accepted + 2);
 	expect_eq(cells[accepted].releases, 1);
 	expect_eq(cells[accepted + 1].releases, 1);
-	expect_eq(tw_pool_close(pool, TW_POOL_DROP, drop_told, &told), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, drop_told, &told), 0);
 	expect_eq(told, accepted - 1);
-	expect_eq(tw_pool_submit(pool, see, NULL, 0), -ESHUTDOWN);
+	expect_eq(tw_pool_submit(pool, see, NULL), -ESHUTDOWN);
 	expect_eq(cells[0].installs, 1);
 	expect_eq(cells[1].installs, 0);
 	expect_all_released(accepted + 3);

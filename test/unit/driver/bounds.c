@@ -41,11 +41,11 @@ static void expect_max_timers(uint32_t max_timers)
 		size_t count = schedule_until_refused(&rig, &probe, 100000, SECOND);
 		expect_ge(count, max_timers);
 		expect_le(count, max_timers + CACHE_SLACK);
-		struct tw_stats before = stats_of(rig.service);
+		struct tw_service_stats before = stats_of(rig.service);
 		tw_timer none = {.id = 1};
 		expect_eq(tw_schedule(rig.service, SECOND, probe_run, &probe, &none), -EAGAIN);
 		expect_eq(none.id, 0);
-		struct tw_stats after = stats_of(rig.service);
+		struct tw_service_stats after = stats_of(rig.service);
 		expect_same_state(&before, &after);
 		expect_eq(after.rejected, before.rejected + 1);
 		cancel_all(&rig, count);
@@ -153,7 +153,7 @@ Test(driver_bounds, of_undrained_entries_is_kept_and_recovered_from)
 		expect_ge(accepted, 512);
 		expect_le(accepted, 2048);
 		expect_eq(stats_of(rig.service).pending, accepted);
-		tw_advance(rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.service, TW_NO_LIMIT);
 		probe_schedule(&probe, SECOND);
 		rig_advance(&rig, SECOND);
 		expect_eq(rig.ran - before, accepted + 1);
@@ -217,7 +217,7 @@ Test(driver_bounds, cancelled_timers_leave_few_entries)
 		expect_ge(stats_of(rig.service).entries, 100000);
 		cancel_all(&rig, count);
 		rig_advance(&rig, 200 * MS);
-		struct tw_stats stats = stats_of(rig.service);
+		struct tw_service_stats stats = stats_of(rig.service);
 		expect_eq(stats.pending, 0);
 		expect_le(stats.entries, 2 * 4096);
 	}

@@ -103,7 +103,7 @@ static void expect_what_is_due_to_wait(bool names_another)
 	for (int i = 0; i < 20; i++)
 		rig_advance(&k.rig, MS);
 	expect_eq(k.used->submits, lent);
-	expect_eq(tw_next_expiry(k.rig.service, &next_ns), 0);
+	expect_eq(tw_service_next_expiry(k.rig.service, &next_ns), 0);
 	expect_eq(next_ns, rig_now(&k.rig) + MS);
 	rig_advance(&k.rig, MANY * MS);
 	expect_eq(k.rig.ran, 0);
@@ -210,7 +210,7 @@ static void expect_settled(bool names_another)
 	tw_group group;
 	settled = 0;
 	open_keeper(&k, names_another);
-	expect_eq(tw_group_create(k.rig.service, &group), 0);
+	expect_eq(tw_group_create(&group, k.rig.service), 0);
 	struct tw_task task = {
 	    .size = sizeof task, .fn = probe_run, .when_ns = DAY, .release = count_settled, .group = group};
 	expect_eq(tw_schedule_task(k.rig.service, &task, NULL), 0);
@@ -271,7 +271,7 @@ Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 		add(&k);
 	rig_advance(&k.rig, MS);
 	expect_eq(tw_clock_manual_set(k.rig.clock, RIG_START_NS + MANY * MS), 0);
-	expect_eq(tw_advance(k.rig.service, SIZE_MAX), MANY - 1);
+	expect_eq(tw_service_advance(k.rig.service, SIZE_MAX), MANY - 1);
 	expect_eq(queue_executor_waiting(&k.own), MANY);
 	run_all(&k);
 	expect_eq(k.rig.ran, MANY);
@@ -282,7 +282,7 @@ Test(driver_held_back, not_by_a_turn_over_more_ticks_than_there_are_chunks)
 static void turn_over(struct keeper *k, uint64_t ticks)
 {
 	expect_eq(tw_clock_manual_set(k->rig.clock, rig_now(&k->rig) + ticks * MS), 0);
-	tw_advance(k->rig.service, SIZE_MAX);
+	tw_service_advance(k->rig.service, SIZE_MAX);
 }
 
 /* Turns that pass over several ticks: what was kept back for want of a chunk stays ahead of what comes in the same turn. */

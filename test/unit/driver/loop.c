@@ -11,7 +11,7 @@ TestSuite(driver_loop, .timeout = 30);
 static uint64_t next_expiry(struct rig *rig)
 {
 	uint64_t at_ns = 1;
-	expect_eq(tw_next_expiry(rig->service, &at_ns), 0);
+	expect_eq(tw_service_next_expiry(rig->service, &at_ns), 0);
 	return at_ns;
 }
 
@@ -60,7 +60,7 @@ Test(driver_loop, next_expiry_is_not_in_the_future_when_something_is_due)
 	rig_advance(&rig, SECOND);
 	probe_schedule_at(&past, RIG_START_NS);
 	expect_le(next_expiry(&rig), rig_now(&rig));
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(next_expiry(&rig), NEVER);
 	rig_close(&rig);
 }
@@ -77,7 +77,7 @@ Test(driver_loop, next_expiry_is_now_while_a_budget_has_left_something)
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
 	for (int left = 200; left > 0; left -= 25) {
 		expect_le(next_expiry(&rig), rig_now(&rig));
-		expect_eq(tw_advance(rig.service, 25), 25);
+		expect_eq(tw_service_advance(rig.service, 25), 25);
 	}
 	expect_eq(next_expiry(&rig), NEVER);
 	expect_ids_ascend(&rig);
@@ -93,9 +93,9 @@ Test(driver_loop, a_budget_that_fits_leaves_nothing)
 	probe_schedule(&one, MS);
 	probe_schedule(&two, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + MS), 0);
-	expect_eq(tw_advance(rig.service, 2), 2);
+	expect_eq(tw_service_advance(rig.service, 2), 2);
 	expect_eq(next_expiry(&rig), NEVER);
-	expect_eq(tw_advance(rig.service, 2), 0);
+	expect_eq(tw_service_advance(rig.service, 2), 0);
 	rig_close(&rig);
 }
 
@@ -111,11 +111,11 @@ Test(driver_loop, next_expiry_is_the_next_tick_for_what_an_executor_has_refused)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 5 * MS), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(next_expiry(&rig), RIG_START_NS + 6 * MS);
 	queue.refuse = 0;
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 6 * MS), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(next_expiry(&rig), NEVER);
 	queue_executor_run_all(&queue);
 	expect_eq(probe.runs, 1);
@@ -141,7 +141,7 @@ Test(driver_loop, next_expiry_alone_drives_every_timer_in_its_tick)
 	int idle_turns = 0;
 	while ((at_ns = next_expiry(&rig)) != UINT64_MAX) {
 		expect_eq(tw_clock_manual_set(rig.clock, at_ns), 0);
-		idle_turns += tw_advance(rig.service, TW_NO_LIMIT) == 0;
+		idle_turns += tw_service_advance(rig.service, TW_NO_LIMIT) == 0;
 	}
 	for (int i = 0; i < COUNT; i++)
 		expect_ran_at(&probes[i], rig_tick_of(&rig, due_ns[i]));
@@ -172,7 +172,7 @@ static void expect_advance_returns(void (*act)(struct probe *))
 	probe_schedule(&probe, 0);
 	for (int i = 1; i <= 10; i++) {
 		expect_le(next_expiry(&rig), rig_now(&rig));
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 		expect_eq(probe.runs, i);
 	}
 	expect_eq(probe.answer, 0);
@@ -283,8 +283,8 @@ Test(driver_loop, work_for_a_tick_thread_is_handed_over_in_the_same_advance)
 static void try_all(struct probe *probe)
 {
 	uint64_t at_ns = 1;
-	probe->answer = tw_advance(probe->rig->service, 1);
-	probe->overruns = (uint64_t)-tw_next_expiry(probe->rig->service, &at_ns);
+	probe->answer = tw_service_advance(probe->rig->service, 1);
+	probe->overruns = (uint64_t)-tw_service_next_expiry(probe->rig->service, &at_ns);
 	if (at_ns != 1)
 		probe->answer = 1;
 }
@@ -296,7 +296,7 @@ Test(driver_loop, a_callback_does_not_drive_its_own_service)
 	struct probe probe = PROBE(&rig, 1);
 	probe.act = try_all;
 	probe_schedule(&probe, 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(probe.answer, -EBUSY);
 	expect_eq(probe.overruns, EBUSY);
 	rig_close(&rig);
@@ -311,7 +311,7 @@ static void hold_the_driver(void *arg)
 
 static void *drive_once(void *service)
 {
-	return (void *)(intptr_t)tw_advance(service, TW_NO_LIMIT);
+	return (void *)(intptr_t)tw_service_advance(service, TW_NO_LIMIT);
 }
 
 Test(driver_loop, one_thread_drives_at_a_time)
@@ -326,14 +326,14 @@ Test(driver_loop, one_thread_drives_at_a_time)
 	expect_eq(pthread_create(&other, NULL, drive_once, rig.service), 0);
 	await(&semaphores[0], 1);
 	uint64_t at_ns = 1;
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -EBUSY);
-	expect_eq(tw_next_expiry(rig.service, &at_ns), -EBUSY);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -EBUSY);
+	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -EBUSY);
 	expect_eq(at_ns, 1);
 	sem_post(&semaphores[1]);
 	void *ran;
 	pthread_join(other, &ran);
 	expect_eq((intptr_t)ran, 1);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_close(&rig);
 }
 
@@ -343,8 +343,8 @@ Test(driver_loop, a_closed_service_is_not_driven)
 	rig_open(&rig, NULL);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	uint64_t at_ns = 1;
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
-	expect_eq(tw_next_expiry(rig.service, &at_ns), -ESHUTDOWN);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -ESHUTDOWN);
+	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -ESHUTDOWN);
 	expect_eq(at_ns, 1);
 	rig_close(&rig);
 }
@@ -355,16 +355,16 @@ Test(driver_loop, bad_input)
 	struct rig rig;
 	uint64_t at_ns = 1;
 	rig_open(&rig, NULL);
-	struct tw_stats before = stats_of(rig.service);
-	expect_eq(tw_next_expiry(NULL, &at_ns), -EINVAL);
-	expect_eq(tw_next_expiry(rig.service, NULL), -EINVAL);
-	expect_eq(tw_fd(NULL), -EINVAL);
-	expect_eq(tw_fd(rig.service), -EINVAL); /* a manual clock */
+	struct tw_service_stats before = stats_of(rig.service);
+	expect_eq(tw_service_next_expiry(NULL, &at_ns), -EINVAL);
+	expect_eq(tw_service_next_expiry(rig.service, NULL), -EINVAL);
+	expect_eq(tw_service_fd(NULL), -EINVAL);
+	expect_eq(tw_service_fd(rig.service), -EINVAL); /* a manual clock */
 	expect_untouched(&before, rig.service);
 	rig_close(&rig);
 	rig_open(&rig, &threaded);
-	expect_eq(tw_next_expiry(rig.service, &at_ns), -EINVAL);
-	expect_eq(tw_fd(rig.service), -EINVAL);
+	expect_eq(tw_service_next_expiry(rig.service, &at_ns), -EINVAL);
+	expect_eq(tw_service_fd(rig.service), -EINVAL);
 	expect_eq(at_ns, 1);
 	rig_close(&rig);
 }

@@ -48,7 +48,7 @@ static void open_peer(struct peer *peer)
 	expect_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	peer->fd = fds[0];
 	peer->clients_fd = fds[1];
-	watch(peer, tw_fd(peer->service), peer->service);
+	watch(peer, tw_service_fd(peer->service), peer->service);
 	watch(peer, peer->fd, peer);
 }
 
@@ -56,10 +56,10 @@ static void open_peer(struct peer *peer)
 static void make_both_ready(struct peer *peer)
 {
 	expect_eq(tw_schedule(peer->service, 0, on_idle, peer, NULL), 0);
-	struct pollfd timers = {.fd = tw_fd(peer->service), .events = POLLIN};
+	struct pollfd timers = {.fd = tw_service_fd(peer->service), .events = POLLIN};
 	expect_eq(poll(&timers, 1, -1), 1);
-	uint64_t due_ns = tw_now(peer->service) + 3 * MS;
-	while (tw_now(peer->service) < due_ns)
+	uint64_t due_ns = tw_service_now(peer->service) + 3 * MS;
+	while (tw_service_now(peer->service) < due_ns)
 		usleep(1000);
 	expect_eq(send(peer->clients_fd, "!", 1, 0), 1);
 }
@@ -74,12 +74,12 @@ static void turn(struct peer *peer, enum order order)
 		if (events[i].data.ptr != peer->service)
 			on_socket(peer);
 		else if (order == AS_THEY_COME)
-			tw_advance(peer->service, TW_NO_LIMIT);
+			tw_service_advance(peer->service, TW_NO_LIMIT);
 		else
 			due = true;
 	}
 	if (due)
-		tw_advance(peer->service, TW_NO_LIMIT);
+		tw_service_advance(peer->service, TW_NO_LIMIT);
 }
 
 static struct peer after_a_turn(enum order order)

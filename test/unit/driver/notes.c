@@ -38,7 +38,7 @@ static void close_with(struct rig *rig, struct queue_executor *queue)
 static void turn_by_6_s(struct probe *probe)
 {
 	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 6 * SECOND);
-	tw_advance(probe->rig->service, TW_NO_LIMIT);
+	tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 }
 
 static void turn_by_6_s_and_reset(struct probe *probe)
@@ -50,13 +50,13 @@ static void turn_by_6_s_and_reset(struct probe *probe)
 static void turn_by_a_tick(struct probe *probe)
 {
 	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + MS);
-	tw_advance(probe->rig->service, TW_NO_LIMIT);
+	tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 }
 
 static void look_ahead(struct probe *probe)
 {
 	uint64_t unused;
-	tw_next_expiry(probe->rig->service, &unused);
+	tw_service_next_expiry(probe->rig->service, &unused);
 }
 
 /* With its entry in a batch that nobody has run yet: to 10 s, to 5 s, and due at once again. */

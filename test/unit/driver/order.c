@@ -160,7 +160,7 @@ Test(driver_order, after_a_stall_is_that_of_the_ticks)
 	}
 	rig_advance(&rig, 0);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + HOUR), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2000);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2000);
 	expect_eq(rig.ran, 2000);
 	expect_ids_ascend(&rig);
 	rig_close(&rig);
@@ -179,9 +179,9 @@ Test(driver_order, holds_over_advances_with_a_budget)
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
 	for (size_t ran = 0; ran < 1000; ran += 7) {
 		size_t left = 1000 - ran;
-		expect_eq(tw_advance(rig.service, 7), left < 7 ? left : 7);
+		expect_eq(tw_service_advance(rig.service, 7), left < 7 ? left : 7);
 	}
-	expect_eq(tw_advance(rig.service, 7), 0);
+	expect_eq(tw_service_advance(rig.service, 7), 0);
 	expect_eq(rig.ran, 1000);
 	expect_ids_ascend(&rig);
 	rig_close(&rig);

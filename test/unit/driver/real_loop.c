@@ -41,7 +41,7 @@ static void turn_until(tw_service *service, int fd, int runs)
 {
 	while (runs > 0) {
 		expect_eq(readable(fd, FOR_EVER), true);
-		int ran = tw_advance(service, TW_NO_LIMIT);
+		int ran = tw_service_advance(service, TW_NO_LIMIT);
 		expect_ge(ran, 0);
 		runs -= ran;
 	}
@@ -53,9 +53,9 @@ static void expect_readable_when_due(tw_clock *clock)
 {
 	tw_service *service = open_by_hand(clock);
 	static struct shot shots[50];
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	expect_ge(fd, 0);
-	expect_eq(tw_fd(service), fd);
+	expect_eq(tw_service_fd(service), fd);
 	uint64_t seed = 3;
 	for (int i = 0; i < 50; i++) {
 		shots[i] = (struct shot){.service = service};
@@ -84,12 +84,12 @@ Test(driver_real_loop, is_readable_when_it_is_time_on_boottime)
 Test(driver_real_loop, is_quiet_while_nothing_is_due)
 {
 	tw_service *service = open_by_hand(NULL);
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
 	for (int i = 0; i < 1000; i++)
 		expect_eq(tw_schedule(service, HOUR + (uint64_t)i * SECOND, nothing, NULL, NULL), 0);
 	expect_eq(readable(fd, 0), true); /* the first one is earlier than never */
-	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
 	expect_eq(tw_schedule(service, 2 * HOUR, nothing, NULL, NULL), 0);
 	expect_eq(readable(fd, NOT_LONG_MS), false);
@@ -101,7 +101,7 @@ Test(driver_real_loop, knows_what_came_before_it)
 {
 	tw_service *service = open_by_hand(NULL);
 	expect_eq(tw_schedule(service, 5 * MS, nothing, NULL, NULL), 0);
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	turn_until(service, fd, 1);
 	expect_eq(tw_schedule(service, 0, nothing, NULL, NULL), 0);
 	turn_until(service, fd, 1);
@@ -112,12 +112,12 @@ Test(driver_real_loop, knows_what_came_before_it)
 Test(driver_real_loop, stays_readable_after_a_budget_is_used_up)
 {
 	tw_service *service = open_by_hand(NULL);
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	for (int i = 0; i < 100; i++)
 		expect_eq(tw_schedule_at(service, 0, nothing, NULL, NULL), 0);
 	for (int i = 0; i < 100; i += 10) {
 		expect_eq(readable(fd, 0), true);
-		expect_eq(tw_advance(service, 10), 10);
+		expect_eq(tw_service_advance(service, 10), 10);
 	}
 	expect_eq(readable(fd, 0), false);
 	expect_eq(tw_service_destroy(service), 0);
@@ -140,7 +140,7 @@ Test(driver_real_loop, goes_on_with_what_rearms_itself_at_once)
 {
 	tw_service *service = open_by_hand(NULL);
 	struct again self = {service, 0};
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	expect_eq(tw_schedule(service, 0, again, &self, NULL), 0);
 	turn_until(service, fd, 20);
 	expect_eq(self.runs, 20);
@@ -153,13 +153,13 @@ Test(driver_real_loop, can_be_watched_by_epoll)
 	tw_service *service = open_by_hand(NULL);
 	int outer = epoll_create1(EPOLL_CLOEXEC);
 	struct epoll_event event = {.events = EPOLLIN};
-	expect_eq(epoll_ctl(outer, EPOLL_CTL_ADD, tw_fd(service), &event), 0);
+	expect_eq(epoll_ctl(outer, EPOLL_CTL_ADD, tw_service_fd(service), &event), 0);
 	for (int i = 0; i < 20; i++) {
 		expect_eq(tw_schedule(service, MS, nothing, NULL, NULL), 0);
 		int ran = 0;
 		while (ran == 0) {
 			expect_eq(epoll_wait(outer, &event, 1, FOR_EVER), 1);
-			ran = tw_advance(service, TW_NO_LIMIT);
+			ran = tw_service_advance(service, TW_NO_LIMIT);
 		}
 		expect_eq(epoll_wait(outer, &event, 1, 0), 0);
 	}
@@ -222,7 +222,7 @@ static int open_at_rest(struct errand *errand)
 {
 	*errand = (struct errand){.service = open_by_hand(NULL)};
 	expect_eq(tw_schedule(errand->service, HOUR, nothing, NULL, &errand->far), 0);
-	int fd = tw_fd(errand->service);
+	int fd = tw_service_fd(errand->service);
 	expect_eq(readable(fd, 0), false);
 	return fd;
 }
@@ -259,7 +259,7 @@ Test(driver_real_loop, wakes_up_after_a_ring_that_came_while_the_last_one_was_cl
 	int fd = open_at_rest(&errand);
 	in_a_thread(schedule_past, &errand);
 	faults_at_reads(schedule_from_another_thread, &errand);
-	expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 2);
 	in_a_thread(schedule_past, &errand);
 	turn_until(errand.service, fd, 1); /* which a loop that sleeps through it never does */
 	expect_eq(readable(fd, 0), false);
@@ -282,7 +282,7 @@ Test(driver_real_loop, wakes_for_a_full_segment)
 	int fd = open_at_rest(&errand);
 	in_a_thread(schedule_many, &errand);
 	expect_eq(readable(fd, 0), true);
-	expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
 	expect_eq(readable(fd, 0), false);
 	expect_eq(tw_service_destroy(errand.service), 0);
 }
@@ -296,7 +296,7 @@ Test(driver_real_loop, wakes_for_many_cancels)
 		in_a_thread(cancel_many, &errand);
 		rung += readable(fd, 0);
 		while (readable(fd, 0))
-			expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 0);
+			expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 0);
 	}
 	expect_ge(rung, 1);
 	expect_eq(tw_service_destroy(errand.service), 0);
@@ -321,7 +321,7 @@ static void *push(void *arg)
 		struct shot *shot = &pusher->shots[i];
 		*shot = (struct shot){.service = pusher->service, .done = &done};
 		uint64_t delay_ns = (uint64_t)(i % 3) * MS / 2;
-		shot->due_ns = tw_now(pusher->service) + delay_ns;
+		shot->due_ns = tw_service_now(pusher->service) + delay_ns;
 		if (tw_schedule(pusher->service, delay_ns, shoot, shot, &shot->timer))
 			atomic_fetch_add(&pusher->failed, 1);
 		else
@@ -367,9 +367,9 @@ Test(driver_real_loop, is_the_services)
 	int before = open_descriptors();
 	tw_service *service = open_by_hand(NULL);
 	expect_eq(open_descriptors(), before);
-	tw_fd(service);
+	tw_service_fd(service);
 	expect_eq(open_descriptors(), before + 3);
-	tw_fd(service);
+	tw_service_fd(service);
 	expect_eq(open_descriptors(), before + 3);
 	expect_eq(tw_service_destroy(service), 0);
 	expect_eq(open_descriptors(), before);
@@ -378,20 +378,20 @@ Test(driver_real_loop, is_the_services)
 Test(driver_real_loop, tells_of_close)
 {
 	tw_service *service = open_by_hand(NULL);
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	expect_eq(tw_schedule(service, HOUR, nothing, NULL, NULL), 0);
-	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	expect_eq(readable(fd, 0), false);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(readable(fd, 0), true);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), -ESHUTDOWN);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), -ESHUTDOWN);
 	}
-	expect_eq(tw_fd(service), fd);
+	expect_eq(tw_service_fd(service), fd);
 	expect_eq(tw_service_destroy(service), 0);
 	service = open_by_hand(NULL);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
-	expect_eq(tw_fd(service), -ESHUTDOWN);
+	expect_eq(tw_service_fd(service), -ESHUTDOWN);
 	expect_eq(tw_service_destroy(service), 0);
 }
 
@@ -406,12 +406,12 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 	for (rlim_t left = 0; left < 3; left++) {
 		few = (struct rlimit){(rlim_t)next + left, limit.rlim_max};
 		expect_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
-		int answer = tw_fd(service);
+		int answer = tw_service_fd(service);
 		expect_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 		expect_eq(answer, -EMFILE);
 		expect_eq(open_descriptors(), before);
 	}
-	int fd = tw_fd(service);
+	int fd = tw_service_fd(service);
 	expect_ge(fd, 0);
 	expect_eq(tw_schedule(service, 0, nothing, NULL, NULL), 0);
 	turn_until(service, fd, 1);
@@ -421,18 +421,18 @@ Test(driver_real_loop, without_descriptors_nothing_is_changed)
 static void try_to_open(void *arg)
 {
 	struct errand *errand = arg;
-	errand->answer = tw_fd(errand->service);
+	errand->answer = tw_service_fd(errand->service);
 }
 
 Test(driver_real_loop, is_not_made_by_a_callback)
 {
 	struct errand errand = {.service = open_by_hand(NULL)};
 	expect_eq(tw_schedule_at(errand.service, 0, try_to_open, &errand, NULL), 0);
-	expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 1);
 	expect_eq(errand.answer, -EBUSY);
-	int fd = tw_fd(errand.service);
+	int fd = tw_service_fd(errand.service);
 	expect_eq(tw_schedule_at(errand.service, 0, try_to_open, &errand, NULL), 0);
-	expect_eq(tw_advance(errand.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(errand.service, TW_NO_LIMIT), 1);
 	expect_eq(errand.answer, fd);
 	expect_eq(tw_service_destroy(errand.service), 0);
 }
@@ -445,15 +445,15 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 	tw_service *service = open_by_hand(NULL);
 	for (int i = 0; i < 1000; i++) {
 		tw_timer timer;
-		expect_eq(tw_schedule_at(service, tw_now(service) - 2 * MS, nothing, NULL, NULL), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		expect_eq(tw_schedule_at(service, tw_service_now(service) - 2 * MS, nothing, NULL, NULL), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		expect_eq(tw_schedule(service, 3600 * TW_SECOND, nothing, NULL, &timer), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
-		expect_eq(tw_reset_at(service, timer, tw_now(service) - 2 * MS), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
+		expect_eq(tw_reset_at(service, timer, tw_service_now(service) - 2 * MS), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		struct tw_task task = {.size = sizeof task, .fn = nothing, .when_ns = 1, .flags = TW_TASK_AT};
-		expect_eq(tw_schedule_batch(service, &task, 1, NULL), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		expect_eq(tw_schedule_bulk(service, &task, 1, NULL), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }
@@ -462,15 +462,15 @@ Test(driver_real_loop, what_is_past_runs_in_the_next_advance)
 Test(driver_real_loop, what_comes_later_is_drained_once_a_tick)
 {
 	tw_service *service = open_by_hand(NULL);
-	struct tw_stats stats = {.size = sizeof stats};
-	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
-	uint64_t begun_ns = tw_now(service);
+	struct tw_service_stats stats = {.size = sizeof stats};
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
+	uint64_t begun_ns = tw_service_now(service);
 	for (int i = 0; i < 1000; i++) {
 		expect_eq(tw_schedule(service, 3600 * TW_SECOND, nothing, NULL, NULL), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	}
-	uint64_t took_ticks = (tw_now(service) - begun_ns) / MS + 2;
-	expect_eq(tw_stats_get(service, &stats), 0);
+	uint64_t took_ticks = (tw_service_now(service) - begun_ns) / MS + 2;
+	expect_eq(tw_service_stats(service, &stats), 0);
 	expect_le(stats.ticks, took_ticks);
 	expect_eq(tw_service_destroy(service), 0);
 }
@@ -489,7 +489,7 @@ Test(driver_real_loop, a_driver_that_is_called_often_keeps_short_lanes_from_fill
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	for (int i = 0; i < 20000; i++) {
 		expect_eq(tw_schedule(service, 600 * TW_SECOND, nothing, NULL, NULL), 0);
-		expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	}
 	expect_eq(tw_service_destroy(service), 0);
 }

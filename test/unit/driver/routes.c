@@ -186,7 +186,7 @@ Test(driver_routes, share_the_budget)
 	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
 	size_t total = 0;
 	for (int calls = 0; total < 300; calls++) {
-		int done = tw_advance(r.rig.service, 7);
+		int done = tw_service_advance(r.rig.service, 7);
 		expect_gt(done, 0);
 		expect_le(done, 7);
 		total += (size_t)done;
@@ -198,7 +198,7 @@ Test(driver_routes, share_the_budget)
 			for (int queue = 0; queue < 2; queue++)
 				expect_gt(queue_executor_waiting(&r.queues[queue]), 0);
 	}
-	expect_eq(tw_advance(r.rig.service, 7), 0);
+	expect_eq(tw_service_advance(r.rig.service, 7), 0);
 	for (int queue = 0; queue < QUEUES; queue++)
 		expect_own_in_order(&r, queue, 100);
 	close_routes(&r);
@@ -258,7 +258,7 @@ Test(driver_routes, that_are_refused_in_parts_keep_their_order)
 	for (int i = 0; i < 20; i++)
 		schedule_to(&r, &probes[i], 1 + i * QUEUES, MS, 1);
 	expect_eq(tw_clock_manual_set(r.rig.clock, rig_now(&r.rig) + MS), 0);
-	tw_advance(r.rig.service, 7);
+	tw_service_advance(r.rig.service, 7);
 	for (int i = 20; i < 40; i++)
 		schedule_to(&r, &probes[i], 1 + i * QUEUES, 0, 1);
 	rig_advance(&r.rig, 2 * MS);

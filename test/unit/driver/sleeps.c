@@ -58,7 +58,7 @@ Test(driver_sleeps, room_in_a_limiter_that_comes_before_the_submitter_sleeps)
 {
 	struct load second = {.home = &home, .number = 1};
 	open_loaded(1);
-	struct tw_job_task task = load_task(&second);
+	struct tw_limiter_task task = load_task(&second);
 	task.wait_ns = TW_FOREVER;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &second.job), 0);
 	limited_pump(&home);
@@ -174,11 +174,11 @@ Test(driver_sleeps, a_member_that_ends_before_its_groups_canceller_sleeps)
 
 static struct strand_rig strands;
 
-static tw_strand_task begin_on_strand(void)
+static tw_strand_task_id begin_on_strand(void)
 {
-	tw_strand_task task;
+	tw_strand_task_id task;
 	strand_rig_open(&strands);
-	expect_eq(tw_strand_submit(strands.strand, 0, stay, NULL, &task), 0);
+	expect_eq(tw_strand_schedule(strands.strand, 0, stay, NULL, &task), 0);
 	begin(&strands.queue);
 	faults_at_sleeps(let_it_end, NULL);
 	return task;
@@ -193,7 +193,7 @@ static void end_on_strand(void)
 
 Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
 {
-	tw_strand_task task = begin_on_strand();
+	tw_strand_task_id task = begin_on_strand();
 	expect_eq(tw_strand_cancel_wait(strands.strand, task, TW_FOREVER), TW_FINISHED);
 	end_on_strand();
 }
@@ -201,7 +201,7 @@ Test(driver_sleeps, a_strands_task_that_ends_before_its_canceller_sleeps)
 Test(driver_sleeps, a_strands_task_that_ends_before_its_disposer_sleeps)
 {
 	begin_on_strand();
-	expect_eq(tw_strand_dispose_wait(strands.strand, TW_FOREVER), 0);
+	expect_eq(tw_strand_close_wait(strands.strand, TW_FOREVER), 0);
 	end_on_strand();
 }
 
@@ -215,11 +215,11 @@ static tw_pool *full_pool(void)
 	struct tw_pool_config cfg = {.size = sizeof cfg, .workers = 1, .max_workers = 1, .queue = 16};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
 	runner = (struct runner){.over = false};
-	expect_eq(tw_pool_submit(pool, stay, NULL, 0), 0);
+	expect_eq(tw_pool_submit(pool, stay, NULL), 0);
 	while (!atomic_load(&runner.begun))
 		sched_yield();
 	for (int i = 0; i < 16; i++)
-		expect_eq(tw_pool_submit(pool, stay, NULL, 0), 0);
+		expect_eq(tw_pool_submit(pool, stay, NULL), 0);
 	return pool;
 }
 
@@ -230,14 +230,14 @@ static void await_empty(void *unused)
 	atomic_store(&runner.go, true);
 	do {
 		sched_yield();
-		tw_pool_stats_get(pool, &stats);
+		tw_pool_stats(pool, &stats);
 	} while (stats.completed < 17);
 }
 
 Test(driver_sleeps, room_in_a_pool_that_comes_before_the_submitter_sleeps)
 {
 	faults_at_sleeps(await_empty, NULL);
-	expect_eq(tw_pool_submit(full_pool(), stay, NULL, TW_FOREVER), 0);
+	expect_eq(tw_pool_submit_wait(full_pool(), stay, NULL, TW_FOREVER), 0);
 	faults_at_sleeps(NULL, NULL);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -245,7 +245,7 @@ Test(driver_sleeps, room_in_a_pool_that_comes_before_the_submitter_sleeps)
 static void *close_pool(void *unused)
 {
 	(void)unused;
-	tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL);
+	tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL);
 	return NULL;
 }
 
@@ -264,7 +264,7 @@ Test(driver_sleeps, a_pools_close_that_begins_before_the_submitter_sleeps)
 {
 	tw_pool *full = full_pool();
 	faults_at_sleeps(begin_close, NULL);
-	expect_eq(tw_pool_submit(full, stay, NULL, TW_FOREVER), -ESHUTDOWN);
+	expect_eq(tw_pool_submit_wait(full, stay, NULL, TW_FOREVER), -ESHUTDOWN);
 	faults_at_sleeps(NULL, NULL);
 	atomic_store(&runner.go, true);
 	pthread_join(closer, NULL);

@@ -46,7 +46,7 @@ Test(driver_stall, of_the_driver_for_ten_years_runs_each_due_timer_once)
 	rig_advance(&rig, 0);
 	expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
 	size_t before = rig.ran;
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), stats_of(rig.service).runs - before);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), stats_of(rig.service).runs - before);
 	for (size_t i = before; i < rig.ran; i++)
 		expect_eq(rig.events[i].at_ns, now_ns);
 	rig_advance(&rig, 10 * 365 * DAY);
@@ -66,7 +66,7 @@ Test(driver_stall, of_the_driver_does_not_delay_what_is_scheduled_meanwhile)
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + DAY), 0);
 	probe_schedule(&due, 0);
 	probe_schedule(&later, 7 * MS);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
 	expect_eq(before.runs, 1);
 	expect_eq(due.runs, 1);
 	rig_advance(&rig, 7 * MS - 1);
@@ -87,7 +87,7 @@ Test(driver_stall, stamps_of_resets_and_cancels_hold)
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 100 * DAY), 0);
 	expect_eq(tw_reset(rig.service, moved.timer, SECOND), 0);
 	expect_eq(tw_cancel(rig.service, cancelled.timer), TW_CANCELLED);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&moved, RIG_START_NS + 100 * DAY + SECOND);
 	expect_eq(cancelled.runs, 0);
@@ -113,7 +113,7 @@ Test(driver_stall, of_any_length_leaves_timers_exact)
 		for (int step = 0; step < 20; step++) {
 			now_ns += random_below(&seed, scale_ns / 8);
 			expect_eq(tw_clock_manual_set(rig.clock, now_ns), 0);
-			tw_advance(rig.service, TW_NO_LIMIT);
+			tw_service_advance(rig.service, TW_NO_LIMIT);
 		}
 		rig_advance(&rig, 2 * scale_ns);
 		for (int i = 0; i < 200; i++)
@@ -146,7 +146,7 @@ Test(driver_stall, of_ten_seconds_with_many_timers_is_exact, .timeout = 60)
 	rig_advance(&rig, 0);
 	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
 	size_t before = rig.ran, due = 0;
-	while (tw_advance(rig.service, 1000) > 0)
+	while (tw_service_advance(rig.service, 1000) > 0)
 		;
 	for (int i = 0; i < COUNT; i++)
 		due += rig_tick_of(&rig, due_ns[i]) <= leap_ns && probes[i].runs > 0;
@@ -220,12 +220,12 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 	for (unsigned round = 1; round <= ROUNDS; round++) {
 		mover.due_ns = rig_now(&rig) + 50 * MS;
 		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs, &mover.timer), 0);
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: MULTI from here on */
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		atomic_store(&mover.round, round);
 		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 11 * HOUR), 0);
-		tw_advance(rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.service, TW_NO_LIMIT);
 		while (atomic_load(&mover.done) != round)
 			sched_yield();
 		rig_advance(&rig, HOUR);
@@ -247,8 +247,8 @@ Test(driver_stall, a_clock_that_jumps_forward_makes_series_miss_instants)
 	rig_advance(&rig, 10 * MS);
 	uint64_t leap_ns = RIG_START_NS + HOUR + 4 * MS;
 	expect_eq(tw_clock_manual_set(rig.clock, leap_ns), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_advance(&rig, 6 * MS);
 	expect_eq(rate.runs, 3);
 	expect_eq(delay.runs, 2);
@@ -273,7 +273,7 @@ Test(driver_stall, a_clock_that_steps_back_counts_as_standing_still)
 	probe_schedule(&before, 10 * SECOND);
 	rig_advance(&rig, 5 * SECOND);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_ge(stats_of(rig.service).clock_steps, 1);
 	probe_schedule(&meanwhile, SECOND);
 	rig_advance(&rig, SECOND - 1);
@@ -318,7 +318,7 @@ Test(driver_stall, a_clock_that_goes_to_and_fro_ends_every_timer_once)
 		farthest_ns = there_ns > farthest_ns ? there_ns : farthest_ns;
 		expect_eq(tw_clock_manual_set(rig.clock, there_ns), 0);
 		if (i % 3 == 0)
-			tw_advance(rig.service, TW_NO_LIMIT);
+			tw_service_advance(rig.service, TW_NO_LIMIT);
 	}
 	rig_advance_to(&rig, farthest_ns + MINUTE);
 	for (int i = 0; i < 2000; i++)

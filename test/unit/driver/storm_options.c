@@ -75,7 +75,7 @@ static void come_and_go(struct rig *rig, bool by_hand)
 			continue;
 		}
 		expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
-		expect_ge(tw_advance(rig->service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(rig->service, TW_NO_LIMIT), 0);
 	}
 }
 

@@ -29,7 +29,7 @@ static uint64_t arm_one_kind(struct rig *rig, struct probe *probe, int kind)
 static void turn_running(struct rig *rig, int runs)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, rig_now(rig) + MS), 0);
-	expect_eq(tw_advance(rig->service, TW_NO_LIMIT), runs);
+	expect_eq(tw_service_advance(rig->service, TW_NO_LIMIT), runs);
 }
 
 static void turn(struct rig *rig)
@@ -246,16 +246,16 @@ Test(driver_sweep, is_carried_out_by_a_loop_that_sleeps)
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline(), .drive = TW_DRIVE_MANUAL};
 	tw_service *service;
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	struct pollfd readable = {.fd = tw_fd(service), .events = POLLIN};
+	struct pollfd readable = {.fd = tw_service_fd(service), .events = POLLIN};
 	for (int storm = 0; storm < 3; storm++) {
 		for (int i = storm ? KEPT : 0; i < ASLEEP; i++)
 			expect_eq(tw_schedule(service, HOUR, never_run, NULL, &asleep[i]), 0);
 		while (stats_of(service).entries < ASLEEP)
-			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		cancel_from(service, KEPT, ASLEEP);
 		while (stats_of(service).entries > 2 * KEPT + 4096) {
 			expect_eq(poll(&readable, 1, 20000), 1); /* ms: for ever, as things go here */
-			expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+			expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		}
 	}
 	expect_eq(tw_service_destroy(service), 0);
@@ -277,7 +277,7 @@ Test(driver_sweep, has_nothing_to_do_after_moves_within_a_bucket)
 		last_ns -= MS;
 		for (int k = 0; k < MOVED; k++)
 			expect_eq(tw_reset_at(rig.service, moved[k].timer, last_ns + (uint64_t)k * MS), 0);
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		expect_le(stats_of(rig.service).entries, 3 * MOVED); /* the first, and where two buckets were met */
 	}
 	rig_advance_to(&rig, last_ns + MOVED * MS);
@@ -346,7 +346,7 @@ Test(driver_sweep, keeps_a_timer_that_comes_back_between_its_steps)
 	uint64_t pass = note->pass, unused;
 	expect_eq(tw_reset_at(rig.service, called.timer, rig_now(&rig) + MS), 0);
 	uint64_t entries = wheel->entries;
-	expect_eq(tw_next_expiry(rig.service, &unused), 0);
+	expect_eq(tw_service_next_expiry(rig.service, &unused), 0);
 	expect_eq(wheel->entries, entries); /* one more, and one less: the old one */
 	turn_running(&rig, 1);
 	turn(&rig);

@@ -142,7 +142,7 @@ static void advance_the_clock(struct probe *probe)
 static void validate_and_close(struct probe *probe)
 {
 	tw_service *service = probe->rig->service;
-	probe->answer = tw_validate(service, NULL, 0) == -EBUSY &&
+	probe->answer = tw_service_validate(service, NULL, 0) == -EBUSY &&
 			tw_service_close(service, TW_CLOSE_DROP, 0) == -EDEADLK &&
 			tw_service_destroy(service) == -EDEADLK;
 }
@@ -235,7 +235,7 @@ Test(driver_tick_thread, is_not_needed_to_feed_a_pool)
 		probe_schedule(&probes[i], (uint64_t)i * MS);
 	}
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + SECOND), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1000);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1000);
 	await_runs(rig.service, 1000);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(rig.ran, 1000);

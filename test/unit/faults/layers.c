@@ -24,14 +24,14 @@ static void let_go(void *arg, enum tw_fate fate)
 	(void)arg, (void)fate;
 }
 
-/* A thread that runs a task for the first time asks for a record of it (tw_liveness_get), and goes on if it is refused: so it has one. */
+/* A thread that runs a task for the first time asks for a record of it (tw_service_liveness), and goes on if it is refused: so it has one. */
 static void run_a_task(void)
 {
 	struct rig rig;
 	tw_strand *strand;
 	rig_open(&rig, NULL);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, count, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_eq(runs, 1);
 	expect_eq(tw_strand_destroy(strand), 0);
@@ -68,17 +68,17 @@ static void refuse_each_in_turn(program_fn *program, long least)
 static int use_strand(struct rig *rig)
 {
 	tw_strand *strand = NULL;
-	tw_strand_task task = {0};
-	struct tw_strand_spec spec = {
+	tw_strand_task_id task = {0};
+	struct tw_strand_task spec = {
 	    .size = sizeof spec, .fn = count, .delay_ns = MS, .period_ns = MS, .release = let_go};
 	int r = tw_strand_create(&strand, rig->service, NULL, NULL);
 	cr_assert((r == 0) == (strand != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {
-		r = tw_strand_submit(strand, (uint64_t)(i % 3) * MS, count, NULL, &task);
+		r = tw_strand_schedule(strand, (uint64_t)(i % 3) * MS, count, NULL, &task);
 		cr_assert((r == 0) == (task.id != 0));
 	}
-	r = r ? r : tw_strand_submit_every(strand, MS, MS, count, NULL, NULL);
-	r = r ? r : tw_strand_submit_spec(strand, &spec, NULL);
+	r = r ? r : tw_strand_schedule_every(strand, MS, MS, count, NULL, NULL);
+	r = r ? r : tw_strand_submit_task(strand, &spec, NULL);
 	expect_eq(tw_strand_destroy(strand), 0);
 	return r;
 }
@@ -98,20 +98,20 @@ static int one_turn(struct tw_turn *turn, void *arg)
 static int use_scheduler(struct rig *rig)
 {
 	tw_scheduler *scheduler = NULL;
-	tw_scheduler_task task = {0};
+	tw_scheduler_task_id task = {0};
 	struct tw_scheduler_config config = {.size = sizeof config, .executor = tw_executor_inline()};
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
-	struct tw_scheduler_post post = {
+	struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = one_turn, .priority = TW_PRIORITY_NORMAL, .delay_ns = MS};
 	int r = tw_scheduler_create(&scheduler, rig->service, &config);
 	cr_assert((r == 0) == (scheduler != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {
 		post.delay_ns = (uint64_t)(i % 2) * MS;
-		task = (tw_scheduler_task){0};
-		r = tw_scheduler_post_task(scheduler, &post, &task);
+		task = (tw_scheduler_task_id){0};
+		r = tw_scheduler_submit_task(scheduler, &post, &task);
 		cr_assert((r == 0) == (task.id != 0));
 	}
-	r = r ? r : tw_scheduler_stats_get(scheduler, &stats);
+	r = r ? r : tw_scheduler_stats(scheduler, &stats);
 	rig_advance(rig, 5 * MS);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	return r;
@@ -143,7 +143,7 @@ static int use_limiter(struct rig *rig)
 		cr_assert((r == 0) == (job.id != 0));
 	}
 	r = r ? r : tw_limiter_start(limiter, NULL, NULL);
-	r = r ? r : tw_limiter_stats_get(limiter, &stats);
+	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);
 	if (limiter && r)
 		expect_eq(tw_limiter_stop(limiter, 0), 0); /* what waits for its start */
@@ -167,7 +167,7 @@ static int use_batch(struct rig *rig)
 					    .when_ns = MS,
 					    .slack_ns = (uint64_t)i,
 					    .release = i % 2 ? let_go : NULL};
-	int r = tw_schedule_batch(rig->service, tasks, MANY, timers);
+	int r = tw_schedule_bulk(rig->service, tasks, MANY, timers);
 	for (int i = 0; i < MANY; i++)
 		cr_assert((r == 0) == (timers[i].id != 0), "timer %d of a batch that answered %d", i, r);
 	return r;
@@ -180,7 +180,7 @@ Test(faults_layers, batches)
 
 static int use_tasks(struct rig *rig)
 {
-	struct tw_stats stats = {.size = sizeof stats};
+	struct tw_service_stats stats = {.size = sizeof stats};
 	struct tw_period period = rate_of(MS, MS, 3);
 	int r = 0;
 	for (int i = 0; i < SOME && r == 0; i++) {
@@ -190,7 +190,7 @@ static int use_tasks(struct rig *rig)
 		r = tw_schedule_task(rig->service, &task, &timer);
 		cr_assert((r == 0) == (timer.id != 0));
 	}
-	r = r ? r : tw_stats_get(rig->service, &stats);
+	r = r ? r : tw_service_stats(rig->service, &stats);
 	return r;
 }
 
@@ -221,12 +221,13 @@ Test(faults_layers, simulations)
 static int use_immediates(struct rig *rig)
 {
 	tw_action_scheduler *asap = NULL;
-	struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_ASAP, .service = rig->service};
+	struct tw_action_scheduler_config config = {
+	    .size = sizeof config, .kind = TW_ACTION_KIND_ASAP, .service = rig->service};
 	int r = tw_action_scheduler_create(&asap, &config);
 	int told = 0, before = runs;
 	cr_assert((r == 0) == (asap != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {
-		int64_t id = tw_set_immediate(asap, count, NULL);
+		int64_t id = tw_immediate_submit(asap, count, NULL);
 		r = id < 0 ? (int)id : 0;
 		told += id > 0;
 	}
@@ -249,7 +250,7 @@ static int use_pool_stats(struct rig *rig)
 	struct tw_pool_stats stats = {.size = sizeof stats, .workers = 77};
 	int r = tw_pool_create(&pool, &config);
 	if (r == 0) {
-		r = tw_pool_stats_get(pool, &stats);
+		r = tw_pool_stats(pool, &stats);
 		expect_eq(stats.workers, r == 0 ? 1 : 77);
 	}
 	expect_eq(tw_pool_destroy(pool), 0);

@@ -75,7 +75,7 @@ Test(faults_no_memory, a_cancel_works_and_is_counted)
 	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &plain}), TW_GONE);
 	expect_eq(in_a_poor_thread((struct job){cancel, .rig = &rig, .probe = &released}), TW_CANCELLED);
 	expect_released(&released, TW_FATE_CANCELLED);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, 2);
 	expect_eq(stats.pending, 0);
 	rig_advance(&rig, 2 * MS);

@@ -103,7 +103,7 @@ Test(faults_service, create_of_a_pool)
 		if (!faults_disarm()) {
 			cr_assert_eq(r, 0);
 			cr_assert(nth > 3);
-			cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+			cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 			cr_assert_eq(tw_pool_destroy(pool), 0);
 			return;
 		}
@@ -124,12 +124,12 @@ Test(faults_service, descriptor_of_a_loop)
 	long nth = 0;
 	for (;; nth++) {
 		faults_arm(nth, false);
-		int r = tw_fd(service);
+		int r = tw_service_fd(service);
 		if (!faults_disarm()) {
 			cr_assert(r >= 0);
 			break;
 		}
-		tell("tw_fd", nth, r);
+		tell("tw_service_fd", nth, r);
 		cr_assert(r == -EMFILE || r == -ENOSPC || r == -ENOMEM, "%s", strerror(-r));
 	}
 	cr_assert(nth >= 5, "epoll, timer, event, and two that are watched: %ld", nth);
@@ -157,17 +157,17 @@ static tw_service *driven_by_hand(tw_clock **clock)
 	return service;
 }
 
-static struct tw_stats stats_of(tw_service *service)
+static struct tw_service_stats stats_of(tw_service *service)
 {
-	struct tw_stats stats = {.size = sizeof stats};
-	cr_assert_eq(tw_stats_get(service, &stats), 0);
+	struct tw_service_stats stats = {.size = sizeof stats};
+	cr_assert_eq(tw_service_stats(service, &stats), 0);
 	return stats;
 }
 
 static void check_valid(tw_service *service)
 {
 	char why[128] = "";
-	cr_assert_eq(tw_validate(service, why, sizeof why), 0, "%s", why);
+	cr_assert_eq(tw_service_validate(service, why, sizeof why), 0, "%s", why);
 }
 
 /* The first schedule of a thread: each of its requests fails in turn, then it works. */
@@ -282,13 +282,13 @@ Test(faults_service, groups)
 	cr_assert_eq(runs, 1u);
 	long before = faults_outstanding();
 	faults_arm(0, false);
-	cr_assert_eq(tw_group_create(service, &group), -ENOMEM);
+	cr_assert_eq(tw_group_create(&group, service), -ENOMEM);
 	cr_assert(faults_disarm());
 	cr_assert_eq(group.id, 7u);
 	cr_assert_eq(faults_outstanding(), before);
-	cr_assert_eq(tw_group_create(service, &group), 0);
+	cr_assert_eq(tw_group_create(&group, service), 0);
 	faults_arm(0, true);
-	cr_assert_eq(tw_group_create(service, &second), 0);
+	cr_assert_eq(tw_group_create(&second, service), 0);
 	for (int i = 0; i < 50; i++) {
 		struct tw_task task = {
 		    .size = sizeof task, .fn = count_run, .when_ns = TW_MILLISECOND, .group = i % 2 ? group : second};

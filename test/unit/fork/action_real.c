@@ -22,14 +22,14 @@ struct forking {
 
 static void check_in_child(const struct forking *f)
 {
-	struct tw_action_stats stats = {.size = sizeof stats};
+	struct tw_action_scheduler_stats stats = {.size = sizeof stats};
 	int error = 0;
 	child_eq(tw_action_arm(f->action, NULL, 0, &error) == f->action, 1);
 	child_eq(error, -EPERM);
 	child_eq(tw_action_close(f->action), -EPERM);
 	child_eq(tw_action_destroy(f->action), -EPERM);
-	child_eq(tw_action_flush(f->scheduler), -EPERM);
-	child_eq(tw_action_stats_get(f->scheduler, &stats), -EPERM);
+	child_eq(tw_action_scheduler_flush(f->scheduler), -EPERM);
+	child_eq(tw_action_scheduler_stats(f->scheduler, &stats), -EPERM);
 	child_eq(tw_action_scheduler_destroy(f->scheduler), -EPERM);
 }
 
@@ -93,24 +93,24 @@ static void fork_again_and_again(enum tw_action_kind kind)
 
 Test(fork_action_real, async_run_that_forks)
 {
-	fork_again_and_again(TW_ACTION_ASYNC);
+	fork_again_and_again(TW_ACTION_KIND_ASYNC);
 }
 
 Test(fork_action_real, asap_run_that_forks)
 {
-	fork_again_and_again(TW_ACTION_ASAP);
+	fork_again_and_again(TW_ACTION_KIND_ASAP);
 }
 
 Test(fork_action_real, frame_run_that_forks)
 {
-	fork_again_and_again(TW_ACTION_FRAME);
+	fork_again_and_again(TW_ACTION_KIND_FRAME);
 }
 
 /* A trampoline runs on the thread that arms. */
 Test(fork_action_real, queue_run_that_forks)
 {
 	for (int i = 0; i < 4; i++) {
-		struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_QUEUE};
+		struct tw_action_scheduler_config config = {.size = sizeof config, .kind = TW_ACTION_KIND_QUEUE};
 		struct forking f = {.scheduler = scheduler_of(&config)};
 		int error = 1;
 		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork), 0);

@@ -98,7 +98,7 @@ static int by_advance(struct rig *rig, struct probe *probe)
 {
 	(void)probe;
 	expect_eq(tw_clock_manual_set(rig->clock, RIG_START_NS + SECOND), 0);
-	return tw_advance(rig->service, TW_NO_LIMIT);
+	return tw_service_advance(rig->service, TW_NO_LIMIT);
 }
 
 static int by_the_clock(struct rig *rig, struct probe *probe)
@@ -178,7 +178,7 @@ Test(fork_inside, from_a_visitor_of_foreach)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	expect_eq(tw_foreach(rig.service, fork_in_foreach, &probe), 0);
+	expect_eq(tw_service_foreach(rig.service, fork_in_foreach, &probe), 0);
 	expect_child_well(await_child());
 	rig_close(&rig);
 }

@@ -59,15 +59,15 @@ static void leave_loop(void *arg)
 Test(fork_loop, a_child_closes_its_descriptors_and_moves_nothing)
 {
 	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
-	struct open_loop in = {.service = service, .fd = tw_fd(service)};
+	struct open_loop in = {.service = service, .fd = tw_service_fd(service)};
 	atomic_int runs = 0;
 	expect_ge(in.fd, 0);
 	expect_eq(tw_schedule(service, 300 * MS, count, &runs, &in.timer), 0);
-	expect_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	expect_in_child(leave_loop, &in);
 	expect_eq(readable(in.fd, -1), true);
 	while (!runs)
-		expect_ge(tw_advance(service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(service, TW_NO_LIMIT), 0);
 	expect_eq(tw_schedule(service, 0, count, &runs, NULL), 0);
 	expect_eq(readable(in.fd, -1), true);
 	expect_eq(tw_service_destroy(service), 0);
@@ -120,7 +120,7 @@ Test(fork_loop, the_parents_manual_clock_is_no_default_of_a_child)
 	expect_eq(tw_clock_manual_create(&clock, SECOND), 0);
 	expect_eq(tw_clock_set_default(clock), 0);
 	tw_service *service = open_with(TW_DRIVE_MANUAL, NULL);
-	expect_eq(tw_now(service), SECOND);
+	expect_eq(tw_service_now(service), SECOND);
 	expect_amid_locks(service, use_default, clock);
 	expect_amid_locks(service, use_unmoved_default, NULL);
 	expect_eq(tw_clock_set_default(NULL), -EBUSY);

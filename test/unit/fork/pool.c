@@ -18,9 +18,9 @@ static void check_in_child(void *arg)
 	struct tw_pool_stats stats = {.size = sizeof(stats)};
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_pool_executor(pool)};
 	tw_service *service;
-	child_eq(tw_pool_submit(pool, count, NULL, TW_FOREVER), -EPERM);
-	child_eq(tw_pool_stats_get(pool, &stats), -EPERM);
-	child_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EPERM);
+	child_eq(tw_pool_submit_wait(pool, count, NULL, TW_FOREVER), -EPERM);
+	child_eq(tw_pool_stats(pool, &stats), -EPERM);
+	child_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EPERM);
 	child_eq(tw_service_create(&service, &cfg), -EPERM);
 	child_eq(tw_pool_destroy(pool), 0);
 }
@@ -31,10 +31,10 @@ Test(fork_pool, a_child_is_refused_and_the_parent_untouched)
 	tw_pool *pool;
 	struct tw_pool_config cfg = {.size = sizeof(cfg), .workers = 2};
 	expect_eq(tw_pool_create(&pool, &cfg), 0);
-	expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &ran), 0);
 	expect_in_child(check_in_child, pool);
 	for (int i = 0; i < 100; i++)
-		expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+		expect_eq(tw_pool_submit(pool, count, &ran), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(atomic_load(&ran), 101);
 }

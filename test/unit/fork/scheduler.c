@@ -14,21 +14,21 @@ static void check_in_child(void *arg)
 	struct job *job = arg;
 	struct tw_scheduler_stats stats = {.size = sizeof stats};
 	struct tw_scheduler_event event;
-	const struct tw_scheduler_post post = {.size = sizeof post, .fn = job_turn, .arg = job};
+	const struct tw_scheduler_task post = {.size = sizeof post, .fn = job_turn, .arg = job};
 	tw_scheduler *none;
 	child_eq(tw_scheduler_create(&none, rig.rig.service, NULL), -EPERM);
-	child_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL), -EPERM);
-	child_eq(tw_scheduler_post_task(rig.scheduler, &post, NULL), -EPERM);
+	child_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, job, NULL), -EPERM);
+	child_eq(tw_scheduler_submit_task(rig.scheduler, &post, NULL), -EPERM);
 	child_eq(tw_scheduler_cancel(rig.scheduler, job->task), -EPERM);
 	child_eq(tw_scheduler_run(rig.scheduler, 1), -EPERM);
 	child_eq(tw_scheduler_pause(rig.scheduler), -EPERM);
 	child_eq(tw_scheduler_resume(rig.scheduler), -EPERM);
-	child_eq(tw_scheduler_interrupt(rig.scheduler), -EPERM);
+	child_eq(tw_scheduler_request_yield(rig.scheduler), -EPERM);
 	child_eq(tw_scheduler_force_frame_rate(rig.scheduler, 60), -EPERM);
-	child_eq(tw_scheduler_stats_get(rig.scheduler, &stats), -EPERM);
+	child_eq(tw_scheduler_stats(rig.scheduler, &stats), -EPERM);
 	child_eq(tw_scheduler_events(rig.scheduler, &event, 1), -EPERM);
 	child_eq(tw_scheduler_trace(rig.scheduler, stderr), -EPERM);
-	child_eq(tw_should_yield(rig.scheduler), false);
+	child_eq(tw_scheduler_should_yield(rig.scheduler), false);
 	child_eq(tw_scheduler_close(rig.scheduler, 0), -EPERM);
 	child_eq(tw_scheduler_destroy(rig.scheduler), 0);
 }
@@ -38,7 +38,7 @@ Test(fork_scheduler, child_is_refused_and_the_parent_untouched)
 	struct job job = JOB(&rig, 1);
 	job_post(&job, TW_PRIORITY_NORMAL);
 	expect_in_child(check_in_child, &job);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_told(&job, TW_FATE_FIRED, 0);
 }
 
@@ -46,7 +46,7 @@ static int fork_here(struct job *job, struct tw_turn *turn)
 {
 	pid_t child = child_fork();
 	if (child == 0) {
-		child_eq(tw_should_yield(turn->scheduler), false);
+		child_eq(tw_scheduler_should_yield(turn->scheduler), false);
 		child_eq(tw_scheduler_pause(turn->scheduler), -EPERM);
 		child_eq(tw_scheduler_destroy(turn->scheduler), -EDEADLK);
 		_exit(0);
@@ -61,7 +61,7 @@ Test(fork_scheduler, task_that_forks_is_refused_in_its_child)
 	job.act = fork_here;
 	job_post(&job, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_child_well(job.answer);
 	EXPECT_ORDER(&rig, 1, 2);
 }
@@ -86,11 +86,11 @@ static void see_context_told(void *arg, enum tw_fate fate, int result)
 Test(fork_scheduler, task_and_its_done_function_have_the_posters_context)
 {
 	int mine, other;
-	const struct tw_scheduler_post post = {.size = sizeof post, .fn = see_context, .done = see_context_told};
+	const struct tw_scheduler_task post = {.size = sizeof post, .fn = see_context, .done = see_context_told};
 	tw_context_set(&mine);
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, NULL), 0);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, NULL), 0);
 	tw_context_set(&other);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(context_seen == &mine && context_told == &mine, 1);
 	expect_eq(tw_context_get() == &other, 1);
 	tw_context_set(NULL);

@@ -184,7 +184,7 @@ static void use_tickets(void *arg)
 {
 	tw_batch *batch = arg;
 	child_eq(tw_run_one(batch), -EPERM);
-	tw_run_drop(batch);
+	tw_run_return(batch);
 	child_eq(tw_run_one(batch), -EPERM);
 }
 
@@ -237,8 +237,8 @@ static void *work_hard(void *arg)
 		if (i % 4)
 			tw_cancel(busy->service, timers[i]);
 	}
-	struct tw_stats stats = {.size = sizeof(stats)};
-	tw_stats_get(busy->service, &stats);
+	struct tw_service_stats stats = {.size = sizeof(stats)};
+	tw_service_stats(busy->service, &stats);
 	return NULL;
 }
 

@@ -23,7 +23,7 @@ Test(group_end, stale_and_foreign_handles_are_harmless)
 		expect_eq(tw_group_cancel_wait(rig.service, stale[i], TW_FOREVER), -ENOENT);
 		expect_eq(tw_group_close(rig.service, stale[i]), -ENOENT);
 		expect_eq(tw_group_destroy(rig.service, stale[i]), -ENOENT);
-		expect_eq(tw_group_stats_get(rig.service, stale[i], &stats), -ENOENT);
+		expect_eq(tw_group_stats(rig.service, stale[i], &stats), -ENOENT);
 		if (stale[i].id)
 			expect_eq(schedule_in(&late, stale[i], MS, true), -ENOENT);
 	}
@@ -96,11 +96,11 @@ Test(group_end, there_are_at_most_so_many)
 	rig_open(&rig, &cfg);
 	tw_group group = {0}, none = {7};
 	for (int i = 0; i < 65536; i++)
-		expect_eq(tw_group_create(rig.service, &group), 0);
-	expect_eq(tw_group_create(rig.service, &none), -EAGAIN);
+		expect_eq(tw_group_create(&group, rig.service), 0);
+	expect_eq(tw_group_create(&none, rig.service), -EAGAIN);
 	expect_eq(none.id, 7);
 	expect_eq(tw_group_destroy(rig.service, group), 0);
-	expect_eq(tw_group_create(rig.service, &none), 0);
+	expect_eq(tw_group_create(&none, rig.service), 0);
 	rig_close(&rig);
 }
 
@@ -110,20 +110,20 @@ Test(group_end, bad_arguments_are_refused)
 	rig_open(&rig, NULL);
 	tw_group group = group_of(&rig);
 	struct tw_group_stats stats = {.size = sizeof(stats)}, small = {.size = sizeof(size_t)};
-	expect_eq(tw_group_create(NULL, &group), -EINVAL);
-	expect_eq(tw_group_create(rig.service, NULL), -EINVAL);
+	expect_eq(tw_group_create(&group, NULL), -EINVAL);
+	expect_eq(tw_group_create(NULL, rig.service), -EINVAL);
 	expect_eq(tw_group_cancel(NULL, group), -EINVAL);
 	expect_eq(tw_group_cancel_wait(NULL, group, 0), -EINVAL);
 	expect_eq(tw_group_close(NULL, group), -EINVAL);
 	expect_eq(tw_group_destroy(NULL, group), -EINVAL);
-	expect_eq(tw_group_stats_get(NULL, group, &stats), -EINVAL);
-	expect_eq(tw_group_stats_get(rig.service, group, NULL), -EINVAL);
-	expect_eq(tw_group_stats_get(rig.service, group, &small), -EINVAL);
+	expect_eq(tw_group_stats(NULL, group, &stats), -EINVAL);
+	expect_eq(tw_group_stats(rig.service, group, NULL), -EINVAL);
+	expect_eq(tw_group_stats(rig.service, group, &small), -EINVAL);
 	struct {
 		struct tw_group_stats known;
 		uint64_t beyond;
 	} newer = {{.size = sizeof(newer), .members = 9, .running = 9}, 9};
-	expect_eq(tw_group_stats_get(rig.service, group, &newer.known), 0);
+	expect_eq(tw_group_stats(rig.service, group, &newer.known), 0);
 	expect_eq(newer.known.members + newer.known.running + newer.beyond, 0);
 	rig_close(&rig);
 }
@@ -291,7 +291,7 @@ static void close_with_groups(enum tw_close_mode mode, bool pending_too)
 	if (pending_too)
 		expect_released(&pending, mode == TW_CLOSE_RUN ? TW_FATE_FIRED : TW_FATE_DROPPED);
 	expect_eq(schedule_in(&pending, live, MS, true), -ESHUTDOWN);
-	expect_eq(tw_group_create(rig.service, &group), -ESHUTDOWN);
+	expect_eq(tw_group_create(&group, rig.service), -ESHUTDOWN);
 	expect_eq(tw_group_cancel(rig.service, live), 0);
 	expect_eq(tw_group_cancel_wait(rig.service, live, TW_FOREVER), 0);
 	expect_eq(tw_group_destroy(rig.service, live), 0);
@@ -316,7 +316,7 @@ Test(group_end, is_settled_by_close_that_drains)
 
 /* ------------------------------------------------------------ in pieces */
 
-/* One tw_advance settles a bounded piece; the rest follows, and nothing is due meanwhile. */
+/* One tw_service_advance settles a bounded piece; the rest follows, and nothing is due meanwhile. */
 Test(group_end, is_settled_in_pieces)
 {
 	struct rig rig;
@@ -331,7 +331,7 @@ Test(group_end, is_settled_in_pieces)
 	int turns = 0;
 	for (uint64_t left = COUNT, before; left; turns++) {
 		before = left;
-		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		left = gauges(&rig, group).members;
 		expect_lt(left, before);
 		expect_le(before - left, PIECE);
@@ -356,7 +356,7 @@ Test(group_end, many_groups_are_settled_over_turns)
 	}
 	for (int i = 0; i < COUNT; i++)
 		expect_eq(tw_group_destroy(rig.service, groups[i]), 0);
-	expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	int settled = 0;
 	for (int i = 0; i < COUNT; i++)
 		settled += probes[i].releases;

@@ -104,7 +104,7 @@ Test(group, cancelled_members_count_as_cancelled_once_from_the_cancel_on)
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	expect_eq(tw_cancel(rig.service, probes[0].timer), TW_GONE);
 	int visits = 0;
-	expect_eq(tw_foreach(rig.service, count_visits, &visits), 0);
+	expect_eq(tw_service_foreach(rig.service, count_visits, &visits), 0);
 	expect_eq(visits, 0);
 	for (int settled = 0; settled < 2; settled++) {
 		expect_eq(stats_of(rig.service).scheduled, COUNT);
@@ -304,12 +304,12 @@ Test(group, close_ends_re_arms_and_series_and_refuses_later_arms)
 	expect_le(re_arming.runs, 4);
 	expect_released(&re_arming, TW_FATE_CANCELLED);
 	expect_released(&series, TW_FATE_CANCELLED);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	late.timer.id = 1;
 	expect_eq(schedule_in(&late, group, MS, true), -ESHUTDOWN);
 	expect_eq(late.timer.id, 0);
 	expect_eq(schedule_series_in(&late, group, rate_of(MS, MS, 0)), -ESHUTDOWN);
-	struct tw_stats after = stats_of(rig.service);
+	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
 	expect_eq(tw_group_close(rig.service, group), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);

@@ -218,7 +218,7 @@ Test(group_kept, a_batch_taken_back_by_who_keeps_leaves_its_slots_to_others)
 	struct probe never = PROBE(&rig, -1);
 	struct tw_task member = {.size = sizeof member, .fn = probe_run, .arg = &never, .when_ns = MS, .group = group};
 	struct tw_task tasks[3] = {member, member, {.size = sizeof member}};
-	expect_eq(tw_schedule_batch(rig.service, tasks, 3, NULL), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, NULL), -EINVAL);
 	expect_eq(gauges(&rig, group).members, 0);
 	for (int i = 0; i < OTHERS; i++) {
 		others[i] = PROBE(&rig, i);

@@ -58,14 +58,14 @@ static void end_wakes_loop(int (*end)(tw_service *, tw_group), int members)
 		probes[i] = PROBE(&rig, i);
 		expect_eq(schedule_in(&probes[i], ending.group, HOUR, true), 0);
 	}
-	int fd = tw_fd(rig.service);
+	int fd = tw_service_fd(rig.service);
 	expect_ge(fd, 0);
 	while (readable(fd, 0))
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	end_from_another_thread(&ending);
 	while (!atomic_load(&probes[members - 1].releases)) {
 		expect_eq(readable(fd, FOR_EVER), true);
-		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	}
 	for (int i = 0; i < members; i++)
 		expect_released(&probes[i], TW_FATE_CANCELLED);
@@ -95,14 +95,14 @@ Test(group_manual_drive, the_descriptor_is_quiet_again_when_all_is_settled)
 	struct ending ending = {.service = rig.service, .group = group_of(&rig), .end = tw_group_cancel};
 	struct probe member = PROBE(&rig, 1);
 	expect_eq(schedule_in(&member, ending.group, HOUR, true), 0);
-	int fd = tw_fd(rig.service);
+	int fd = tw_service_fd(rig.service);
 	end_from_another_thread(&ending);
 	for (int turns = 0; turns < 100 && readable(fd, 20); turns++)
-		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_released(&member, TW_FATE_CANCELLED);
 	expect_eq(readable(fd, 100), false);
 	uint64_t next_ns;
-	expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 	expect_eq(tw_service_destroy(rig.service), 0);
 }
 
@@ -119,14 +119,14 @@ Test(group_manual_drive, next_expiry_is_within_a_tick_while_members_are_to_be_se
 		probes[i] = PROBE(&rig, i);
 		expect_eq(schedule_in(&probes[i], group, HOUR, true), 0);
 	}
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	for (int turns = 0; gauges(&rig, group).members; turns++) {
 		uint64_t next_ns = 0;
-		expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+		expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 		expect_le(next_ns, rig_now(&rig) + rig.tick_ns);
 		expect_eq(tw_clock_manual_set(rig.clock, next_ns > rig_now(&rig) ? next_ns : rig_now(&rig)), 0);
-		expect_ge(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_ge(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		expect_lt(turns, COUNT);
 	}
 	for (int i = 0; i < COUNT; i++)
@@ -160,7 +160,7 @@ Test(group_manual_drive, a_members_own_executor_may_refuse_until_its_group_is_ca
 	expect_eq(schedule_in(&here, group, 10 * MS, true), 0);
 	rig_advance(&rig, 5 * MS);
 	for (int i = 0; i < 10; i++)
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_advance(&rig, 5 * MS);
 	expect_released(&here, TW_FATE_FIRED); /* not held up */
 	expect_gt(stats_of(rig.service).refused, 0);
@@ -195,11 +195,11 @@ Test(group_manual_drive, an_advance_ends_though_a_burst_falls_behind)
 	expect_eq(schedule_series_in(&series, group, burst), 0);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 10 * MS), 0);
 	for (int i = 1; i <= 20; i++) {
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 		expect_eq(series.runs, i);
 	}
 	expect_eq(tw_group_cancel(rig.service, group), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(series.runs, 20);
 	expect_released(&series, TW_FATE_CANCELLED);
 	rig_close(&rig);

@@ -61,7 +61,7 @@ static void schedule_held(tw_service *service, struct held *h, tw_group group, u
 static tw_group make_group(tw_service *service)
 {
 	tw_group group = {0};
-	expect_eq(tw_group_create(service, &group), 0);
+	expect_eq(tw_group_create(&group, service), 0);
 	return group;
 }
 
@@ -106,7 +106,7 @@ Test(group_real, may_be_validated_while_it_is_settled)
 		expect_eq(tw_group_destroy(service, group), 0);
 		for (int look = 0; look < LOOKS; look++) {
 			nanosleep(&(struct timespec){.tv_nsec = 1000 * look}, NULL); /* the driver comes between */
-			cr_assert(tw_validate(service, why, sizeof why) == 0, "%s", why);
+			cr_assert(tw_service_validate(service, why, sizeof why) == 0, "%s", why);
 		}
 	}
 	close_service(service);
@@ -173,7 +173,7 @@ Test(group_real, does_not_wait_for_members_that_came_after_the_cancel)
 	await(&old.released, 1);
 	struct tw_group_stats stats = {.size = sizeof(stats)};
 	do /* a member has left when its release has returned, a moment after it has told us */
-		expect_eq(tw_group_stats_get(service, group, &stats), 0);
+		expect_eq(tw_group_stats(service, group, &stats), 0);
 	while (stats.members > 1);
 	expect_eq(stats.members, 1);
 	expect_eq(stats.running, 1);

@@ -107,9 +107,9 @@ Test(group_then, needs_no_turn_of_the_clock)
 	struct ending ending = ending_of(&rig);
 	expect_eq(end(&ending), 0);
 	uint64_t next_ns = UINT64_MAX;
-	expect_eq(tw_next_expiry(rig.service, &next_ns), 0);
+	expect_eq(tw_service_next_expiry(rig.service, &next_ns), 0);
 	expect_le(next_ns, rig_now(&rig));
-	expect_eq(tw_advance(rig.service, 1), 0); /* a completion is no callback of a timer */
+	expect_eq(tw_service_advance(rig.service, 1), 0); /* a completion is no callback of a timer */
 	expect_complete(&ending);
 	rig_close(&rig);
 }
@@ -202,7 +202,7 @@ static void run_all_inside(struct probe *probe)
 	struct ending *ending = (struct ending *)(void *)probe->other;
 	for (int i = 0; i < 3; i++) {
 		queue_executor_run_all(nested_queue);
-		tw_advance(probe->rig->service, TW_NO_LIMIT);
+		tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 	}
 	probe->answer = ending->calls;
 }
@@ -276,7 +276,7 @@ static void read_from_peer(void *arg)
 	c->touched++;
 	for (int i = 0; i < 3; i++) { /* meanwhile, on other threads */
 		queue_executor_run_all(nested_queue);
-		tw_advance(service, TW_NO_LIMIT);
+		tw_service_advance(service, TW_NO_LIMIT);
 	}
 	look_at(c);
 }
@@ -357,7 +357,7 @@ static void do_much(struct ending *ending)
 	answers[1] = end(ending);
 	answers[2] = tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER);
 	answers[3] = tw_group_destroy(service, ending->group);
-	answers[4] = tw_group_create(service, &ending->group);
+	answers[4] = tw_group_create(&ending->group, service);
 }
 
 Test(group_then, may_destroy_its_group_and_make_another)

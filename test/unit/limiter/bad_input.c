@@ -69,7 +69,7 @@ Test(limiter_bad_input, bad_configs_are_refused)
 	close_all();
 }
 
-static void expect_task_refused(struct tw_job_task task, int error)
+static void expect_task_refused(struct tw_limiter_task task, int error)
 {
 	tw_job job = {7};
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), error);
@@ -81,9 +81,9 @@ Test(limiter_bad_input, bad_tasks_are_refused)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	const struct tw_job_task good = load_task(&load);
+	const struct tw_limiter_task good = load_task(&load);
 	const uint64_t far = TW_MAX_DELAY_NS + 1;
-	struct tw_job_task task;
+	struct tw_limiter_task task;
 #define WITH(...) (task = good, task.__VA_ARGS__, task)
 	expect_task_refused(WITH(fn = NULL), -EINVAL);
 	expect_task_refused(WITH(flags = 8), -EINVAL);
@@ -119,7 +119,7 @@ Test(limiter_bad_input, null_is_refused_everywhere)
 	expect_eq(tw_limiter_stop(NULL, 0), -EINVAL);
 	expect_eq(tw_limiter_wait_idle(NULL, 0), -EINVAL);
 	expect_eq(tw_limiter_set_max_concurrency(NULL, 1), -EINVAL);
-	expect_eq(tw_limiter_stats_get(NULL, &stats), -EINVAL);
+	expect_eq(tw_limiter_stats(NULL, &stats), -EINVAL);
 	expect_eq(tw_job_complete(NULL, job, 0, NULL), -EINVAL);
 	expect_eq(tw_job_cancel(NULL, job), -EINVAL);
 	expect_eq(tw_job_is_cancelled(NULL, job), false);
@@ -130,9 +130,9 @@ Test(limiter_bad_input, null_is_refused_everywhere)
 	open_started(1);
 	expect_eq(tw_limiter_on_idle(home.limiter, NULL, NULL), -EINVAL);
 	expect_eq(tw_limiter_on_idle(NULL, NULL, NULL), -EINVAL);
-	expect_eq(tw_limiter_stats_get(home.limiter, NULL), -EINVAL);
+	expect_eq(tw_limiter_stats(home.limiter, NULL), -EINVAL);
 	stats.size = 8;
-	expect_eq(tw_limiter_stats_get(home.limiter, &stats), -EINVAL);
+	expect_eq(tw_limiter_stats(home.limiter, &stats), -EINVAL);
 	close_all();
 }
 
@@ -163,9 +163,9 @@ Test(limiter_bad_input, service_and_pool_stay_open_while_it_lives)
 	config.executor = tw_pool_executor(pool);
 	expect_eq(tw_limiter_create(&other, home.rig.service, &config), 0);
 	expect_eq(tw_service_close(home.rig.service, TW_CLOSE_DROP, 0), -EBUSY);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	expect_eq(tw_limiter_destroy(other), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw_limiter_create(&other, home.rig.service, &config), -ESHUTDOWN);
 	expect_eq(tw_pool_destroy(pool), 0);
 	close_all();
@@ -190,7 +190,7 @@ Test(limiter_bad_input, without_memory_nothing_is_accepted_and_nothing_left)
 	config.rate_starts = 3;
 	config.rate_interval_ns = MS;
 	limited_open(&home, &config);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.timeout_ns = SECOND;
 	for (long nth = 0;; nth++) {
 		tw_limiter *other = NULL;
@@ -237,7 +237,7 @@ static void check_in_child(void *arg)
 	struct load *load = arg;
 	struct tw_limiter_config config = limited_config(1);
 	struct tw_limiter_stats stats = {.size = sizeof(stats)};
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	tw_limiter *other, *l = home.limiter;
 	child_eq(tw_limiter_create(&other, home.rig.service, &config), -EPERM);
 	child_eq(tw_limiter_submit_task(l, &task, NULL), -EPERM);
@@ -249,7 +249,7 @@ static void check_in_child(void *arg)
 	child_eq(tw_limiter_wait_idle(l, TW_FOREVER), -EPERM);
 	child_eq(tw_limiter_on_idle(l, on_idle, NULL), -EPERM);
 	child_eq(tw_limiter_set_max_concurrency(l, 2), -EPERM);
-	child_eq(tw_limiter_stats_get(l, &stats), -EPERM);
+	child_eq(tw_limiter_stats(l, &stats), -EPERM);
 	child_eq(tw_job_complete(l, load->job, 0, NULL), -EPERM);
 	child_eq(tw_job_cancel(l, load->job), -EPERM);
 	child_eq(tw_job_is_cancelled(l, load->job), false);
@@ -289,7 +289,7 @@ Test(limiter_bad_input, a_job_that_forks_is_refused_in_its_child)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.fn = fork_inside;
 	load_submit_task(&load, &task);
 	limited_pump(&home);

@@ -49,7 +49,7 @@ static void *cancel(void *arg)
 
 static void submit_with_stop(struct load *load, tw_job_stop_fn *stop)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.stop = stop;
 	load_submit_task(load, &task);
 	limited_pump(&home);
@@ -83,7 +83,7 @@ Test(limiter_beside, second_cancel_does_not_wait_for_a_stop_under_way_and_the_jo
 	expect_eq(first.answer, TW_RUNNING);
 	expect_eq(first.stops_ended, 1); /* the first cancel has told it */
 	expect_eq(atomic_load(&stops_begun), 1);
-	expect_settled(&load, TW_JOB_CANCELLED, -EINTR);
+	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
 	expect_eq(load.releases, 1);
 	limited_close(&home);
 }
@@ -124,7 +124,7 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 		expect_eq(answers[i][0], TW_RUNNING);
 		expect_eq(answers[i][1], TW_RUNNING);
 		expect_eq(tw_job_complete(home.limiter, siblings[i].attempt, 0, NULL), 0);
-		expect_settled(&siblings[i], TW_JOB_SUCCEEDED, 0);
+		expect_settled(&siblings[i], TW_JOB_STATUS_SUCCEEDED, 0);
 	}
 	limited_close(&home);
 }
@@ -185,7 +185,7 @@ static void *submit_all_the_time(void *arg)
 static struct tw_limiter_stats stats_now(void)
 {
 	struct tw_limiter_stats stats = {.size = sizeof stats};
-	expect_eq(tw_limiter_stats_get(threaded, &stats), 0);
+	expect_eq(tw_limiter_stats(threaded, &stats), 0);
 	return stats;
 }
 
@@ -239,7 +239,7 @@ static void submit_again(void *arg, const struct tw_job_result *result)
 	struct load *load = arg;
 	load->dones++;
 	load->result = *result;
-	if (result->status == TW_JOB_DROPPED)
+	if (result->status == TW_JOB_STATUS_DROPPED)
 		load_submit(&again);
 }
 
@@ -248,19 +248,19 @@ Test(limiter_beside, submits_while_and_after_a_stop_wait_for_the_next_start)
 	struct load load = LOAD(1), later = LOAD(3);
 	again = LOAD(2);
 	open_started(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.done = submit_again;
 	load_submit_task(&load, &task);
 	expect_eq(tw_limiter_stop(home.limiter, TW_FOREVER), 0); /* which does not wait for what waits */
-	expect_settled(&load, TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	load_submit(&later);
 	limited_advance(&home, 5 * MS);
 	expect_eq(home.starts, 0);
 	expect_eq(limited_stats(&home).pending, 2);
-	expect_eq(tw_job_state(home.limiter, again.job), TW_JOB_IN_LINE);
+	expect_eq(tw_job_state(home.limiter, again.job), TW_JOB_STATE_QUEUED);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
 	limited_pump(&home);
-	expect_settled(&again, TW_JOB_SUCCEEDED, 0);
-	expect_settled(&later, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&again, TW_JOB_STATUS_SUCCEEDED, 0);
+	expect_settled(&later, TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }

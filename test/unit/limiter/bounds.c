@@ -5,7 +5,7 @@
 
 static int submit(struct load *load)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	return tw_limiter_submit_task(home.limiter, &task, &load->job);
 }
 
@@ -34,9 +34,9 @@ Test(limiter_bounds, more_than_may_wait_are_refused)
 	load_submit(&loads[2]);
 	expect_eq(submit(&loads[3]), -EAGAIN);
 	expect_eq(loads[3].job.id, 0);
-	struct tw_job_task task = load_task(&loads[3]);
+	struct tw_limiter_task task = load_task(&loads[3]);
 	task.wait_ns = 1; /* an instant long past */
-	task.flags |= TW_JOB_WAIT_UNTIL;
+	task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
 	expect_eq(limited_stats(&home).rejected, 2);
 	expect_eq(limited_stats(&home).added, 3);
@@ -56,7 +56,7 @@ Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 	config.max_pending = 1;
 	limited_open(&home, &config);
 	tw_limiter_start(home.limiter, NULL, NULL);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&load, &task);
 	limited_pump(&home);
@@ -124,21 +124,21 @@ Test(limiter_bounds, kept_result_can_be_asked_for_until_it_is_forgotten)
 	struct load load = LOAD(1, .held = true), other = LOAD(2);
 	struct tw_job_result result;
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
-	task.flags |= TW_JOB_KEEP;
+	struct tw_limiter_task task = load_task(&load);
+	task.flags |= TW_LIMITER_TASK_KEEP;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_RUNNING);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RUNNING);
 	expect_eq(tw_job_wait(home.limiter, load.job, 0, &result), -ETIMEDOUT);
 	complete(&load, -EIO);
 	for (int i = 0; i < 2; i++) {
 		expect_eq(tw_job_wait(home.limiter, load.job, i ? TW_FOREVER : 0, &result), 0);
 		expect_eq(result.id, 1);
-		expect_eq(result.status, TW_JOB_FAILED);
+		expect_eq(result.status, TW_JOB_STATUS_FAILED);
 		expect_eq(result.error, -EIO);
 		expect_eq(result.value, &load);
 	}
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_SETTLED);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_SETTLED);
 	expect_eq(tw_job_cancel(home.limiter, load.job), TW_GONE);
 	expect_eq(tw_job_forget(home.limiter, load.job), 0);
 	expect_eq(tw_job_forget(home.limiter, load.job), TW_GONE);
@@ -154,13 +154,13 @@ Test(limiter_bounds, forgotten_before_it_has_settled_is_gone_then)
 {
 	struct load load = LOAD(1, .held = true);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
-	task.flags |= TW_JOB_KEEP;
+	struct tw_limiter_task task = load_task(&load);
+	task.flags |= TW_LIMITER_TASK_KEEP;
 	load_submit_task(&load, &task);
 	expect_eq(tw_job_forget(home.limiter, load.job), 0);
 	limited_pump(&home);
 	complete(&load, 0);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_GONE);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	close_all();
 }
 
@@ -168,8 +168,8 @@ Test(limiter_bounds, kept_results_end_with_the_limiter)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
-	task.flags |= TW_JOB_KEEP;
+	struct tw_limiter_task task = load_task(&load);
+	task.flags |= TW_LIMITER_TASK_KEEP;
 	task.timeout_ns = SECOND;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
@@ -193,7 +193,7 @@ Test(limiter_bounds, waits_that_would_wait_for_their_caller_are_refused)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.done = wait_in_done;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
@@ -213,7 +213,7 @@ Test(limiter_bounds, stale_and_random_handles_are_harmless)
 	uint64_t seed = 7;
 	for (int i = 0; i < 1000; i++) {
 		tw_job job = i ? (tw_job){random_next(&seed)} : load.job;
-		expect_eq(tw_job_state(home.limiter, job), TW_JOB_GONE);
+		expect_eq(tw_job_state(home.limiter, job), TW_JOB_STATE_GONE);
 		expect_eq(tw_job_cancel(home.limiter, job), TW_GONE);
 		expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), TW_GONE);
 		expect_eq(tw_job_forget(home.limiter, job), TW_GONE);
@@ -277,7 +277,7 @@ Test(limiter_bounds, hooks_tell_the_story)
 						 .hooks_arg = &number};
 	limited_open(&home, &config);
 	for (int i = 0; i < 3; i++) {
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 		load_submit_task(&loads[i], &task);
 	}
@@ -294,7 +294,7 @@ static void submit_in_done(void *arg, const struct tw_job_result *result)
 	(void)result;
 	load->dones++;
 	if (load->dones < 5) {
-		struct tw_job_task task = load_task(load);
+		struct tw_limiter_task task = load_task(load);
 		task.done = submit_in_done;
 		tw_limiter_submit_task(home.limiter, &task, NULL);
 	}
@@ -304,7 +304,7 @@ Test(limiter_bounds, callbacks_may_call_anything)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.done = submit_in_done;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
@@ -348,7 +348,7 @@ static void see_context_in_idle(void *arg, const struct tw_job_result *results, 
 Test(limiter_bounds, context_of_the_submit_goes_with_the_job)
 {
 	int mine = 1, other = 2;
-	struct tw_job_task task = {
+	struct tw_limiter_task task = {
 	    .size = sizeof(task), .fn = see_context, .done = see_context_in_done, .release = see_context_in_release};
 	open_started(1);
 	tw_context_set(&mine);

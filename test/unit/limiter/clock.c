@@ -48,7 +48,7 @@ Test(limiter_clock, times_are_kept_while_the_executor_runs_nothing)
 {
 	struct load runs = LOAD(1, .held = true), waits = LOAD(2), fails = LOAD(3, .answer = -EIO);
 	open_stuck(2);
-	struct tw_job_task task = load_task(&runs);
+	struct tw_limiter_task task = load_task(&runs);
 	task.attempt_timeout_ns = 5 * MS;
 	load_submit_task(&runs, &task);
 	task = load_task(&fails);
@@ -56,23 +56,23 @@ Test(limiter_clock, times_are_kept_while_the_executor_runs_nothing)
 	task.timeout_ns = 8 * MS; /* no time for a retry */
 	load_submit_task(&fails, &task);
 	limited_pump(&home);
-	expect_settled(&fails, TW_JOB_FAILED, -EIO);
+	expect_settled(&fails, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
 	task = load_task(&waits);
 	task.queue_timeout_ns = 3 * MS;
 	load_submit_task(&waits, &task);
 	rig_advance(&home.rig, 3 * MS);
 	expect_eq(limited_stats(&home).timed_out, 1);
-	expect_eq(tw_job_state(home.limiter, waits.job), TW_JOB_SETTLED);
+	expect_eq(tw_job_state(home.limiter, waits.job), TW_JOB_STATE_SETTLED);
 	rig_advance(&home.rig, 2 * MS);
 	expect_eq(limited_stats(&home).timed_out, 2);
-	expect_eq(tw_job_state(home.limiter, runs.job), TW_JOB_SETTLED);
+	expect_eq(tw_job_state(home.limiter, runs.job), TW_JOB_STATE_SETTLED);
 	expect_eq(runs.stops + runs.dones + waits.dones, 0); /* those are for the executor */
 	limited_pump(&home);
 	expect_eq(runs.stops, 1);
-	expect_eq(runs.why, TW_JOB_TIMED_OUT);
-	expect_settled(&runs, TW_JOB_TIMED_OUT, -ETIMEDOUT);
-	expect_settled(&waits, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_eq(runs.why, TW_JOB_STATUS_TIMED_OUT);
+	expect_settled(&runs, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&waits, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(waits.releases, 1);
 	expect_eq(runs.releases, 0);
 	expect_eq(tw_job_complete(home.limiter, runs.attempt, 0, NULL), TW_JOB_LATE);
@@ -96,7 +96,7 @@ Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor
 	config.rate_interval_ns = 10 * MS;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
-	struct tw_job_task task = load_task(&loads[0]);
+	struct tw_limiter_task task = load_task(&loads[0]);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&loads[0], &task);
 	load_submit(&loads[1]);
@@ -104,7 +104,7 @@ Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor
 	expect_eq(loads[0].starts, 1);
 	limited_advance(&home, MS);
 	expect_eq(loads[0].starts, 2);
-	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(queue_executor_waiting(&stuck), 0);
 	close_stuck();
 }
@@ -133,7 +133,7 @@ Test(limiter_clock, idle_and_low_water_of_a_timeout_are_told_on_the_executor)
 	config.on_low_water = count_water;
 	open_with(config);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
-	struct tw_job_task task = load_task(&runs);
+	struct tw_limiter_task task = load_task(&runs);
 	task.done = NULL, task.stop = NULL, task.release = NULL;
 	task.queue_timeout_ns = 5 * MS;
 	load_submit_task(&runs, &task);
@@ -166,7 +166,7 @@ Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
 	for (int i = 0; i < 2; i++) {
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.attempt_timeout_ns = 5 * MS;
 		if (i == 1)
 			task.done = NULL, task.stop = NULL, task.release = NULL;
@@ -178,7 +178,7 @@ Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
 	expect_eq(loads[0].stops + loads[0].dones, 0);
 	limited_pump(&home);
 	expect_eq(loads[0].stops, 1);
-	expect_settled(&loads[0], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&loads[0], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_job_complete(home.limiter, loads[i].attempt, 0, NULL), TW_JOB_LATE);
 	while (taken > 0)
@@ -203,9 +203,9 @@ static int succeed_after_a_while(void *arg, struct tw_job_run *run)
 	return 0;
 }
 
-static struct tw_job_task slow_task(struct load *load, uint64_t ns)
+static struct tw_limiter_task slow_task(struct load *load, uint64_t ns)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.fn = succeed_after_a_while;
 	takes_ns = ns;
 	return task;
@@ -216,11 +216,11 @@ Test(limiter_clock, attempt_that_ends_after_its_time_is_timed_out)
 	for (int total = 0; total < 2; total++) {
 		struct load load = LOAD(1);
 		open_started(1);
-		struct tw_job_task task = slow_task(&load, 400 * MS);
+		struct tw_limiter_task task = slow_task(&load, 400 * MS);
 		*(total ? &task.timeout_ns : &task.attempt_timeout_ns) = 50 * MS;
 		load_submit_task(&load, &task);
 		limited_pump(&home);
-		expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 		expect_eq(load.result.run_ns, 400 * MS);
 		expect_eq(load.stops, 0); /* it had ended */
 		expect_eq(load.releases, 1);
@@ -232,11 +232,11 @@ Test(limiter_clock, attempt_that_ends_in_time_succeeds)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = slow_task(&load, 49 * MS);
+	struct tw_limiter_task task = slow_task(&load, 49 * MS);
 	task.attempt_timeout_ns = task.timeout_ns = 50 * MS;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_all();
 }
 
@@ -244,14 +244,14 @@ Test(limiter_clock, attempt_that_ends_after_its_time_is_tried_again)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = slow_task(&load, 400 * MS);
+	struct tw_limiter_task task = slow_task(&load, 400 * MS);
 	task.attempt_timeout_ns = 50 * MS;
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_RETRYING);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
 	limited_advance(&home, 2 * MS);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.attempts, 2);
 	close_all();
 }
@@ -260,13 +260,13 @@ Test(limiter_clock, completed_after_its_time_is_timed_out_and_so_answered)
 {
 	struct load load = LOAD(1, .held = true);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.attempt_timeout_ns = 50 * MS;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
 	pass(60 * MS);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, &load), TW_JOB_LATE);
-	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), -EALREADY);
 	expect_eq(load.stops, 0);
 	expect_eq(load.releases, 1);
@@ -282,7 +282,7 @@ Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
 		limited_pump(&home);
 		for (int i = 0; i < 40; i++) {
 			loads[i] = LOAD(2);
-			struct tw_job_task task = load_task(&loads[i]);
+			struct tw_limiter_task task = load_task(&loads[i]);
 			*(total ? &task.timeout_ns : &task.queue_timeout_ns) = 50 * MS;
 			load_submit_task(&loads[i], &task);
 		}
@@ -291,10 +291,10 @@ Test(limiter_clock, job_whose_time_in_line_has_passed_is_not_started)
 		complete(&first, 0);
 		for (int i = 0; i < 40; i++) {
 			expect_eq(loads[i].starts, 0);
-			expect_settled(&loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+			expect_settled(&loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 			expect_eq(loads[i].result.queued_ns, 60 * MS);
 		}
-		expect_settled(&last, TW_JOB_SUCCEEDED, 0);
+		expect_settled(&last, TW_JOB_STATUS_SUCCEEDED, 0);
 		close_all();
 	}
 }
@@ -303,7 +303,7 @@ Test(limiter_clock, job_learns_from_the_clock_that_it_is_past_its_time)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = slow_task(&load, 60 * MS);
+	struct tw_limiter_task task = slow_task(&load, 60 * MS);
 	task.attempt_timeout_ns = 50 * MS;
 	asks = true;
 	load_submit_task(&load, &task);
@@ -318,7 +318,7 @@ static int answer = 1;
 static void *submit_when_there_is_room(void *arg)
 {
 	struct load *load = arg;
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.wait_ns = TW_FOREVER;
 	task.timeout_ns = 50 * MS;
 	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
@@ -354,7 +354,7 @@ Test(limiter_clock, job_whose_time_passes_while_submit_waits_for_room_is_timed_o
 	expect_eq(tw_job_complete(home.limiter, second.job, 0, NULL), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 0);
-	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	close_all();
 }
 
@@ -380,7 +380,7 @@ static void expect_a_row_of(unsigned jobs, tw_job_fn *fn)
 {
 	struct load load = LOAD(1);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.fn = fn, task.done = NULL, task.release = NULL, task.stop = NULL;
 	for (int i = 0; i < 12; i++)
 		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);

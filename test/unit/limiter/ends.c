@@ -113,7 +113,7 @@ Test(limiter_ends, wait_for_a_retry_is_one_timer_of_the_service)
 {
 	struct load load = LOAD(1, .answer = -EIO, .fails = 1);
 	open_started(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 20 * MS};
 	load_submit_task(&load, &task);
 	expect_eq(stats_of(home.rig.service).pending, 0);
@@ -122,7 +122,7 @@ Test(limiter_ends, wait_for_a_retry_is_one_timer_of_the_service)
 	expect_eq(limited_stats(&home).running, 0);
 	limited_advance(&home, 20 * MS);
 	expect_eq(stats_of(home.rig.service).pending, 0);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }
 
@@ -158,7 +158,7 @@ Test(limiter_ends, collected_results_have_id_status_value_and_those_that_never_r
 	expect_eq(collected_n, 3);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(collected[i].id, ids[i]);
-		expect_eq(collected[i].status, i ? TW_JOB_SUCCEEDED : TW_JOB_CANCELLED);
+		expect_eq(collected[i].status, i ? TW_JOB_STATUS_SUCCEEDED : TW_JOB_STATUS_CANCELLED);
 		cr_assert_eq(collected[i].value, i ? (void *)&loads[ids[i] - 1] : NULL);
 		expect_eq(collected[i].attempts, i ? 1 : 0);
 	}
@@ -202,13 +202,13 @@ Test(limiter_ends, stop_waits_for_the_running_and_for_the_idle_listeners)
 	expect_eq(pthread_create(&thread, NULL, stop, &stopper), 0);
 	while (!somebody_waits())
 		sched_yield();
-	expect_settled(&loads[1], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(loads[0].dones, 0);
 	complete(&loads[0], 0);
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(stopper.answer, 0);
 	expect_eq(stopper.idles, 1);
-	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }
 
@@ -231,9 +231,9 @@ static int submitted;
 static void *submit_until(void *arg)
 {
 	struct load *load = arg;
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.wait_ns = tw_clock_now(tw_clock_monotonic()) + 50 * SECOND;
-	task.flags |= TW_JOB_WAIT_UNTIL;
+	task.flags |= TW_LIMITER_TASK_WAIT_UNTIL;
 	submitted = tw_limiter_submit_task(home.limiter, &task, &load->job);
 	return NULL;
 }
@@ -258,6 +258,6 @@ Test(limiter_ends, submit_waits_for_room_until_an_instant)
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(submitted, 0);
 	complete(&loads[0], 0);
-	expect_settled(&loads[2], TW_JOB_SUCCEEDED, 0);
+	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }

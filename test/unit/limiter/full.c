@@ -66,7 +66,7 @@ Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
 {
 	struct load load = LOAD(1, .held = true);
 	open_small(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.attempt_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	fill_service();
@@ -75,7 +75,7 @@ Test(limiter_full, attempt_times_out_though_its_timer_could_not_be_had)
 	expect_eq(load.dones, 0);
 	expect_eq(home.limiter->times.untimed.count, 1);
 	limited_advance(&home, 3 * MS);
-	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_at(load.done_ns, 10 * MS);
 	complete(&load, 0);
 	expect_eq(load.releases, 1);
@@ -86,7 +86,7 @@ Test(limiter_full, retry_waits_though_its_timer_could_not_be_had)
 {
 	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
 	open_small(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 2, .delay_ns = 20 * MS};
 	load_submit_task(&load, &task);
 	fill_service();
@@ -94,7 +94,7 @@ Test(limiter_full, retry_waits_though_its_timer_could_not_be_had)
 	expect_eq(load.starts, 3);
 	expect_at(load.started_ns[1], 20 * MS);
 	expect_at(load.started_ns[2], load.started_ns[1] + 20 * MS);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -102,7 +102,7 @@ Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
 {
 	struct load load = LOAD(1, .answer = -EIO), other = LOAD(2, .held = true);
 	open_small(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&load, &task);
 	fill_service();
@@ -111,9 +111,9 @@ Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
 	load_submit(&other);
 	limited_pump(&home);
 	limited_advance(&home, 8 * MS);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
 	complete(&other, 0);
-	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	close_small();
 }
 
@@ -135,12 +135,12 @@ Test(limiter_full, a_job_that_was_announced_keeps_its_times)
 	fill_service();
 	load_submit(&first);
 	limited_pump(&home);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	expect_eq(added, 2);
 	limited_advance(&home, 12 * MS);
-	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_at(load.done_ns, 10 * MS);
 	complete(&first, 0);
 	close_small();
@@ -151,7 +151,7 @@ Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
 	struct load load = LOAD(1);
 	open_small(limited_config(1));
 	fill_service();
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
 	expect_eq(limited_stats(&home).added, 0);
@@ -159,7 +159,7 @@ Test(limiter_full, without_announcement_it_is_refused_and_nothing_left)
 	expect_eq(home.limiter->times.timed, 0);
 	load_submit(&load); /* one that needs none */
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -185,7 +185,7 @@ Test(limiter_full, one_that_is_refused_raises_no_water)
 		waits[i] = LOAD(i);
 		load_submit(&waits[i]);
 	}
-	struct tw_job_task task = load_task(&refused);
+	struct tw_limiter_task task = load_task(&refused);
 	task.queue_timeout_ns = 10 * MS;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
 	expect_eq(tw_job_cancel(home.limiter, waits[0].job), TW_CANCELLED);
@@ -209,7 +209,7 @@ Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 	open_small(limited_config(20));
 	for (int i = 0; i < 20; i++) {
 		loads[i] = LOAD(i, .held = true);
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.attempt_timeout_ns = (uint64_t)(10 + (i * 7) % 20) * MS;
 		load_submit_task(&loads[i], &task);
 	}
@@ -222,7 +222,7 @@ Test(limiter_full, timers_are_used_again_when_they_can_be_had)
 	expect_eq(home.limiter->times.retry_out, false);
 	limited_advance(&home, 30 * MS);
 	for (int i = 0; i < 20; i++) {
-		expect_settled(&loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_settled(&loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 		expect_eq(loads[i].done_ns, (uint64_t)(10 + (i * 7) % 20) * MS);
 		complete(&loads[i], 0);
 	}
@@ -235,7 +235,7 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	open_small(limited_config(1));
 	for (int i = 0; i < 4; i++) {
 		loads[i] = LOAD(i, .answer = -EIO);
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.retry = (struct tw_retry){.count = 9, .delay_ns = SECOND};
 		load_submit_task(&loads[i], &task);
 	}
@@ -246,7 +246,7 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	expect_eq(home.limiter->times.untimed.count, 3);
 	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
 	expect_eq(home.limiter->times.untimed.count, 0);
-	expect_settled(&loads[0], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[0], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(home.limiter->times.retry_out, true);
 	close_small(); /* which takes it back */
 }
@@ -264,13 +264,13 @@ Test(limiter_full, completed_attempt_has_no_time_to_keep)
 {
 	struct load load = LOAD(1, .held = true);
 	open_small(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.fn = complete_and_stay;
 	task.attempt_timeout_ns = 10 * MS;
 	task.timeout_ns = 15 * MS;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -284,7 +284,7 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 	fill_service();
 	load_submit(&first);
 	limited_pump(&home);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	expect_eq(home.limiter->times.untimed.count, 1);
@@ -294,7 +294,7 @@ Test(limiter_full, one_that_leaves_the_line_for_an_attempt_without_end_is_looked
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.dones, 0);
 	complete(&load, 0);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -311,13 +311,13 @@ Test(limiter_full, one_that_is_completed_is_looked_for_no_more)
 {
 	struct load load = LOAD(1, .held = true);
 	open_small(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.fn = complete_and_tick;
 	task.attempt_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	fill_service();
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_small();
 }
 
@@ -333,7 +333,7 @@ static void play(uint64_t seed, bool full, struct tw_job_result *results, uint64
 	for (int i = 0; i < LOADS; i++) {
 		randoms[i] = LOAD(i, .answer = -EIO, .fails = (unsigned)random_below(&seed, 4));
 		randoms[i].held = random_percent(&seed, 40);
-		struct tw_job_task task = load_task(&randoms[i]);
+		struct tw_limiter_task task = load_task(&randoms[i]);
 		task.attempt_timeout_ns = (5 + random_below(&seed, 20)) * MS;
 		task.retry = (struct tw_retry){.count = (uint32_t)random_below(&seed, 4),
 					       .delay_ns = (3 + 4 * random_below(&seed, 5)) * MS};

@@ -35,7 +35,7 @@ static int plain(void *arg, struct tw_job_run *run)
 /* Without the lock, if that is possible. */
 static void submit_plain(struct load *load)
 {
-	struct tw_job_task task = {.size = sizeof task, .fn = plain, .arg = load};
+	struct tw_limiter_task task = {.size = sizeof task, .fn = plain, .arg = load};
 	load->home = &home;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &load->job), 0);
 	expect_ne(load->job.id, 0);
@@ -70,7 +70,7 @@ Test(limiter_inbox, all_who_ask_know_of_a_job_that_came_without_the_lock)
 			expect_eq(limited_stats(&home).added, 2);
 			break;
 		case 1:
-			expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+			expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
 			break;
 		case 2:
 			expect_eq(tw_job_is_cancelled(home.limiter, load.job), false);
@@ -92,7 +92,7 @@ Test(limiter_inbox, all_who_ask_know_of_a_job_that_came_without_the_lock)
 		}
 		expect_eq(is_in_inbox(), what > 6);
 		expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_GONE);
+		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	}
 	complete_first();
 	limited_close(&home);
@@ -107,7 +107,7 @@ Test(limiter_inbox, numbers_and_turns_are_in_the_order_of_submits)
 		submit_plain(&loads[i]);
 		if (i == 3) {
 			expect_eq(is_in_inbox(), true);
-			struct tw_job_task task = {.size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
+			struct tw_limiter_task task = {.size = sizeof task, .fn = plain, .arg = &urgent, .priority = 1};
 			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 			expect_eq(is_in_inbox(), false);
 		}
@@ -140,7 +140,7 @@ Test(limiter_inbox, growth_of_the_limit_starts_those_that_came_without_the_lock)
 	open_and_fill(limited_config(1));
 	for (int i = 1; i < 5; i++) {
 		loads[i] = LOAD(i, .held = true);
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.release = NULL;
 		task.stop = NULL;
 		load_submit_task(&loads[i], &task);
@@ -211,7 +211,7 @@ Test(limiter_inbox, not_idle_while_one_is_there)
 	third = LOAD(3);
 	limited_open(&home, &config);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.done = change_the_line;
 	load_submit_task(&load, &task);
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, NULL), 0);
@@ -228,10 +228,10 @@ Test(limiter_inbox, used_by_plain_jobs_of_simple_limiters_only)
 {
 	struct load load = LOAD(1);
 	open_and_fill(limited_config(1));
-	struct tw_job_task task = load_task(&load); /* with callbacks of its own */
+	struct tw_limiter_task task = load_task(&load); /* with callbacks of its own */
 	load_submit_task(&load, &task);
 	expect_eq(is_in_inbox(), false);
-	struct tw_job_task low = {.size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
+	struct tw_limiter_task low = {.size = sizeof low, .fn = plain, .arg = &load, .priority = -1};
 	expect_eq(tw_limiter_submit_task(home.limiter, &low, NULL), 0);
 	expect_eq(is_in_inbox(), false);
 	complete_first();
@@ -262,7 +262,7 @@ static int submit_inside(void *arg, struct tw_job_run *run)
 	(void)run;
 	for (int i = 0; i < 2; i++) {
 		inner[i] = LOAD(i + 1);
-		struct tw_job_task task = {
+		struct tw_limiter_task task = {
 		    .size = sizeof task, .fn = plain, .arg = &inner[i], .priority = load->answer};
 		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 	}
@@ -323,7 +323,7 @@ static void submit_beside(void *arg)
 	expect_eq(is_in_inbox(), true);
 }
 
-static struct load held_plain(int number, struct tw_job_task *task)
+static struct load held_plain(int number, struct tw_limiter_task *task)
 {
 	struct load load = LOAD(number, .held = true);
 	*task = load_task(&load);
@@ -335,7 +335,7 @@ static struct load held_plain(int number, struct tw_job_task *task)
 Test(limiter_inbox, growth_of_the_limit_has_a_runner_for_one_that_comes_meanwhile)
 {
 	struct load late = LOAD(2), waiting;
-	struct tw_job_task task;
+	struct tw_limiter_task task;
 	open_and_fill(limited_config(1));
 	waiting = held_plain(1, &task);
 	task.arg = &waiting;
@@ -442,7 +442,7 @@ Test(limiter_inbox, none_is_lost_or_run_twice_whoever_brings_them)
 		expect_eq(atomic_load(&ran), THREADS * EACH);
 		expect_le(atomic_load(&most), limit);
 		struct tw_limiter_stats stats = {.size = sizeof stats};
-		expect_eq(tw_limiter_stats_get(threaded, &stats), 0);
+		expect_eq(tw_limiter_stats(threaded, &stats), 0);
 		expect_eq(stats.succeeded, THREADS * EACH);
 		expect_eq(tw_limiter_destroy(threaded), 0);
 	}

@@ -48,7 +48,7 @@ static const uint64_t ends_ms[] = {2000, 1000, 3000, 2500, 2500};
 static void check_worked_example(struct load *loads)
 {
 	for (int i = 0; i < 5; i++) {
-		expect_settled(&loads[i], TW_JOB_SUCCEEDED, 0);
+		expect_settled(&loads[i], TW_JOB_STATUS_SUCCEEDED, 0);
 		expect_eq(loads[i].starts, 1);
 		expect_eq(loads[i].started_ns[0] / MS, starts_ms[i]);
 		expect_eq(loads[i].done_ns / MS, ends_ms[i]);
@@ -125,11 +125,11 @@ Test(limiter, synchronous_jobs_run_on_the_executor_never_inside_submit)
 	load_submit(&failing);
 	expect_eq(load.starts, 0);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.value, &load);
 	expect_eq(load.result.attempts, 1);
 	expect_eq(load.releases, 1);
-	expect_settled(&failing, TW_JOB_FAILED, -EIO);
+	expect_settled(&failing, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(failing.result.id, 2);
 	close_all();
 }
@@ -168,12 +168,13 @@ Test(limiter, undefined_result_fails_with_EINVAL_and_gives_the_permit_back)
 	int odd[] = {TW_JOB_PENDING, 2, 1000, -4096, INT32_MIN, INT32_MAX};
 	open_started(1);
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++) {
-		struct tw_job_task task = {.size = sizeof(task), .fn = odd_answer, .arg = &odd[i], .done = note_result};
+		struct tw_limiter_task task = {
+		    .size = sizeof(task), .fn = odd_answer, .arg = &odd[i], .done = note_result};
 		for (int async = i == 0 ? 0 : 1; async >= 0; async--) {
-			task.flags = async ? TW_JOB_ASYNC : 0;
+			task.flags = async ? TW_LIMITER_TASK_ASYNC : 0;
 			expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 			limited_pump(&home);
-			expect_eq(seen.status, TW_JOB_FAILED);
+			expect_eq(seen.status, TW_JOB_STATUS_FAILED);
 			expect_eq(seen.error, -EINVAL);
 			expect_eq(limited_stats(&home).running, 0);
 		}
@@ -189,7 +190,7 @@ Test(limiter, completed_once_and_a_second_time_refused_and_counted)
 	open_started(2);
 	held(loads, 2);
 	complete(&loads[0], -EIO);
-	expect_settled(&loads[0], TW_JOB_FAILED, -EIO);
+	expect_settled(&loads[0], TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(tw_job_complete(home.limiter, loads[0].job, 0, NULL), -EALREADY);
 	expect_eq(tw_job_complete(home.limiter, loads[0].attempt, 0, NULL), -EALREADY);
 	expect_eq(limited_stats(&home).refused_completions, 2);
@@ -210,19 +211,22 @@ static int complete_inside(void *arg, struct tw_job_run *run)
 Test(limiter, completed_before_its_function_returns)
 {
 	int answers[3] = {7, 7, TW_JOB_PENDING};
-	struct tw_job_task task = {
-	    .size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result, .flags = TW_JOB_ASYNC};
+	struct tw_limiter_task task = {.size = sizeof(task),
+				       .fn = complete_inside,
+				       .arg = answers,
+				       .done = note_result,
+				       .flags = TW_LIMITER_TASK_ASYNC};
 	open_started(1);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 	limited_pump(&home);
 	expect_eq(answers[0], 0);
 	expect_eq(answers[1], -EALREADY);
-	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(seen.value, answers);
 	answers[2] = -EIO; /* a result besides the completion is a second one */
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 	limited_pump(&home);
-	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(limited_stats(&home).refused_completions, 3);
 	close_all();
 }
@@ -230,12 +234,15 @@ Test(limiter, completed_before_its_function_returns)
 Test(limiter, asynchronous_job_may_end_by_returning)
 {
 	int answer = -ECONNREFUSED;
-	struct tw_job_task task = {
-	    .size = sizeof(task), .fn = odd_answer, .arg = &answer, .done = note_result, .flags = TW_JOB_ASYNC};
+	struct tw_limiter_task task = {.size = sizeof(task),
+				       .fn = odd_answer,
+				       .arg = &answer,
+				       .done = note_result,
+				       .flags = TW_LIMITER_TASK_ASYNC};
 	open_started(1);
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), 0);
 	limited_pump(&home);
-	expect_eq(seen.status, TW_JOB_FAILED);
+	expect_eq(seen.status, TW_JOB_STATUS_FAILED);
 	expect_eq(seen.error, -ECONNREFUSED);
 	close_all();
 }
@@ -243,7 +250,8 @@ Test(limiter, asynchronous_job_may_end_by_returning)
 Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
 {
 	int answers[3] = {7, 7, 0};
-	struct tw_job_task task = {.size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result};
+	struct tw_limiter_task task = {
+	    .size = sizeof(task), .fn = complete_inside, .arg = answers, .done = note_result};
 	open_started(1);
 	tw_job job;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), 0);
@@ -251,7 +259,7 @@ Test(limiter, completing_a_synchronous_job_is_refused_and_counted)
 	limited_pump(&home);
 	expect_eq(answers[0], -EINVAL); /* and while it runs */
 	expect_eq(answers[1], -EINVAL);
-	expect_eq(seen.status, TW_JOB_SUCCEEDED);
+	expect_eq(seen.status, TW_JOB_STATUS_SUCCEEDED);
 	expect_eq(limited_stats(&home).refused_completions, 3);
 	close_all();
 }
@@ -331,24 +339,24 @@ Test(limiter, stop_drops_the_line_waits_for_the_running_and_starts_anew_later)
 	open_started(1);
 	held(loads, 3);
 	expect_eq(tw_limiter_stop(home.limiter, 0), -ETIMEDOUT); /* one runs */
-	expect_settled(&loads[1], TW_JOB_DROPPED, -ESHUTDOWN);
-	expect_settled(&loads[2], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[2], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(loads[1].releases, 1);
 	expect_eq(limited_stats(&home).dropped, 2);
 	expect_eq(loads[0].dones, 0);
 	loads[3] = LOAD(3);
 	load_submit(&loads[3]); /* waits for the next start */
 	complete(&loads[0], 0);
-	expect_settled(&loads[0], TW_JOB_SUCCEEDED, 0);
+	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
-	expect_settled(&loads[3], TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&loads[3], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	loads[3] = LOAD(3);
 	load_submit(&loads[3]);
 	limited_advance(&home, 5 * MS);
 	expect_eq(loads[3].starts, 0);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
 	limited_pump(&home);
-	expect_settled(&loads[3], TW_JOB_SUCCEEDED, 0);
+	expect_settled(&loads[3], TW_JOB_STATUS_SUCCEEDED, 0);
 	close_all();
 }
 
@@ -363,7 +371,7 @@ Test(limiter, permit_for_an_empty_line_goes_back_at_once)
 	expect_eq(limited_stats(&home).running, 0);
 	load_submit(&next);
 	limited_pump(&home);
-	expect_settled(&next, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
 	close_all();
 }
 
@@ -399,7 +407,7 @@ Test(limiter, growth_starts_jobs_and_shrinking_is_a_debt)
 static void submit_with_priority(struct load *load, int number, int priority)
 {
 	*load = LOAD(number);
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.priority = priority;
 	load_submit_task(load, &task);
 }
@@ -508,7 +516,7 @@ Test(limiter, results_are_collected_in_the_order_of_settling)
 	expect_eq(idle_results[1].id, 1);
 	expect_eq(idle_results[1].error, -EIO);
 	expect_eq(idle_results[2].id, 2);
-	expect_eq(idle_results[2].status, TW_JOB_CANCELLED);
+	expect_eq(idle_results[2].status, TW_JOB_STATUS_CANCELLED);
 	idle_n = 0;
 	expect_eq(tw_limiter_start(home.limiter, on_idle, &number), 0); /* a second start gets them too */
 	expect_eq(idle_n, 3);

@@ -68,7 +68,7 @@ static void come(uint64_t *seed, int spread)
 		return;
 	struct load *load = &loads[came];
 	*load = LOAD((int)came, .held = true);
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.priority = priorities[came] = (int)random_below(seed, (uint64_t)(2 * spread + 1)) - spread;
 	came_ns[came] = limited_now(&home);
 	in_line[came++] = true;
@@ -85,7 +85,7 @@ static void leave(uint64_t *seed)
 	expect_eq(tw_job_cancel(home.limiter, loads[i].job), TW_CANCELLED);
 	in_line[i] = false;
 	expect_eq(limited_stats(&home).pending, pending - 1);
-	expect_settled(&loads[i], TW_JOB_CANCELLED, -ECANCELED);
+	expect_settled(&loads[i], TW_JOB_STATUS_CANCELLED, -ECANCELED);
 }
 
 static void finish(void)
@@ -150,7 +150,7 @@ Test(limiter_line, leaving_touches_only_neighbours)
 	limited_pump(&home);
 	for (int i = 0; i < MANY; i++) {
 		many[i] = LOAD(i);
-		struct tw_job_task task = load_task(&many[i]);
+		struct tw_limiter_task task = load_task(&many[i]);
 		task.priority = i % 3;
 		load_submit_task(&many[i], &task);
 	}
@@ -180,15 +180,15 @@ Test(limiter_line, room_and_memory_of_a_cancelled_one_are_free_at_once)
 	load_submit(&low);
 	for (int i = 0; i < MANY; i++) {
 		load = LOAD(2);
-		struct tw_job_task task = load_task(&load);
+		struct tw_limiter_task task = load_task(&load);
 		task.priority = i % 7 - 3;
 		load_submit_task(&load, &task); /* max_pending leaves room for one */
 		expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_GONE);
+		expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_GONE);
 	}
 	expect_le(home.limiter->nodes.slabs, 1);
 	expect_le(home.limiter->line.heap.count, 7);
 	complete(&first);
-	expect_settled(&low, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&low, TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }

@@ -29,7 +29,7 @@ static void submit(uint64_t *seed)
 	*load = (struct load){.home = &home, .number = (int)submitted};
 	load->held = random_percent(seed, 60);
 	load->answer = random_percent(seed, 30) ? -EIO : 0;
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.priority = (int)random_below(seed, 3);
 	if (random_percent(seed, 30))
 		task.retry = (struct tw_retry){.count = 2, .delay_ns = random_below(seed, 5) * MS, .jitter_ns = MS};
@@ -59,7 +59,7 @@ static void cancel(struct load *load)
 	switch (tw_job_cancel(home.limiter, load->job)) {
 	case TW_CANCELLED:
 		expect_eq(before, 0);
-		expect_settled(load, TW_JOB_CANCELLED, -ECANCELED);
+		expect_settled(load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 		break;
 	case TW_RUNNING:
 		expect_eq(load->dones, 0);
@@ -133,11 +133,11 @@ static void check(void)
 			counts[loads[i].result.status]++;
 	}
 	expect_eq(stats.added, submitted);
-	expect_eq(stats.succeeded, counts[TW_JOB_SUCCEEDED]);
-	expect_eq(stats.failed, counts[TW_JOB_FAILED]);
-	expect_eq(stats.cancelled, counts[TW_JOB_CANCELLED]);
-	expect_eq(stats.timed_out, counts[TW_JOB_TIMED_OUT]);
-	expect_eq(stats.dropped, counts[TW_JOB_DROPPED]);
+	expect_eq(stats.succeeded, counts[TW_JOB_STATUS_SUCCEEDED]);
+	expect_eq(stats.failed, counts[TW_JOB_STATUS_FAILED]);
+	expect_eq(stats.cancelled, counts[TW_JOB_STATUS_CANCELLED]);
+	expect_eq(stats.timed_out, counts[TW_JOB_STATUS_TIMED_OUT]);
+	expect_eq(stats.dropped, counts[TW_JOB_STATUS_DROPPED]);
 	expect_eq(stats.added, settled + stats.pending + stats.running - stats.late);
 	expect_eq(stats.max_concurrency, limit);
 	if (stats.running > limit)

@@ -136,7 +136,7 @@ Test(limiter_rate, one_that_comes_between_the_line_and_the_function_waits_for_no
 	open_started(config);
 	loads[0] = LOAD(0);
 	loads[1] = LOAD(1);
-	struct tw_job_task task = load_task(&loads[0]);
+	struct tw_limiter_task task = load_task(&loads[0]);
 	task.fn = stay_long;
 	load_submit_task(&loads[0], &task);
 	limited_pump(&home);
@@ -150,7 +150,7 @@ static int submit_more(void *arg, struct tw_job_run *run)
 	struct load *load = arg;
 	spend(10 * MS);
 	load->started_ns[0] = limited_now(&home);
-	struct tw_job_task task = load_task(&loads[1]);
+	struct tw_limiter_task task = load_task(&loads[1]);
 	task.fn = submit_more;
 	if (run->id == 1) {
 		load_submit_task(&loads[1], &task);
@@ -170,7 +170,7 @@ Test(limiter_rate, no_token_comes_back_unseen)
 	open_started(rated(2, 100 * MS));
 	for (int i = 0; i < 4; i++)
 		loads[i] = LOAD(i);
-	struct tw_job_task task = load_task(&loads[0]);
+	struct tw_limiter_task task = load_task(&loads[0]);
 	task.fn = submit_more;
 	load_submit_task(&loads[0], &task); /* takes a token at 0, the second at 10 */
 	limited_advance(&home, 200 * MS);
@@ -184,7 +184,7 @@ Test(limiter_rate, retries_take_tokens_too)
 {
 	open_started(rated(2, 10 * MS));
 	loads[0] = LOAD(0, .answer = -EIO);
-	struct tw_job_task task = load_task(&loads[0]);
+	struct tw_limiter_task task = load_task(&loads[0]);
 	task.retry = (struct tw_retry){.count = 4, .delay_ns = MS};
 	load_submit_task(&loads[0], &task);
 	limited_advance(&home, 60 * MS);

@@ -118,7 +118,7 @@ static void expect_timed_out(const struct peer *peer)
 	expect_eq(atomic_load(&peer->starts), ATTEMPTS);
 	expect_eq(atomic_load(&peer->stops), ATTEMPTS);
 	expect_eq(atomic_load(&peer->dones), 1);
-	expect_eq(peer->result.status, TW_JOB_TIMED_OUT);
+	expect_eq(peer->result.status, TW_JOB_STATUS_TIMED_OUT);
 	for (int i = 0; i < ATTEMPTS; i++) {
 		uint64_t due_ns = atomic_load(&peer->started_ns[i]) + TIMEOUT_NS;
 		expect_le(atomic_load(&peer->stopped_ns[i]), due_ns + allowed_ns());
@@ -140,13 +140,13 @@ static void call_silent_peers(const struct tw_service_config *cfg)
 	begin_control();
 	uint64_t begun_ns = now_ns();
 	for (int i = 0; i < PEERS; i++) {
-		struct tw_job_task task = {.size = sizeof task,
-					   .fn = read_from_silence,
-					   .arg = &peers[i],
-					   .done = note_end,
-					   .stop = shut_down,
-					   .attempt_timeout_ns = TIMEOUT_NS,
-					   .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
+		struct tw_limiter_task task = {.size = sizeof task,
+					       .fn = read_from_silence,
+					       .arg = &peers[i],
+					       .done = note_end,
+					       .stop = shut_down,
+					       .attempt_timeout_ns = TIMEOUT_NS,
+					       .retry = {.count = ATTEMPTS - 1, .delay_ns = 10 * MS}};
 		expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	}
 	expect_eq(tw_schedule_every(service, &period, beat, NULL, &heart), 0);
@@ -200,7 +200,7 @@ static void end_wait(void *arg, tw_job job, enum tw_job_status why)
 static void count_done(void *arg, const struct tw_job_result *result)
 {
 	struct waiter *waiter = arg;
-	atomic_fetch_add(&waiter->dones, result->status == TW_JOB_TIMED_OUT);
+	atomic_fetch_add(&waiter->dones, result->status == TW_JOB_STATUS_TIMED_OUT);
 }
 
 enum { SHARERS = 6 };
@@ -215,12 +215,12 @@ static void time_out_on(const struct tw_service_config *cfg)
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	expect_eq(tw_service_create(&service, cfg), 0);
 	for (int i = 0; i < SHARERS; i++) {
-		struct tw_job_task task = {.size = sizeof task,
-					   .fn = wait_for_stop,
-					   .arg = &waiters[i],
-					   .done = count_done,
-					   .stop = end_wait,
-					   .attempt_timeout_ns = 20 * MS};
+		struct tw_limiter_task task = {.size = sizeof task,
+					       .fn = wait_for_stop,
+					       .arg = &waiters[i],
+					       .done = count_done,
+					       .stop = end_wait,
+					       .attempt_timeout_ns = 20 * MS};
 		sem_init(&waiters[i].stopped, 0, 0);
 		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
 		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
@@ -312,7 +312,7 @@ Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 	tw_job job;
 	struct tw_service_config cfg = {.size = sizeof cfg, .workers = 2, .max_workers = 2};
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
-	struct tw_job_task task = {.size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
+	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
@@ -361,7 +361,7 @@ Test(limiter_real_blocking, destroy_waits_for_what_workers_bring_home)
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 		expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
 		for (int j = 0; j < 8; j++) {
-			struct tw_job_task task = {.size = sizeof task, .fn = succeed, .timeout_ns = MS};
+			struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .timeout_ns = MS};
 			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 		}
 		expect_eq(tw_limiter_stop(limiter, TW_FOREVER), 0);

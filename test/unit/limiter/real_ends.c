@@ -69,7 +69,7 @@ Test(limiter_real_ends, a_stop_that_has_dropped_the_last_job_holds_the_limiter)
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
-		struct tw_job_task task = {.size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
+		struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, NULL), 0);
 		begin(&thread, stop, &caller);
 		destroy_when_over(caller.limiter);
@@ -103,7 +103,7 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 	for (int round = 0; round < ROUNDS; round++) {
 		pthread_t thread;
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
-		struct tw_job_task task = {.size = sizeof task, .fn = succeed, .flags = TW_JOB_KEEP};
+		struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, &caller.job), 0);
 		expect_eq(pthread_create(&thread, NULL, wait_for, &caller), 0);
 		while (!is_waited_for(&caller))

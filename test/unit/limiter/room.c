@@ -19,7 +19,7 @@ static void open_with(struct tw_limiter_config config)
 
 static int submit(struct load *load)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	return tw_limiter_submit_task(home.limiter, &task, &load->job);
 }
 
@@ -109,7 +109,7 @@ static int answer = 1;
 static void *submit_when_there_is_room(void *arg)
 {
 	struct load *load = arg;
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.wait_ns = TW_FOREVER;
 	answer = tw_limiter_submit_task(home.limiter, &task, &load->job);
 	return NULL;
@@ -141,7 +141,7 @@ static void expect_accepted_by(void (*make_room)(void), struct tw_limiter_config
 	expect_eq(pthread_join(thread, NULL), 0);
 	expect_eq(answer, 0);
 	limited_pump(&home);
-	expect_settled(&second, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&second, TW_JOB_STATUS_SUCCEEDED, 0);
 	if (make_room)
 		complete(&first, 0);
 	close_all();
@@ -188,17 +188,17 @@ Test(limiter_room, job_is_known_and_can_be_cancelled_in_the_hook_added)
 		struct tw_limiter_config config = limited_config(1);
 		config.hooks.added = cancel_it;
 		open_with(config);
-		struct tw_job_task task = load_task(&load);
+		struct tw_limiter_task task = load_task(&load);
 		task.timeout_ns = 5 * MS;
-		task.flags |= keep ? TW_JOB_KEEP : 0;
+		task.flags |= keep ? TW_LIMITER_TASK_KEEP : 0;
 		announced = (tw_job){0};
 		expect_eq(tw_limiter_submit_task(home.limiter, &task, &announced), 0);
-		expect_eq(state, TW_JOB_IN_LINE);
+		expect_eq(state, TW_JOB_STATE_QUEUED);
 		expect_eq(waited, -EDEADLK);
 		expect_eq(cancelled, TW_CANCELLED);
-		expect_settled(&load, TW_JOB_CANCELLED, -ECANCELED);
+		expect_settled(&load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 		expect_eq(load.releases, 1);
-		expect_eq(tw_job_state(home.limiter, announced), keep ? TW_JOB_SETTLED : TW_JOB_GONE);
+		expect_eq(tw_job_state(home.limiter, announced), keep ? TW_JOB_STATE_SETTLED : TW_JOB_STATE_GONE);
 		limited_advance(&home, 10 * MS);
 		expect_eq(load.starts, 0);
 		expect_eq(limited_stats(&home).pending, 0);
@@ -361,7 +361,7 @@ Test(limiter_room, limit_is_not_raised_beyond_what_the_executor_holds)
 	expect_eq(tw_limiter_set_max_concurrency(limiter, 3), 0);
 	expect_eq(tw_limiter_set_max_concurrency(limiter, 4), -EINVAL);
 	cr_assert(strstr(heard, "tw_limiter_set_max_concurrency: max_concurrency 4"), "%s", heard);
-	expect_eq(tw_limiter_stats_get(limiter, &stats), 0);
+	expect_eq(tw_limiter_stats(limiter, &stats), 0);
 	expect_eq(stats.max_concurrency, 3);
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -394,7 +394,7 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	home = (struct limited){.rig.clock = tw_sim_clock(sim), .rig.service = tw_sim_service(sim)};
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
 	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 4, .jitter_ns = HOUR};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, DAY), 0);

@@ -26,7 +26,7 @@ struct waiter {
 static void *submit_waiting(void *arg)
 {
 	struct waiter *self = arg;
-	struct tw_job_task task = load_task(self->load);
+	struct tw_limiter_task task = load_task(self->load);
 	task.wait_ns = TW_FOREVER;
 	atomic_store(&self->begun, true);
 	self->answer = tw_limiter_submit_task(home.limiter, &task, &self->load->job);
@@ -86,7 +86,7 @@ Test(limiter_threads, submit_waits_no_longer_than_asked)
 	config.max_pending = 1;
 	limited_open(&home, &config);
 	load_submit(&first);
-	struct tw_job_task task = load_task(&second);
+	struct tw_limiter_task task = load_task(&second);
 	task.wait_ns = 2 * MS;
 	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
@@ -163,13 +163,13 @@ Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
 	for (int i = 0; i < 2000; i++) {
-		struct tw_job_task task = {.size = sizeof(task), .fn = succeed, .flags = TW_JOB_KEEP};
+		struct tw_limiter_task task = {.size = sizeof(task), .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 		tw_job job;
 		expect_eq(tw_limiter_submit_task(limiter, &task, &job), 0);
 		expect_eq(tw_job_wait(limiter, job, TW_FOREVER, NULL), 0);
-		expect_eq(tw_job_state(limiter, job), TW_JOB_SETTLED);
+		expect_eq(tw_job_state(limiter, job), TW_JOB_STATE_SETTLED);
 		expect_eq(tw_job_forget(limiter, job), 0);
-		expect_eq(tw_job_state(limiter, job), TW_JOB_GONE);
+		expect_eq(tw_job_state(limiter, job), TW_JOB_STATE_GONE);
 		expect_eq(tw_job_wait(limiter, job, 0, NULL), TW_GONE);
 		expect_eq(tw_job_forget(limiter, job), TW_GONE);
 	}

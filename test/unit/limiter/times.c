@@ -27,7 +27,7 @@ static void complete(struct load *load, int error)
 
 static void submit_with_retry(struct load *load, struct tw_retry retry)
 {
-	struct tw_job_task task = load_task(load);
+	struct tw_limiter_task task = load_task(load);
 	task.retry = retry;
 	load_submit_task(load, &task);
 }
@@ -45,7 +45,7 @@ Test(limiter_times, retried_after_delays_that_grow_to_a_cap)
 	expect_eq(load.starts, 6);
 	for (int i = 0; i < 6; i++)
 		expect_eq(load.started_ns[i], starts_ms[i] * MS);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.attempts, 6);
 	expect_eq(limited_stats(&home).retried, 5);
 	expect_eq(limited_stats(&home).succeeded, 1);
@@ -60,7 +60,7 @@ Test(limiter_times, fails_with_its_last_error_when_no_retries_are_left)
 	limited_advance(&home, 50 * MS);
 	expect_eq(load.starts, 3);
 	expect_eq(load.started_ns[2], 10 * MS); /* factor 1 by default */
-	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(load.releases, 1);
 	close_all();
 }
@@ -72,7 +72,7 @@ Test(limiter_times, no_permit_is_held_while_waiting_for_a_retry)
 	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
 	load_submit(&other);
 	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_RETRYING);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RETRYING);
 	expect_eq(limited_stats(&home).retrying, 1);
 	expect_eq(other.started_ns[0], 0);
 	expect_eq(other.starts, 1);
@@ -115,7 +115,7 @@ Test(limiter_times, no_retry_begins_beyond_the_total_deadline)
 	submit_with_retry(&load, (struct tw_retry){.count = 100, .delay_ns = 10 * MS, .deadline_ns = 35 * MS});
 	limited_advance(&home, 100 * MS);
 	expect_eq(load.starts, 4); /* 0, 10, 20, 30 */
-	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	expect_eq(load.done_ns, 30 * MS);
 	close_all();
 }
@@ -126,14 +126,14 @@ Test(limiter_times, retry_is_waited_for_though_the_one_after_it_could_not_be)
 	for (int total = 0; total < 2; total++) {
 		struct load load = LOAD(1, .answer = -EIO);
 		open_started(1);
-		struct tw_job_task task = load_task(&load);
+		struct tw_limiter_task task = load_task(&load);
 		task.retry = (struct tw_retry){.count = 9, .delay_ns = 2 * SECOND, .factor_x100 = 100000};
 		*(total ? &task.timeout_ns : &task.retry.deadline_ns) = 500 * SECOND;
 		load_submit_task(&load, &task);
 		limited_advance(&home, 3 * SECOND);
 		expect_eq(load.starts, 2);
 		expect_eq(load.started_ns[1], 2 * SECOND);
-		expect_settled(&load, TW_JOB_FAILED, -EIO);
+		expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 		close_all();
 	}
 }
@@ -151,7 +151,7 @@ Test(limiter_times, completion_of_an_attempt_of_before_does_not_end_the_next)
 	expect_eq(load.starts, 2);
 	expect_eq(tw_job_complete(home.limiter, first, -EIO, NULL), -EALREADY); /* the next one runs */
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), 0);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(limited_stats(&home).refused_completions, 2);
 	close_all();
 }
@@ -164,10 +164,10 @@ Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
 	submit_with_retry(&running, (struct tw_retry){.count = 9, .delay_ns = 20 * MS});
 	limited_pump(&home);
 	tw_limiter_stop(home.limiter, 0);
-	expect_settled(&load, TW_JOB_DROPPED, -ESHUTDOWN);
+	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(load.result.attempts, 1);
 	complete(&running, -EIO);
-	expect_settled(&running, TW_JOB_FAILED, -EIO);
+	expect_settled(&running, TW_JOB_STATUS_FAILED, -EIO);
 	limited_advance(&home, 50 * MS);
 	expect_eq(load.starts, 1);
 	close_all();
@@ -182,10 +182,10 @@ Test(limiter_times, pause_holds_back_retries)
 	tw_limiter_pause(home.limiter);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.starts, 1);
-	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_IN_LINE);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_QUEUED);
 	tw_limiter_resume(home.limiter);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.queued_ns, 15 * MS);
 	close_all();
 }
@@ -199,13 +199,13 @@ Test(limiter_times, cancelled_in_line_settles_at_once)
 	load_submit(&first);
 	load_submit(&second);
 	limited_pump(&home);
-	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_IN_LINE);
+	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_STATE_QUEUED);
 	expect_eq(tw_job_cancel(home.limiter, second.job), TW_CANCELLED);
-	expect_settled(&second, TW_JOB_CANCELLED, -ECANCELED);
+	expect_settled(&second, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 	expect_eq(second.releases, 1);
 	expect_eq(second.stops, 0);
 	expect_eq(tw_job_cancel(home.limiter, second.job), TW_GONE);
-	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_GONE);
+	expect_eq(tw_job_state(home.limiter, second.job), TW_JOB_STATE_GONE);
 	complete(&first, 0);
 	expect_eq(second.starts, 0);
 	close_all();
@@ -218,7 +218,7 @@ Test(limiter_times, cancelled_while_waiting_for_a_retry_settles_at_once)
 	submit_with_retry(&load, (struct tw_retry){.count = 3, .delay_ns = 5 * MS});
 	limited_pump(&home);
 	expect_eq(tw_job_cancel(home.limiter, load.job), TW_CANCELLED);
-	expect_settled(&load, TW_JOB_CANCELLED, -ECANCELED);
+	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -ECANCELED);
 	expect_eq(load.result.attempts, 1);
 	limited_advance(&home, 20 * MS);
 	expect_eq(load.starts, 1);
@@ -235,17 +235,17 @@ Test(limiter_times, running_one_is_told_and_settles_when_it_ends)
 	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), false);
 	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
 	expect_eq(obeys.stops, 1);
-	expect_eq(obeys.why, TW_JOB_CANCELLED);
+	expect_eq(obeys.why, TW_JOB_STATUS_CANCELLED);
 	expect_eq(obeys.dones, 0);
 	expect_eq(tw_job_is_cancelled(home.limiter, obeys.job), true);
 	expect_eq(tw_job_is_cancelled(home.limiter, obeys.attempt), true);
 	expect_eq(tw_job_cancel(home.limiter, obeys.job), TW_RUNNING);
 	expect_eq(obeys.stops, 1); /* once */
 	complete(&obeys, -EINTR);
-	expect_settled(&obeys, TW_JOB_CANCELLED, -EINTR); /* and not tried again */
+	expect_settled(&obeys, TW_JOB_STATUS_CANCELLED, -EINTR); /* and not tried again */
 	expect_eq(tw_job_cancel(home.limiter, insists.job), TW_RUNNING);
 	complete(&insists, 0);
-	expect_settled(&insists, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&insists, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(limited_stats(&home).cancelled, 1);
 	close_all();
 }
@@ -266,7 +266,7 @@ Test(limiter_times, attempt_that_ends_inside_of_its_stop_settles_after_it)
 {
 	struct load load = LOAD(1, .held = true, .fails = 7);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.stop = complete_in_stop;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
@@ -274,7 +274,7 @@ Test(limiter_times, attempt_that_ends_inside_of_its_stop_settles_after_it)
 	expect_eq(tw_job_cancel(home.limiter, load.job), TW_RUNNING);
 	expect_eq(load.stops, 1);
 	expect_eq(load.fails, 0);
-	expect_settled(&load, TW_JOB_CANCELLED, -EINTR);
+	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EINTR);
 	expect_eq(load.releases, 1);
 	close_all();
 }
@@ -287,13 +287,13 @@ Test(limiter_times, timed_out_in_line_settles_at_once)
 	open_started(1);
 	load_submit(&first);
 	limited_pump(&home);
-	struct tw_job_task task = load_task(&second);
+	struct tw_limiter_task task = load_task(&second);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&second, &task);
 	limited_advance(&home, 9 * MS);
 	expect_eq(second.dones, 0);
 	limited_advance(&home, 1 * MS);
-	expect_settled(&second, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&second, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(second.done_ns, 10 * MS);
 	expect_eq(second.releases, 1);
 	expect_eq(limited_stats(&home).timed_out, 1);
@@ -306,11 +306,11 @@ Test(limiter_times, queue_timeout_does_not_count_the_run)
 {
 	struct load load = LOAD(1, .takes_ns = 50 * MS);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.queue_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	limited_advance(&home, 100 * MS);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.stops, 0);
 	close_all();
 }
@@ -319,18 +319,18 @@ Test(limiter_times, attempt_past_its_time_settles_at_once_and_keeps_its_permit_t
 {
 	struct load slow = LOAD(1, .held = true), next = LOAD(2);
 	open_started(1);
-	struct tw_job_task task = load_task(&slow);
+	struct tw_limiter_task task = load_task(&slow);
 	task.attempt_timeout_ns = 10 * MS;
 	load_submit_task(&slow, &task);
 	load_submit(&next);
 	limited_advance(&home, 10 * MS);
-	expect_settled(&slow, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&slow, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(slow.done_ns, 10 * MS);
 	expect_eq(slow.result.run_ns, 10 * MS);
 	expect_eq(slow.stops, 1);
-	expect_eq(slow.why, TW_JOB_TIMED_OUT);
+	expect_eq(slow.why, TW_JOB_STATUS_TIMED_OUT);
 	expect_eq(slow.releases, 0); /* it still runs */
-	expect_eq(tw_job_state(home.limiter, slow.job), TW_JOB_SETTLED);
+	expect_eq(tw_job_state(home.limiter, slow.job), TW_JOB_STATE_SETTLED);
 	expect_eq(tw_job_cancel(home.limiter, slow.job), TW_GONE);
 	expect_eq(tw_job_is_cancelled(home.limiter, slow.attempt), true);
 	limited_advance(&home, 10 * MS);
@@ -351,7 +351,7 @@ Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
 {
 	struct load load = LOAD(1, .held = true);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.attempt_timeout_ns = 10 * MS;
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&load, &task);
@@ -364,7 +364,7 @@ Test(limiter_times, attempt_past_its_time_is_tried_again_when_it_has_ended)
 	expect_eq(load.starts, 2);
 	expect_eq(load.started_ns[1], 17 * MS);
 	limited_advance(&home, 10 * MS);
-	expect_settled(&load, TW_JOB_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 	expect_eq(load.stops, 2);
 	expect_eq(load.done_ns, 27 * MS);
 	expect_eq(tw_job_complete(home.limiter, load.attempt, 0, NULL), TW_JOB_LATE);
@@ -378,7 +378,7 @@ Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
 	struct load *loads[] = {&retrying, &running, &waiting};
 	struct load filler = LOAD(4, .held = true);
 	for (int i = 0; i < 3; i++) {
-		struct tw_job_task task = load_task(loads[i]);
+		struct tw_limiter_task task = load_task(loads[i]);
 		task.timeout_ns = 10 * MS;
 		if (i == 0)
 			task.retry = (struct tw_retry){.count = 9, .delay_ns = 8 * MS};
@@ -394,7 +394,7 @@ Test(limiter_times, total_timeout_holds_in_line_in_a_run_and_in_a_wait)
 	expect_eq(retrying.dones + running.dones + waiting.dones, 0);
 	limited_advance(&home, 1 * MS);
 	for (int i = 0; i < 3; i++) {
-		expect_settled(loads[i], TW_JOB_TIMED_OUT, -ETIMEDOUT);
+		expect_settled(loads[i], TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
 		expect_eq(loads[i]->done_ns, 10 * MS);
 	}
 	expect_eq(tw_job_complete(home.limiter, running.attempt, 0, NULL), TW_JOB_LATE);
@@ -406,12 +406,12 @@ Test(limiter_times, retry_that_cannot_begin_in_time_is_not_waited_for)
 {
 	struct load load = LOAD(1, .answer = -EIO);
 	open_started(1);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.timeout_ns = 10 * MS;
 	task.retry = (struct tw_retry){.count = 9, .delay_ns = 20 * MS};
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_FAILED, -EIO);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
 	close_all();
 }
 

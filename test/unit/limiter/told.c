@@ -35,7 +35,7 @@ Test(limiter_told, done_that_takes_long_keeps_no_permit)
 	struct load first = LOAD(1);
 	second = LOAD(2);
 	open_started(limited_config(1));
-	struct tw_job_task task = load_task(&first);
+	struct tw_limiter_task task = load_task(&first);
 	task.done = start_the_second;
 	load_submit_task(&first, &task);
 	load_submit(&second);
@@ -55,7 +55,7 @@ Test(limiter_told, done_that_takes_long_keeps_no_job_waiting_that_comes_meanwhil
 	struct load first = LOAD(1);
 	second = LOAD(2);
 	open_started(limited_config(1));
-	struct tw_job_task task = load_task(&first);
+	struct tw_limiter_task task = load_task(&first);
 	task.done = submit_and_start_the_second;
 	load_submit_task(&first, &task);
 	limited_pump(&home);
@@ -200,12 +200,12 @@ Test(limiter_told, job_between_two_attempts_is_in_the_stats)
 	struct tw_limiter_config config = limited_config(1);
 	config.hooks.retried = look;
 	open_started(config);
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = MS};
 	load_submit_task(&load, &task);
 	limited_advance(&home, 3 * MS);
 	expect_eq(looks, 1);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 }
 
@@ -220,12 +220,12 @@ Test(limiter_told, completed_attempt_is_not_timed_out_before_its_function_return
 {
 	struct load load = LOAD(1, .held = true);
 	open_started(limited_config(1));
-	struct tw_job_task task = load_task(&load);
+	struct tw_limiter_task task = load_task(&load);
 	task.fn = complete_and_stay;
 	task.attempt_timeout_ns = 10 * MS;
 	load_submit_task(&load, &task);
 	limited_pump(&home);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	cr_assert_eq(load.result.value, &load);
 	expect_eq(load.stops, 0);
 	limited_close(&home);
@@ -238,7 +238,7 @@ static tw_job job_of_the_waiter;
 
 static void *submit_when_there_is_room(void *arg)
 {
-	struct tw_job_task task = load_task(arg);
+	struct tw_limiter_task task = load_task(arg);
 	task.wait_ns = TW_FOREVER;
 	task.queue_timeout_ns = 10 * MS;
 	answer = tw_limiter_submit_task(home.limiter, &task, &job_of_the_waiter);
@@ -275,7 +275,7 @@ Test(limiter_told, wait_for_room_is_no_stay_in_line)
 	expect_eq(tw_job_complete(home.limiter, line.job, 0, NULL), 0);
 	limited_pump(&home);
 	expect_eq(tw_job_complete(home.limiter, job_of_the_waiter, 0, NULL), 0);
-	expect_settled(&load, TW_JOB_SUCCEEDED, 0);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
 	expect_eq(load.result.queued_ns, 5 * MS);
 	limited_close(&home);
 }
@@ -318,13 +318,13 @@ Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
 	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
 	for (int i = 0; i < 3; i++) {
-		struct tw_job_task task = load_task(&loads[i]);
+		struct tw_limiter_task task = load_task(&loads[i]);
 		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 		load_submit_task(&loads[i], &task);
 	}
 	limited_advance(&home, 30 * MS);
 	for (int i = 0; i < 3; i++)
-		expect_settled(&loads[i], TW_JOB_SUCCEEDED, 0);
+		expect_settled(&loads[i], TW_JOB_STATUS_SUCCEEDED, 0);
 	limited_close(&home);
 	queue_executor_close(&refusing);
 }
@@ -352,8 +352,8 @@ Test(limiter_told, tokens_come_back_though_no_timer_could_be_had)
 	limited_advance(&home, 8 * MS);
 	expect_eq(loads[1].starts, 0);
 	limited_advance(&home, 4 * MS);
-	expect_settled(&loads[1], TW_JOB_SUCCEEDED, 0);
-	struct tw_job_task task = load_task(&loads[0]);
+	expect_settled(&loads[1], TW_JOB_STATUS_SUCCEEDED, 0);
+	struct tw_limiter_task task = load_task(&loads[0]);
 	task.timeout_ns = MS;
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
 	expect_eq(limited_stats(&home).rejected, 1);

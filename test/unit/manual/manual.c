@@ -237,7 +237,7 @@ Test(manual_executor, one_thread_closes_and_pumps_as_the_header_says)
 	probe_schedule_released(&probe, MS);
 	rig_advance(&rig, MS);
 	const struct tw_close_options options = {
-	    .size = sizeof options, .flags = TW_CLOSE_NO_WAIT, .timeout_ns = TW_FOREVER};
+	    .size = sizeof options, .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
 	expect_eq(tw_service_close_with(rig.service, &options), 0);
 	expect_released(&probe, TW_FATE_DROPPED);
 	expect_eq(tw_manual_pump(manual, TW_NO_LIMIT), 1);

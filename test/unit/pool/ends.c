@@ -38,7 +38,7 @@ static void *submit(void *arg)
 {
 	struct round *round = arg;
 	atomic_store(&round->submits, 1);
-	round->answer = tw_pool_submit(round->pool, tell, round, 0);
+	round->answer = tw_pool_submit(round->pool, tell, round);
 	return NULL;
 }
 
@@ -57,7 +57,7 @@ Test(pool_ends, whoever_learns_of_a_task_may_destroy_the_pool_before_its_submit_
 		pthread_t thread;
 		sem_init(&round.ran, 0, 0);
 		expect_eq(tw_pool_create(&round.pool, &cfg), 0);
-		expect_eq(tw_pool_submit(round.pool, await_submit, &round, 0), 0);
+		expect_eq(tw_pool_submit(round.pool, await_submit, &round), 0);
 		while (!atomic_load(&round.inside))
 			sched_yield();
 		expect_eq(pthread_create(&thread, NULL, submit, &round), 0);
@@ -99,7 +99,7 @@ static bool close_during_call(void)
 	pthread_t thread;
 	sem_init(&round.ran, 0, 0);
 	expect_eq(tw_service_create(&round.service, NULL), 0);
-	expect_eq(tw_group_create(round.service, &round.group), 0);
+	expect_eq(tw_group_create(&round.group, round.service), 0);
 	expect_eq(tw_schedule(round.service, 20 * MS, nothing, NULL, NULL), 0);
 	while (!(tw__gate_look(&round.service->gate) & TW__GATE_PARKED))
 		sched_yield();
@@ -141,14 +141,14 @@ static void *begin_and_end(void *arg)
 /* A user's function has called pthread_exit. Its record serves the next thread. */
 Test(pool_ends, a_thread_that_ends_inside_user_code_is_not_shown_as_running)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
+	struct tw_service_liveness seen = {.size = sizeof seen};
 	tw_service *service;
 	pthread_t thread;
 	expect_eq(tw_service_create(&service, NULL), 0);
 	for (int i = 0; i < 4; i++) {
 		expect_eq(pthread_create(&thread, NULL, i % 2 ? begin_and_end : leave_inside, service), 0);
 		pthread_join(thread, NULL);
-		expect_eq(tw_liveness_get(service, &seen), 0);
+		expect_eq(tw_service_liveness(service, &seen), 0);
 		expect_eq(seen.running, 0);
 	}
 	expect_eq(tw_service_destroy(service), 0);

@@ -52,14 +52,14 @@ static tw_pool *pool_of(uint32_t workers, uint32_t max_workers)
 static struct tw_pool_stats look_at(tw_pool *pool)
 {
 	struct tw_pool_stats stats = {.size = sizeof stats};
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	expect_eq(tw_pool_stats(pool, &stats), 0);
 	return stats;
 }
 
 static void block(tw_pool *pool, struct gate *gate, int jobs)
 {
 	for (int i = 0; i < jobs; i++)
-		expect_eq(tw_pool_submit(pool, pass, gate, 0), 0);
+		expect_eq(tw_pool_submit(pool, pass, gate), 0);
 }
 
 static void *end_now(void *arg)
@@ -105,7 +105,7 @@ static void expect_all_inside(int jobs)
 	block(pool, &gate, jobs);
 	await_value(&gate.inside, jobs);
 	if (jobs < 64) {
-		expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
+		expect_eq(tw_pool_submit(pool, count, &behind), 0);
 		await_value(&behind, 1);
 	}
 	struct tw_pool_stats stats;
@@ -154,7 +154,7 @@ Test(pool_grow, at_the_maximum_a_job_waits_for_one_that_ends)
 	tw_pool *pool = pool_of(2, 5);
 	block(pool, &gate, 5);
 	await_value(&gate.inside, 5);
-	expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	while (look_at(pool).at_max == 0)
 		sched_yield();
 	expect_eq(look_at(pool).workers, 5);
@@ -177,7 +177,7 @@ Test(pool_grow, a_pool_whose_maximum_is_its_size_has_no_further_thread)
 	expect_eq(threads_alive(), before + 1);
 	block(pool, &gate, 1);
 	await_value(&gate.inside, 1);
-	expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	let_go(&gate, 1);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(behind, 1);
@@ -197,9 +197,9 @@ Test(pool_grow, callbacks_that_compute_for_long_count_too)
 	struct gate gate = {0};
 	atomic_int behind = 0;
 	tw_pool *pool = pool_of(1, 0);
-	expect_eq(tw_pool_submit(pool, spin, &gate, 0), 0);
+	expect_eq(tw_pool_submit(pool, spin, &gate), 0);
 	await_value(&gate.inside, 1);
-	expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	await_value(&behind, 1);
 	atomic_store(&gate.passed, 1);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -212,7 +212,7 @@ Test(pool_grow, a_long_backlog_of_short_callbacks_does_not_grow_it)
 	tw__pool_times.on_cpu_ns = 3600 * SECOND; /* however long this machine keeps a thread from running */
 	tw_pool *pool = pool_of(2, 0);
 	for (int i = 0; i < TASKS; i++)
-		expect_eq(tw_pool_submit(pool, count, &ran, TW_FOREVER), 0);
+		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
 	await_value(&ran, TASKS);
 	expect_eq(look_at(pool).grown, 0);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -232,7 +232,7 @@ Test(pool_grow, timers_behind_blocked_callbacks_of_their_own_batch_run)
 	for (int i = 0; i < 10; i++)
 		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
 	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	await_value(&behind, 1);
 	await_value(&gate.inside, 10);
 	let_go(&gate, 10);
@@ -258,7 +258,7 @@ Test(pool_grow, goes_on_while_no_thread_can_be_started_and_grows_later)
 	expect_eq(faults_disarm(), true);
 	expect_eq(gate.inside, 2);
 	await_value(&gate.inside, 3); /* the need has lasted */
-	expect_eq(tw_pool_submit(pool, count, &behind, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &behind), 0);
 	await_value(&behind, 1);
 	expect_ge(look_at(pool).start_failures, 2);
 	let_go(&gate, 3);
@@ -357,7 +357,7 @@ Test(pool_grow, workers_that_end_leave_nothing_in_the_service)
 		await_value(&gate.inside, 8 * round);
 		let_go(&gate, 8);
 		await_value(&gate.passed, 8 * round);
-		struct tw_stats stats;
+		struct tw_service_stats stats;
 		do {
 			sched_yield();
 			stats = stats_of(service);
@@ -404,7 +404,7 @@ Test(pool_grow, a_services_own_pool_shows_its_counters)
 static atomic_int full_told, stuck_told;
 static uint32_t full_size;
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
 	(void)arg;
 	if (seen->pool_at_max) {
@@ -434,8 +434,8 @@ Test(pool_grow, a_full_pool_is_reported_once_and_runs_what_waited_when_one_retur
 	await_value(&full_told, 1);
 	expect_eq(full_size, 64);
 	expect_eq(behind, 0);
-	uint64_t until_ns = tw_now(service) + 100 * MS;
-	while (tw_now(service) < until_ns)
+	uint64_t until_ns = tw_service_now(service) + 100 * MS;
+	while (tw_service_now(service) < until_ns)
 		sched_yield();
 	expect_eq(full_told, 1);
 	let_go(&gate, 1);
@@ -445,10 +445,10 @@ Test(pool_grow, a_full_pool_is_reported_once_and_runs_what_waited_when_one_retur
 	expect_eq(full_told, 1);
 }
 
-static struct tw_liveness liveness_of(tw_service *service)
+static struct tw_service_liveness liveness_of(tw_service *service)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
-	expect_eq(tw_liveness_get(service, &seen), 0);
+	struct tw_service_liveness seen = {.size = sizeof seen};
+	expect_eq(tw_service_liveness(service, &seen), 0);
 	return seen;
 }
 
@@ -466,11 +466,11 @@ Test(pool_grow, a_full_pool_is_seen_with_a_manual_drive)
 	expect_eq(liveness_of(service).pool_max_workers, 2);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_schedule(service, 0, pass, &gate, NULL), 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	await_value(&gate.inside, 2);
 	expect_eq(liveness_of(service).pool_at_max, 0); /* nothing waits */
 	expect_eq(tw_schedule(service, 0, count, &behind, NULL), 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	expect_eq(liveness_of(service).pool_at_max, 1);
 	let_go(&gate, 1);
 	await_value(&behind, 1);
@@ -491,10 +491,10 @@ Test(pool_grow, close_runs_what_waits_behind_blocked_workers)
 	tw_pool *pool = pool_of(2, 0);
 	block(pool, &gate, 10);
 	/* The last one lets all others go: close must find it a worker. */
-	expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits, 0), 0);
+	expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
 	for (int i = 0; i < 9; i++)
-		expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits, 0), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+		expect_eq(tw_pool_submit(pool, (tw_fn *)(void *)sem_post, &gate.permits), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(gate.passed, 10);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -528,7 +528,7 @@ Test(pool_grow, close_leaves_no_worker_counted_as_asleep_or_searching)
 	tw_pool *pool = pool_of(3, 4);
 	while (tw_load_seq_cst(&pool->asleep.sleepers) != 3)
 		sched_yield();
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw_load_seq_cst(&pool->asleep.sleepers), 0);
 	expect_eq(tw_load_seq_cst(&pool->asleep.searching), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -560,8 +560,8 @@ static void check_in_child(void *arg)
 {
 	tw_pool *pool = arg;
 	struct tw_pool_stats stats = {.size = sizeof(stats)};
-	child_eq(tw_pool_submit(pool, count, NULL, TW_FOREVER), -EPERM);
-	child_eq(tw_pool_stats_get(pool, &stats), -EPERM);
+	child_eq(tw_pool_submit_wait(pool, count, NULL, TW_FOREVER), -EPERM);
+	child_eq(tw_pool_stats(pool, &stats), -EPERM);
 	child_eq(tw_pool_destroy(pool), 0);
 }
 

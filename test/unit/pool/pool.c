@@ -23,7 +23,7 @@ static tw_pool *pool_of(uint32_t workers, uint32_t queue)
 static struct tw_pool_stats pool_stats(tw_pool *pool)
 {
 	struct tw_pool_stats stats = {.size = sizeof stats};
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	expect_eq(tw_pool_stats(pool, &stats), 0);
 	return stats;
 }
 
@@ -44,7 +44,7 @@ static void wait_open(void *arg)
 
 static void occupy(tw_pool *pool, struct latch *latch)
 {
-	expect_eq(tw_pool_submit(pool, wait_open, latch, 0), 0);
+	expect_eq(tw_pool_submit(pool, wait_open, latch), 0);
 	while (!atomic_load(&latch->begun))
 		sched_yield();
 }
@@ -67,7 +67,7 @@ Test(pool, one_worker_runs_in_the_order_of_submission)
 {
 	tw_pool *pool = pool_of(1, 1024);
 	for (intptr_t i = 0; i < 1000; i++)
-		expect_eq(tw_pool_submit(pool, note_order, (void *)i, 0), 0);
+		expect_eq(tw_pool_submit(pool, note_order, (void *)i), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(ordered, 1000);
 	for (int i = 0; i < 1000; i++)
@@ -93,7 +93,7 @@ static void *submit_all(void *arg)
 {
 	struct submitter *s = arg;
 	for (int i = 0; i < EACH; i++) {
-		int r = tw_pool_submit(s->pool, mark, &s->marks[i], s->timeout_ns);
+		int r = tw_pool_submit_wait(s->pool, mark, &s->marks[i], s->timeout_ns);
 		if (r == -ESHUTDOWN)
 			break;
 		s->accepted += r == 0;
@@ -144,7 +144,7 @@ Test(pool, runs_what_many_threads_submit_exactly_once)
 	start_submitters(submitters, pool, TW_FOREVER);
 	for (int i = 0; i < SUBMITTERS; i++)
 		pthread_join(submitters[i].thread, NULL);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	int accepted = 0;
 	ran = 0;
 	for (int i = 0; i < SUBMITTERS; i++) {
@@ -166,7 +166,7 @@ static void tell(void *told_arg, tw_fn *fn, void *arg)
 	*(int *)told_arg += fn == mark;
 }
 
-static void close_amid_submits(enum tw_pool_close_mode mode)
+static void close_amid_submits(enum tw_close_mode mode)
 {
 	struct submitter submitters[SUBMITTERS];
 	int told = 0, ran;
@@ -179,7 +179,7 @@ static void close_amid_submits(enum tw_pool_close_mode mode)
 	expect_eq(ran + told, accepted);
 	expect_eq(pool_stats(pool).dropped, told);
 	expect_eq(pool_stats(pool).queued, 0);
-	if (mode == TW_POOL_DRAIN)
+	if (mode == TW_CLOSE_DRAIN)
 		expect_eq(told, 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	free_marks(submitters);
@@ -188,8 +188,8 @@ static void close_amid_submits(enum tw_pool_close_mode mode)
 Test(pool, close_loses_nothing_that_was_accepted)
 {
 	for (int round = 0; round < 20; round++) {
-		close_amid_submits(TW_POOL_DRAIN);
-		close_amid_submits(TW_POOL_DROP);
+		close_amid_submits(TW_CLOSE_DRAIN);
+		close_amid_submits(TW_CLOSE_DROP);
 	}
 }
 
@@ -198,7 +198,7 @@ static void *open_when_empty(void *arg)
 {
 	struct latch *latch = arg;
 	struct tw_pool_stats stats = {.size = sizeof stats};
-	while (tw_pool_stats_get(latch->pool, &stats) == 0 && stats.queued > 0)
+	while (tw_pool_stats(latch->pool, &stats) == 0 && stats.queued > 0)
 		sched_yield();
 	atomic_store(&latch->open, true);
 	return NULL;
@@ -212,18 +212,18 @@ Test(pool, close_with_drop_tells_of_each)
 	struct latch latch = {.pool = pool};
 	occupy(pool, &latch);
 	for (int i = 0; i < 50; i++)
-		expect_eq(tw_pool_submit(pool, mark, &ran, 0), 0);
+		expect_eq(tw_pool_submit(pool, mark, &ran), 0);
 	expect_eq(pool_stats(pool).queued, 50);
 	expect_eq(pool_stats(pool).running, 1);
 	pthread_t opener;
 	expect_eq(pthread_create(&opener, NULL, open_when_empty, &latch), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DROP, tell, &told), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, tell, &told), 0);
 	pthread_join(opener, NULL);
 	expect_eq(told, 50);
 	expect_eq(atomic_load(&ran), 0);
-	expect_eq(tw_pool_submit(pool, mark, &ran, 0), -ESHUTDOWN);
-	expect_eq(tw_pool_submit(pool, mark, &ran, TW_FOREVER), -ESHUTDOWN);
-	expect_eq(tw_pool_close(pool, TW_POOL_DROP, NULL, NULL), 0);
+	expect_eq(tw_pool_submit(pool, mark, &ran), -ESHUTDOWN);
+	expect_eq(tw_pool_submit_wait(pool, mark, &ran, TW_FOREVER), -ESHUTDOWN);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, NULL, NULL), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
 
@@ -233,13 +233,13 @@ static void submit_and_wait(void *arg)
 {
 	struct latch *latch = arg;
 	wait_open(latch);
-	atomic_store(&latch->answer, tw_pool_submit(latch->pool, mark, &latch->answer, TW_FOREVER));
+	atomic_store(&latch->answer, tw_pool_submit_wait(latch->pool, mark, &latch->answer, TW_FOREVER));
 }
 
 static int fill(tw_pool *pool, atomic_int *ran)
 {
 	int n = 0;
-	while (tw_pool_submit(pool, count, ran, 0) == 0)
+	while (tw_pool_submit(pool, count, ran) == 0)
 		n++;
 	return n;
 }
@@ -252,11 +252,11 @@ Test(pool, refuses_what_its_queue_cannot_hold)
 	occupy(pool, &latch);
 	int held = fill(pool, &ran);
 	expect_eq(held, 16);
-	expect_eq(tw_pool_submit(pool, count, &ran, 0), -EAGAIN);
-	expect_eq(tw_pool_submit(pool, count, &ran, 5 * MS), -ETIMEDOUT);
+	expect_eq(tw_pool_submit(pool, count, &ran), -EAGAIN);
+	expect_eq(tw_pool_submit_wait(pool, count, &ran, 5 * MS), -ETIMEDOUT);
 	expect_eq(pool_stats(pool).rejected, 3);
 	atomic_store(&latch.open, true);
-	expect_eq(tw_pool_submit(pool, count, &ran, TW_FOREVER), 0);
+	expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(atomic_load(&ran), held + 1);
 }
@@ -266,7 +266,7 @@ Test(pool, does_not_let_a_worker_wait_for_itself)
 	atomic_int ran = 0;
 	tw_pool *pool = pool_of(1, 16);
 	struct latch latch = {.pool = pool};
-	expect_eq(tw_pool_submit(pool, submit_and_wait, &latch, 0), 0);
+	expect_eq(tw_pool_submit(pool, submit_and_wait, &latch), 0);
 	while (!atomic_load(&latch.begun))
 		sched_yield();
 	int held = fill(pool, &ran);
@@ -275,7 +275,7 @@ Test(pool, does_not_let_a_worker_wait_for_itself)
 		sched_yield();
 	int answer = atomic_load(&latch.answer);
 	expect_eq(answer, -EDEADLK);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(atomic_load(&ran), held);
 	expect_eq(tw_pool_destroy(pool), 0);
 }
@@ -284,7 +284,7 @@ static void close_own_pool(void *arg)
 {
 	struct latch *latch = arg;
 	atomic_store(&latch->answer,
-		     tw_pool_is_worker(latch->pool) ? tw_pool_close(latch->pool, TW_POOL_DRAIN, NULL, NULL) : 1);
+		     tw_pool_is_worker(latch->pool) ? tw_pool_close(latch->pool, TW_CLOSE_DRAIN, NULL, NULL) : 1);
 	atomic_store(&latch->begun, true);
 }
 
@@ -292,7 +292,7 @@ Test(pool, cannot_be_closed_by_its_worker)
 {
 	tw_pool *pool = pool_of(2, 16);
 	struct latch latch = {.pool = pool};
-	expect_eq(tw_pool_submit(pool, close_own_pool, &latch, 0), 0);
+	expect_eq(tw_pool_submit(pool, close_own_pool, &latch), 0);
 	while (!atomic_load(&latch.begun))
 		sched_yield();
 	expect_eq(atomic_load(&latch.answer), -EDEADLK);
@@ -307,7 +307,7 @@ Test(pool, a_slow_task_delays_no_other_while_a_worker_is_free)
 	struct latch latch = {.pool = pool};
 	occupy(pool, &latch);
 	for (int i = 0; i < 500; i++)
-		expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+		expect_eq(tw_pool_submit(pool, count, &ran), 0);
 	while (atomic_load(&ran) < 500)
 		sched_yield(); /* for ever, if they wait for the slow one */
 	expect_eq(atomic_load(&latch.open), false);
@@ -320,8 +320,8 @@ Test(pool, times_some_of_what_it_runs)
 	atomic_int ran = 0;
 	tw_pool *pool = pool_of(2, 4096);
 	for (int i = 0; i < 1600; i++)
-		expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+		expect_eq(tw_pool_submit(pool, count, &ran), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	struct tw_pool_stats stats = pool_stats(pool);
 	expect_eq(stats.workers, 2);
 	expect_eq(stats.completed, 1600);
@@ -349,11 +349,11 @@ Test(pool, serves_several_services_and_tasks)
 	for (int i = 0; i < 3; i++)
 		services[i] = service_on(tw_pool_executor(pool));
 	expect_eq(pool_stats(pool).services, 3);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	expect_eq(tw_pool_destroy(pool), -EBUSY);
 	for (int i = 0; i < 3000; i++) {
 		expect_eq(tw_schedule(services[i % 3], (uint64_t)(i % 20) * MS, count, &ran, NULL), 0);
-		expect_eq(tw_pool_submit(pool, count, &ran, TW_FOREVER), 0);
+		expect_eq(tw_pool_submit_wait(pool, count, &ran, TW_FOREVER), 0);
 	}
 	for (int i = 0; i < 3; i++) {
 		expect_eq(tw_service_close(services[i], TW_CLOSE_DRAIN, TW_FOREVER), 0);
@@ -411,7 +411,7 @@ Test(pool, outlives_services_that_come_and_go)
 Test(pool, a_closed_one_takes_no_service)
 {
 	tw_pool *pool = pool_of(1, 16);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	tw_service *service = NULL;
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_pool_executor(pool)};
 	expect_eq(tw_service_create(&service, &cfg), -ESHUTDOWN);
@@ -434,17 +434,17 @@ Test(pool, refuses_bad_arguments)
 	struct tw_pool_stats small = {.size = 8};
 	atomic_int ran = 0;
 	expect_eq(tw_pool_create(NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_submit(NULL, count, &ran, 0), -EINVAL);
-	expect_eq(tw_pool_submit(pool, NULL, &ran, 0), -EINVAL);
-	expect_eq(tw_pool_close(NULL, TW_POOL_DRAIN, NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_close(pool, (enum tw_pool_close_mode)2, NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_stats_get(NULL, &small), -EINVAL);
-	expect_eq(tw_pool_stats_get(pool, NULL), -EINVAL);
-	expect_eq(tw_pool_stats_get(pool, &small), -EINVAL);
+	expect_eq(tw_pool_submit(NULL, count, &ran), -EINVAL);
+	expect_eq(tw_pool_submit(pool, NULL, &ran), -EINVAL);
+	expect_eq(tw_pool_close(NULL, TW_CLOSE_DRAIN, NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_close(pool, (enum tw_close_mode)2, NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_stats(NULL, &small), -EINVAL);
+	expect_eq(tw_pool_stats(pool, NULL), -EINVAL);
+	expect_eq(tw_pool_stats(pool, &small), -EINVAL);
 	expect_eq(tw_pool_destroy(NULL), 0);
 	expect_eq(tw_pool_is_worker(NULL), false);
 	cr_assert_null(tw_pool_executor(NULL));
-	expect_eq(tw_pool_submit(pool, count, &ran, 0), 0);
+	expect_eq(tw_pool_submit(pool, count, &ran), 0);
 	expect_eq(tw_pool_destroy(pool), 0);
 	expect_eq(atomic_load(&ran), 1);
 }

@@ -41,7 +41,7 @@ static void await_value(atomic_int *value, int wanted)
 
 static atomic_int full_told, stuck_told;
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
 	(void)arg;
 	atomic_fetch_add(seen->pool_at_max ? &full_told : &stuck_told, 1);
@@ -85,10 +85,10 @@ Test(pool_real_full, is_reported_when_work_comes_long_after_the_runs_that_fill_i
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_strand_create(&strands[i], service, NULL, NULL), 0);
 	for (int i = 0; i < 2; i++)
-		expect_eq(tw_strand_submit(strands[i], 0, pass, NULL, NULL), 0);
+		expect_eq(tw_strand_submit(strands[i], pass, NULL), 0);
 	await_value(&stuck_told, 2); /* each run is reported, and nothing waits */
 	expect_eq(full_told, 0);
-	expect_eq(tw_strand_submit(strands[2], 0, pass, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strands[2], pass, NULL), 0);
 	await_value(&full_told, 1);
 	expect_eq(stuck_told, 2);
 	let_go(3);

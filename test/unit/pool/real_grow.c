@@ -137,7 +137,7 @@ static bool try_once(int blockers, uint64_t block_ns, uint64_t bound_ns)
 	control_start(&control);
 	struct tw_period period = {.size = sizeof period, .first_ns = 10 * MS, .period_ns = 10 * MS, .count = BEATS};
 	expect_eq(tw_schedule_every(service, &period, beat, &scene, NULL), 0);
-	uint64_t now_ns = tw_now(service);
+	uint64_t now_ns = tw_service_now(service);
 	scene.due_ns = now_ns + 100 * MS;
 	for (int i = 0; i < blockers; i++)
 		expect_eq(tw_schedule_at(service, now_ns + block_ns, block, &scene, NULL), 0);

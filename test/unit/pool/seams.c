@@ -104,7 +104,7 @@ static void run_slow(void *arg)
 
 static void bring_task(struct scene *scene)
 {
-	tw_pool_submit(scene->pool, run_quick, scene, 0);
+	tw_pool_submit(scene->pool, run_quick, scene);
 }
 
 static void bring_work(struct scene *scene)
@@ -114,7 +114,7 @@ static void bring_work(struct scene *scene)
 
 static void bring_batch(struct scene *scene)
 {
-	tw_advance(scene->service, TW_NO_LIMIT);
+	tw_service_advance(scene->service, TW_NO_LIMIT);
 }
 
 static void bring(void *arg)
@@ -164,7 +164,7 @@ static void sees_to_what_was_brought(void (*what)(struct scene *scene))
 			expect_eq(tw_schedule(scene.service, 0, run_quick, &scene, NULL), 0);
 		await_sleepers(scene.pool);
 		faults_at_wakes(bring, NULL, &scene);
-		expect_eq(tw_pool_submit(scene.pool, run_slow, &scene, 0), 0);
+		expect_eq(tw_pool_submit(scene.pool, run_slow, &scene), 0);
 		faults_at_wakes(NULL, NULL, NULL);
 		rounds += scene.brought;
 		if (!scene.brought) /* the one who was called had not fallen asleep: once more */
@@ -264,7 +264,7 @@ static void pool_outlasts_its_bringers(bool pinned)
 	tw__base_let_go(&scene.base);
 	expect_eq(tw_service_destroy(scene.service), 0);
 	faults_at_pauses(let_on, &bringer);
-	expect_eq(tw_pool_close(scene.pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(scene.pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	faults_at_pauses(NULL, NULL);
 	bool waited = atomic_load(&bringer.go);
 	let_on(&bringer);

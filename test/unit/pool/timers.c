@@ -76,7 +76,7 @@ static void wait_open(void *arg)
 
 static void occupy(struct latch *latch)
 {
-	expect_eq(tw_pool_submit(pool, wait_open, latch, 0), 0);
+	expect_eq(tw_pool_submit(pool, wait_open, latch), 0);
 	while (!latch->begun)
 		sched_yield();
 }
@@ -127,8 +127,8 @@ static void close_under_batches(enum tw_on_refused on_refused, int runs, enum tw
 	expect_eq(tw_cancel(rig.service, probes[7].timer), TW_CANCELLED);
 	rig_advance(&rig, MS);
 	expect_eq(tw_cancel(rig.service, probes[8].timer), TW_CANCELLED); /* in its batch */
-	expect_eq(tw_pool_submit(pool, wait_open, &latch, 0), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DROP, open_latch, &latch), 0);
+	expect_eq(tw_pool_submit(pool, wait_open, &latch), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DROP, open_latch, &latch), 0);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig, 5 * MS);
 	if (on_refused == TW_REFUSED_RETRY) {

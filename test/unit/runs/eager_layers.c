@@ -28,7 +28,7 @@ static void note_run(void)
 static void drive_until(int wanted)
 {
 	for (int turns = 0; runs < wanted && turns < 2 * wanted + 10; turns++)
-		tw_advance(rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(runs, wanted);
 	expect_eq(runs_inside, 0);
 	expect_lt(highest - lowest, 16384);
@@ -52,7 +52,7 @@ static void set_again(void *asap)
 	note_run();
 	if (runs < LINKS) {
 		inside = true;
-		tw_set_immediate(asap, set_again, asap);
+		tw_immediate_submit(asap, set_again, asap);
 		inside = false;
 	}
 }
@@ -60,7 +60,7 @@ static void set_again(void *asap)
 Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_arms_them)
 {
 	open_eager();
-	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_ASAP);
+	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	inside = true;
 	tw_action *action = tw_action_schedule(asap, arm_again, NULL, 0, NULL);
 	inside = false;
@@ -68,7 +68,7 @@ Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_a
 	drive_until(LINKS);
 	runs = 0;
 	inside = true;
-	tw_set_immediate(asap, set_again, asap);
+	tw_immediate_submit(asap, set_again, asap);
 	inside = false;
 	drive_until(LINKS);
 	expect_eq(tw_action_destroy(action), TW_GONE);
@@ -101,7 +101,7 @@ Test(runs_eager_layers, chain_over_many_schedulers_needs_no_stack)
 	static struct link links[SCHEDULERS + 1];
 	open_eager();
 	for (int i = 0; i < SCHEDULERS; i++) {
-		links[i].scheduler = scheduler_on(rig.service, TW_ACTION_ASAP);
+		links[i].scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 		expect_eq(tw_action_create(&links[i].action, links[i].scheduler, arm_next), 0);
 	}
 	inside = true;
@@ -120,7 +120,7 @@ static int post_again(struct tw_turn *turn, void *arg)
 	note_run();
 	if (runs < LINKS) {
 		inside = true;
-		tw_scheduler_post(turn->scheduler, TW_PRIORITY_NORMAL, post_again, arg, NULL);
+		tw_scheduler_submit(turn->scheduler, TW_PRIORITY_NORMAL, post_again, arg, NULL);
 		inside = false;
 	}
 	return TW_TURN_DONE;
@@ -132,7 +132,7 @@ Test(runs_eager_layers, tasks_of_a_scheduler_do_not_run_inside_post)
 	open_eager();
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
 	inside = true;
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, post_again, NULL, NULL), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, post_again, NULL, NULL), 0);
 	inside = false;
 	drive_until(LINKS);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);

@@ -47,7 +47,7 @@ Test(runs_executor, gets_what_is_due_and_runs_it_when_it_likes)
 	open_with(&rig, &queue, TW_REFUSED_RETRY);
 	schedule_probes(&rig, 3000, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 3000);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 3000);
 	expect_eq(queue_executor_waiting(&queue), 3000);
 	expect_eq(rig.ran, 0);
 	expect_eq(stats_of(rig.service).pending, 3000);
@@ -66,11 +66,11 @@ Test(runs_executor, gets_no_more_than_the_budget)
 	open_with(&rig, &queue, TW_REFUSED_RETRY);
 	schedule_probes(&rig, 100, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + SECOND), 0);
-	expect_eq(tw_advance(rig.service, 30), 30);
+	expect_eq(tw_service_advance(rig.service, 30), 30);
 	expect_eq(queue_executor_waiting(&queue), 30);
-	expect_eq(tw_advance(rig.service, 30), 30);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 40);
-	expect_eq(tw_advance(rig.service, 1), 0);
+	expect_eq(tw_service_advance(rig.service, 30), 30);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 40);
+	expect_eq(tw_service_advance(rig.service, 1), 0);
 	expect_eq(queue_executor_run_all(&queue), 100);
 	expect_each_ran_once(&rig, 100);
 	expect_ids_ascend(&rig);
@@ -160,7 +160,7 @@ Test(runs_executor, that_refuses_leaves_the_run_to_the_driver)
 	rig_advance(&rig, 10 * MS);
 	expect_each_ran_once(&rig, 500);
 	expect_ids_ascend(&rig);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_ge(stats.refused, 1);
 	expect_eq(stats.fired, 500);
 	close_with(&rig, &queue);
@@ -178,7 +178,7 @@ Test(runs_executor, that_refuses_drops_where_that_is_the_policy)
 	schedule_probes(&rig, 500, MS);
 	rig_advance(&rig, 10 * MS);
 	expect_eq(rig.ran, 500);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_ge(stats.refused, 1);
 	expect_eq(stats.dropped, 500);
 	expect_eq(stats.fired, 500);
@@ -194,10 +194,10 @@ Test(runs_executor, that_refuses_drops_nothing_that_was_moved_to_later)
 	open_with(&rig, &queue, TW_REFUSED_DROP);
 	schedule_probes(&rig, 30, MS);
 	expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + MS), 0);
-	expect_eq(tw_advance(rig.service, 10), 10);
+	expect_eq(tw_service_advance(rig.service, 10), 10);
 	queue.refuse = SIZE_MAX;
 	expect_eq(tw_reset(rig.service, probes[20].timer, SECOND), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(stats_of(rig.service).dropped, 19);
 	queue.refuse = 0;
 	expect_eq(queue_executor_run_all(&queue), 10);

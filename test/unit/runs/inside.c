@@ -176,7 +176,7 @@ Test(runs_inside, a_one_shot_re_arms_itself_under_the_same_handle)
 		expect_eq(rig.events[i].self, probe.timer.id);
 	}
 	expect_released(&probe, TW_FATE_FIRED);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled, 1);
 	expect_eq(stats.fired, 1);
 	expect_eq(stats.runs, 3);
@@ -246,7 +246,7 @@ Test(runs_inside, re_arming_costs_no_memory)
 	rig_advance(&rig, 100 * SECOND);
 	uint64_t before_bytes = stats_of(rig.service).memory_bytes;
 	rig_advance(&rig, 10 * HOUR);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.memory_bytes, before_bytes);
 	expect_eq(stats.pending, 1);
 	expect_gt(stats.runs, 10000);
@@ -329,7 +329,7 @@ Test(runs_inside, a_re_armed_one_shot_can_be_cancelled)
 	expect_released(&probe, TW_FATE_CANCELLED);
 	rig_advance(&rig, HOUR);
 	expect_eq(probe.runs, 1);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, 1);
 	expect_eq(stats.fired, 0);
 	rig_close(&rig);
@@ -339,7 +339,7 @@ Test(runs_inside, a_re_armed_one_shot_can_be_cancelled)
 
 static void advance_nested(struct probe *probe)
 {
-	probe->answer = tw_advance(probe->rig->service, TW_NO_LIMIT);
+	probe->answer = tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 }
 
 static void move_the_clock(struct probe *probe)
@@ -363,7 +363,7 @@ static void close_the_service(struct probe *probe)
 
 static void validate_the_service(struct probe *probe)
 {
-	probe->answer = tw_validate(probe->rig->service, NULL, 0);
+	probe->answer = tw_service_validate(probe->rig->service, NULL, 0);
 }
 
 static int answer_inside(void (*act)(struct probe *))
@@ -409,10 +409,10 @@ Test(runs_inside, validate_is_busy_in_the_drivers_own_callback)
 
 static void read_everything(struct probe *probe)
 {
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	uint64_t left_ns = 0;
-	bool good = tw_stats_get(probe->rig->service, &stats) == 0 && stats.scheduled == 2;
-	good = good && tw_now(probe->rig->service) == rig_now(probe->rig);
+	bool good = tw_service_stats(probe->rig->service, &stats) == 0 && stats.scheduled == 2;
+	good = good && tw_service_now(probe->rig->service) == rig_now(probe->rig);
 	good = good && !tw_is_pending(probe->rig->service, tw_self());
 	good = good && tw_is_pending(probe->rig->service, probe->other->timer);
 	good = good && tw_remaining(probe->rig->service, probe->other->timer, &left_ns) == 0 && left_ns == MS;

@@ -12,10 +12,10 @@
 
 TestSuite(runs_watchdog, .timeout = 30);
 
-static struct tw_liveness liveness_of(tw_service *service)
+static struct tw_service_liveness liveness_of(tw_service *service)
 {
-	struct tw_liveness seen = {.size = sizeof(seen)};
-	expect_eq(tw_liveness_get(service, &seen), 0);
+	struct tw_service_liveness seen = {.size = sizeof(seen)};
+	expect_eq(tw_service_liveness(service, &seen), 0);
 	return seen;
 }
 
@@ -24,7 +24,7 @@ Test(runs_watchdog, of_an_idle_service_is_all_quiet)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	rig_advance(&rig, SECOND);
-	struct tw_liveness seen = liveness_of(rig.service);
+	struct tw_service_liveness seen = liveness_of(rig.service);
 	expect_eq(seen.now_ns, rig_now(&rig));
 	expect_eq(seen.overdue + seen.overdue_ns + seen.overdue_timer.id, 0);
 	expect_eq(seen.running + seen.longest.id + seen.longest_ns, 0);
@@ -44,13 +44,13 @@ Test(runs_watchdog, tells_what_is_overdue_and_since_when_nobody_has_turned)
 	rig_advance(&rig, MS);
 	expect_eq(liveness_of(rig.service).overdue, 0);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 30 * MS), 0);
-	struct tw_liveness seen = liveness_of(rig.service);
+	struct tw_service_liveness seen = liveness_of(rig.service);
 	expect_eq(seen.since_turn_ns, 29 * MS);
 	expect_eq(seen.turn_late_ns, 0); /* nobody has planned a turn */
 	expect_eq(seen.overdue, 2);
 	expect_eq(seen.overdue_ns, 28 * MS);
 	expect_eq(seen.overdue_timer.id, probes[1].timer.id);
-	tw_advance(rig.service, TW_NO_LIMIT);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(liveness_of(rig.service).overdue, 0);
 	expect_eq(liveness_of(rig.service).since_turn_ns, 0);
 	rig_close(&rig);
@@ -58,13 +58,13 @@ Test(runs_watchdog, tells_what_is_overdue_and_since_when_nobody_has_turned)
 
 /* ------------------------------------------------------------ what runs */
 
-static struct tw_liveness seen_inside;
+static struct tw_service_liveness seen_inside;
 
 static void look(struct probe *probe)
 {
 	seen_inside.size = sizeof(seen_inside);
 	tw_clock_manual_set(probe->rig->clock, rig_now(probe->rig) + 3 * MS);
-	probe->answer = tw_liveness_get(probe->rig->service, &seen_inside);
+	probe->answer = tw_service_liveness(probe->rig->service, &seen_inside);
 }
 
 Test(runs_watchdog, shows_the_callback_that_runs)
@@ -157,7 +157,7 @@ Test(runs_watchdog, shows_the_longest_of_several_workers)
 	sleep_ms(5);
 	expect_eq(tw_schedule(service, 0, block, NULL, &second), 0);
 	sem_await(&begun);
-	struct tw_liveness seen = liveness_of(service);
+	struct tw_service_liveness seen = liveness_of(service);
 	expect_eq(seen.running, 2);
 	expect_eq(seen.longest.id, first.id);
 	cr_assert(seen.longest_fn == block);
@@ -182,7 +182,7 @@ Test(runs_watchdog, tells_of_a_tick_thread_that_hangs)
 	sem_await(&begun);
 	expect_eq(tw_schedule(service, MS, block, NULL, &waits), 0);
 	sleep_ms(30);
-	struct tw_liveness seen = liveness_of(service);
+	struct tw_service_liveness seen = liveness_of(service);
 	expect_ge(seen.since_turn_ns, 25 * MS);
 	expect_ge(seen.turn_late_ns, 20 * MS);
 	expect_eq(seen.longest.id, hangs.id);
@@ -200,7 +200,7 @@ Test(runs_watchdog, of_a_tick_thread_that_sleeps_is_not_late)
 	tw_service *service = open_real((struct tw_service_config){.workers = 1});
 	tw_timer timer;
 	expect_eq(tw_schedule(service, HOUR, block, NULL, &timer), 0);
-	struct tw_liveness seen;
+	struct tw_service_liveness seen;
 	do {
 		seen = liveness_of(service);
 		expect_eq(seen.overdue, 0);
@@ -211,11 +211,11 @@ Test(runs_watchdog, of_a_tick_thread_that_sleeps_is_not_late)
 /* ------------------------------------------------------------ on_stuck */
 
 static atomic_int told;
-static struct tw_liveness told_of;
+static struct tw_service_liveness told_of;
 static tw_service *told_service;
 static int told_answers[3];
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
 	told_of = *seen;
 	told_answers[0] = tw_service_close(told_service, TW_CLOSE_DROP, 0);
@@ -231,11 +231,11 @@ Test(runs_watchdog, stuck_callbacks_are_told_once_each)
 	told_service = service;
 	for (int round = 1; round <= 2; round++) {
 		tw_timer timer;
-		uint64_t before_ns = tw_now(service);
+		uint64_t before_ns = tw_service_now(service);
 		expect_eq(tw_schedule(service, 0, block, NULL, &timer), 0);
 		while (atomic_load(&told) < round)
 			sched_yield();
-		expect_ge(tw_now(service) - before_ns, 20 * MS);
+		expect_ge(tw_service_now(service) - before_ns, 20 * MS);
 		expect_eq(told_of.longest.id, timer.id);
 		expect_ge(told_of.longest_ns, 20 * MS);
 		cr_assert(told_of.longest_fn == block);
@@ -299,20 +299,20 @@ Test(runs_watchdog, bad_input_and_sizes)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct {
-		struct tw_liveness known;
+		struct tw_service_liveness known;
 		unsigned char unknown[40];
 	} newer;
 	memset(&newer, 0xa5, sizeof(newer));
-	expect_eq(tw_liveness_get(NULL, &newer.known), -EINVAL);
-	expect_eq(tw_liveness_get(rig.service, NULL), -EINVAL);
+	expect_eq(tw_service_liveness(NULL, &newer.known), -EINVAL);
+	expect_eq(tw_service_liveness(rig.service, NULL), -EINVAL);
 	newer.known.size = sizeof(size_t);
-	expect_eq(tw_liveness_get(rig.service, &newer.known), -EINVAL);
-	newer.known.size = offsetof(struct tw_liveness, overdue);
-	expect_eq(tw_liveness_get(rig.service, &newer.known), 0);
+	expect_eq(tw_service_liveness(rig.service, &newer.known), -EINVAL);
+	newer.known.size = offsetof(struct tw_service_liveness, overdue);
+	expect_eq(tw_service_liveness(rig.service, &newer.known), 0);
 	expect_eq(newer.known.now_ns, RIG_START_NS);
 	expect_eq(newer.known.overdue, UINT64_C(0xa5a5a5a5a5a5a5a5));
 	newer.known.size = sizeof(newer);
-	expect_eq(tw_liveness_get(rig.service, &newer.known), 0);
+	expect_eq(tw_service_liveness(rig.service, &newer.known), 0);
 	for (size_t i = 0; i < sizeof(newer.unknown); i++)
 		expect_eq(newer.unknown[i], 0);
 	rig_close(&rig);

@@ -1,5 +1,5 @@
 /*
- * Every kind of user code that blocks is counted by tw_liveness_get, named by kind and function, and told to on_stuck once. The blocked function
+ * Every kind of user code that blocks is counted by tw_service_liveness, named by kind and function, and told to on_stuck once. The blocked function
  * runs on a pool's worker; the test's thread moves the clock and drives the service, so nothing depends on real time.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@ TestSuite(runs_watchdog_kinds, .timeout = 30);
 
 static sem_t begun, go_on;
 static atomic_int told;
-static struct tw_liveness told_of;
+static struct tw_service_liveness told_of;
 
 static void sem_await(sem_t *sem)
 {
@@ -22,7 +22,7 @@ static void sem_await(sem_t *sem)
 		;
 }
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
 	(void)arg;
 	told_of = *seen;
@@ -43,10 +43,10 @@ static void open_on_pool(struct rig *rig, tw_pool **pool)
 	rig_open(rig, &cfg);
 }
 
-static struct tw_liveness look(struct rig *rig)
+static struct tw_service_liveness look(struct rig *rig)
 {
-	struct tw_liveness seen = {.size = sizeof seen};
-	expect_eq(tw_liveness_get(rig->service, &seen), 0);
+	struct tw_service_liveness seen = {.size = sizeof seen};
+	expect_eq(tw_service_liveness(rig->service, &seen), 0);
 	return seen;
 }
 
@@ -60,7 +60,7 @@ static void await_running(struct rig *rig, uint64_t running)
 static void expect_seen_and_told(struct rig *rig, enum tw_run_kind kind, tw_fn *fn)
 {
 	sem_await(&begun);
-	struct tw_liveness seen = look(rig);
+	struct tw_service_liveness seen = look(rig);
 	expect_eq(seen.running, 1);
 	expect_eq(seen.longest_kind, kind);
 	cr_assert(seen.longest_fn == fn);
@@ -193,7 +193,7 @@ Test(runs_watchdog_kinds, completion_of_a_group)
 	tw_pool *pool;
 	tw_group group;
 	open_on_pool(&rig, &pool);
-	expect_eq(tw_group_create(rig.service, &group), 0);
+	expect_eq(tw_group_create(&group, rig.service), 0);
 	expect_eq(tw_group_close_then(rig.service, group, blocks, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_seen_and_told(&rig, TW_RUN_KIND_COMPLETION, blocks);
@@ -237,7 +237,7 @@ Test(runs_watchdog_kinds, done_of_a_job)
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
 	tw_limiter *limiter = limiter_on(&rig);
-	struct tw_job_task task = {.size = sizeof task, .fn = job_returns, .done = done_blocks};
+	struct tw_limiter_task task = {.size = sizeof task, .fn = job_returns, .done = done_blocks};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_HOOK, NAMED(done_blocks));
 	end_limiter(limiter);
@@ -261,7 +261,7 @@ Test(runs_watchdog_kinds, stop_of_a_job)
 		tw_job job;
 		tw_limiter *limiter;
 	} cancelled = {.limiter = limiter_on(&rig)};
-	struct tw_job_task task = {
+	struct tw_limiter_task task = {
 	    .size = sizeof task, .fn = job_until_cancelled, .arg = cancelled.limiter, .stop = stop_blocks};
 	expect_eq(tw_limiter_submit_task(cancelled.limiter, &task, &cancelled.job), 0);
 	await_running(&rig, 1);
@@ -283,7 +283,7 @@ Test(runs_watchdog_kinds, strand_task)
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, 0, blocks, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, blocks, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_STRAND_TASK, blocks);
 	expect_eq(tw_strand_destroy(strand), 0);
 	shut(&rig, pool);
@@ -296,8 +296,8 @@ Test(runs_watchdog_kinds, release_of_a_strand_task)
 	tw_strand *strand;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
-	struct tw_strand_spec spec = {.size = sizeof spec, .fn = returns, .release = release_blocks};
-	expect_eq(tw_strand_submit_spec(strand, &spec, NULL), 0);
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = returns, .release = release_blocks};
+	expect_eq(tw_strand_submit_task(strand, &spec, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_RELEASE, NAMED(release_blocks));
 	expect_eq(tw_strand_destroy(strand), 0);
 	shut(&rig, pool);
@@ -310,7 +310,7 @@ Test(runs_watchdog_kinds, scheduler_task)
 	tw_scheduler *scheduler;
 	open_on_pool(&rig, &pool);
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, turn_blocks, NULL, NULL), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_blocks, NULL, NULL), 0);
 	expect_seen_and_told(&rig, TW_RUN_KIND_SCHEDULER_TASK, NAMED(turn_blocks));
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	shut(&rig, pool);
@@ -322,7 +322,8 @@ Test(runs_watchdog_kinds, action)
 	struct rig rig;
 	tw_pool *pool;
 	open_on_pool(&rig, &pool);
-	struct tw_action_config config = {.size = sizeof config, .kind = TW_ACTION_ASYNC, .service = rig.service};
+	struct tw_action_scheduler_config config = {
+	    .size = sizeof config, .kind = TW_ACTION_KIND_ASYNC, .service = rig.service};
 	tw_action_scheduler *scheduler;
 	int error = 0;
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
@@ -367,10 +368,10 @@ Test(runs_watchdog_kinds, pool_task_is_seen_by_each_service_of_the_pool)
 	struct tw_service_config cfg = rig_config();
 	cfg.executor = tw_pool_executor(pool);
 	rig_open(&rigs[1], &cfg);
-	expect_eq(tw_pool_submit(pool, blocks, NULL, 0), 0);
+	expect_eq(tw_pool_submit(pool, blocks, NULL), 0);
 	sem_await(&begun);
 	for (int i = 0; i < 2; i++) {
-		struct tw_liveness seen = look(&rigs[i]);
+		struct tw_service_liveness seen = look(&rigs[i]);
 		expect_eq(seen.running, 1);
 		expect_eq(seen.longest_kind, TW_RUN_KIND_POOL_TASK);
 		cr_assert(seen.longest_fn == blocks);
@@ -418,10 +419,10 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 	expect_eq(tw_strand_create(&strand, rig.service, NULL, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, rig.service, NULL), 0);
 	for (int i = 1; i <= 50; i++) {
-		expect_eq(tw_strand_submit(strand, 0, counts, NULL, NULL), 0);
-		expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
+		expect_eq(tw_strand_submit(strand, counts, NULL), 0);
+		expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, turn_counts, NULL, NULL), 0);
 		expect_eq(tw_limiter_submit(limiter, job_counts, NULL, NULL), 0);
-		expect_eq(tw_pool_submit(pool, counts, NULL, 0), 0);
+		expect_eq(tw_pool_submit(pool, counts, NULL), 0);
 		while (ran < 4 * i || look(&rig).running)
 			usleep(100);
 		rig_advance(&rig, 10 * SECOND);
@@ -437,15 +438,15 @@ Test(runs_watchdog_kinds, what_returns_in_time_is_not_told)
 
 struct nested {
 	struct rig *outer, *inner;
-	struct tw_liveness of_outer, of_inner;
+	struct tw_service_liveness of_outer, of_inner;
 };
 
 static void look_inside(void *arg)
 {
 	struct nested *nested = arg;
 	nested->of_outer.size = nested->of_inner.size = sizeof nested->of_outer;
-	tw_liveness_get(nested->outer->service, &nested->of_outer);
-	tw_liveness_get(nested->inner->service, &nested->of_inner);
+	tw_service_liveness(nested->outer->service, &nested->of_outer);
+	tw_service_liveness(nested->inner->service, &nested->of_inner);
 }
 
 /* Drives another service inline, whose callback looks. */
@@ -464,7 +465,7 @@ Test(runs_watchdog_kinds, a_run_inside_another_service_is_shown_to_both)
 	rig_open(&inner, NULL);
 	struct nested nested = {.outer = &outer, .inner = &inner};
 	expect_eq(tw_strand_create(&strand, outer.service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, 0, drive_the_other, &nested, NULL), 0);
+	expect_eq(tw_strand_submit(strand, drive_the_other, &nested), 0);
 	rig_advance(&outer, MS);
 	expect_eq(nested.of_outer.running, 1);
 	expect_eq(nested.of_outer.longest_kind, TW_RUN_KIND_STRAND_TASK);
@@ -495,7 +496,7 @@ static void build_a_floor(struct tower *tower)
 	rig_open(&rig, NULL);
 	tw_strand_create(&strand, rig.service, NULL, NULL);
 	void *floor[] = {tower, &rig};
-	tw_strand_submit(strand, 0, climb, floor, NULL);
+	tw_strand_submit(strand, climb, floor);
 	rig_advance(&rig, MS);
 	tw_strand_destroy(strand);
 	rig_close(&rig);
@@ -505,8 +506,8 @@ static void climb(void *arg)
 {
 	struct tower *tower = ((void **)arg)[0];
 	struct rig *rig = ((void **)arg)[1];
-	struct tw_liveness seen = {.size = sizeof seen};
-	tw_liveness_get(rig->service, &seen);
+	struct tw_service_liveness seen = {.size = sizeof seen};
+	tw_service_liveness(rig->service, &seen);
 	tower->running[tower->floor] = seen.running;
 	if (++tower->floor < FLOORS)
 		build_a_floor(tower);

@@ -31,10 +31,10 @@ static void returns(void *arg)
 
 struct told {
 	atomic_int times;
-	struct tw_liveness last;
+	struct tw_service_liveness last;
 };
 
-static void on_stuck(void *arg, const struct tw_liveness *seen)
+static void on_stuck(void *arg, const struct tw_service_liveness *seen)
 {
 	struct told *told = arg;
 	told->last = *seen;
@@ -58,8 +58,8 @@ static tw_service *open_watched(tw_executor *executor, struct told *told)
 
 static uint64_t wakeups_of(tw_service *service)
 {
-	struct tw_stats stats = {.size = sizeof stats};
-	expect_eq(tw_stats_get(service, &stats), 0);
+	struct tw_service_stats stats = {.size = sizeof stats};
+	expect_eq(tw_service_stats(service, &stats), 0);
 	return stats.wakeups;
 }
 
@@ -87,7 +87,7 @@ Test(runs_watchdog_real_wake, a_strand_task_is_told_though_no_timer_is_due)
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	for (int round = 1; round <= 3; round++) {
 		await_sleep(service);
-		expect_eq(tw_strand_submit(strand, 0, blocks, NULL, NULL), 0);
+		expect_eq(tw_strand_submit(strand, blocks, NULL), 0);
 		sem_await(&begun);
 		await_told(&told, round);
 		expect_eq(told.last.longest_kind, TW_RUN_KIND_STRAND_TASK);
@@ -113,7 +113,7 @@ Test(runs_watchdog_real_wake, a_pool_task_is_told_to_each_service_of_the_pool_on
 	for (int round = 1; round <= 3; round++) {
 		await_sleep(services[0]);
 		await_sleep(services[1]);
-		expect_eq(tw_pool_submit(pool, blocks, NULL, 0), 0);
+		expect_eq(tw_pool_submit(pool, blocks, NULL), 0);
 		sem_await(&begun);
 		for (int i = 0; i < 2; i++) {
 			await_told(&told[i], round);
@@ -143,8 +143,8 @@ Test(runs_watchdog_real_wake, nothing_wakes_where_nothing_runs)
 	tw_strand *strand;
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	for (int round = 0; round < 3; round++) {
-		expect_eq(tw_pool_submit(pool, returns, NULL, 0), 0);
-		expect_eq(tw_strand_submit(strand, 0, returns, NULL, NULL), 0);
+		expect_eq(tw_pool_submit(pool, returns, NULL), 0);
+		expect_eq(tw_strand_submit(strand, returns, NULL), 0);
 		sem_await(&begun);
 		sem_await(&begun);
 		await_sleep(service);

@@ -63,11 +63,11 @@ Test(runs_work, refused_is_offered_again_each_tick_until_it_is_taken)
 	queue.refuse = 3;
 	tw__work_submit(&work);
 	for (unsigned turn = 0; turn < 2; turn++) {
-		cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 0);
+		cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 		cr_assert_eq(queue_executor_waiting(&queue), 0);
 	}
 	cr_assert_eq(queue.refuse, 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(queue_executor_run_all(&queue), 1);
 	cr_assert_eq(runs, 1);
 	close_all();
@@ -79,7 +79,7 @@ Test(runs_work, given_back_is_offered_again)
 	tw__work_submit(&work);
 	cr_assert_eq(queue_executor_drop_next(&queue), 0);
 	cr_assert_eq(queue_executor_waiting(&queue), 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(queue_executor_run_all(&queue), 1);
 	cr_assert_eq(runs, 1);
 	close_all();
@@ -90,9 +90,9 @@ Test(runs_work, inline_work_runs_in_the_next_turn_not_in_submit)
 	open_with(tw_executor_inline());
 	tw__work_submit(&work);
 	cr_assert_eq(runs, 0);
-	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 1);
+	cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 	cr_assert_eq(runs, 1);
-	cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 0);
+	cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 0);
 	close_all();
 }
 
@@ -103,7 +103,7 @@ Test(runs_work, does_not_run_inside_submit_though_the_executor_runs_tickets_ther
 	open_with(&eager_executor);
 	tw__work_submit(&work);
 	cr_assert_eq(runs, 0);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(runs, 1);
 	close_all();
 }
@@ -130,7 +130,7 @@ Test(runs_work, chain_of_runs_inside_submit_needs_no_stack)
 	tw__work_init(&work, service, &eager_executor, submit_the_next);
 	tw__work_submit(&work);
 	for (unsigned turns = 0; runs < LINKS && turns < 2 * LINKS; turns++)
-		tw_advance(service, TW_NO_LIMIT);
+		tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(runs, LINKS);
 	cr_assert_leq(deepest, 4096);
 	close_all();
@@ -143,11 +143,11 @@ static int drive_and_refuse(tw_executor *self, tw_batch *batch, size_t n)
 	(void)self;
 	(void)batch;
 	(void)n;
-	tw_advance(driven_in_submit, TW_NO_LIMIT);
+	tw_service_advance(driven_in_submit, TW_NO_LIMIT);
 	return -EAGAIN;
 }
 
-/* Who calls tw_advance wants work to run, wherever the call comes from. */
+/* Who calls tw_service_advance wants work to run, wherever the call comes from. */
 Test(runs_work, runs_in_an_advance_that_an_executor_calls_inside_submit)
 {
 	static const struct tw_executor_ops ops = {sizeof ops, drive_and_refuse};
@@ -168,12 +168,12 @@ Test(runs_work, next_expiry_is_now_while_some_waits)
 {
 	open_with(tw_executor_inline());
 	uint64_t at_ns;
-	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
 	cr_assert_eq(at_ns, UINT64_MAX);
 	tw__work_submit(&work);
-	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
-	cr_assert_leq(at_ns, tw_now(service));
-	tw_advance(service, TW_NO_LIMIT);
+	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
+	cr_assert_leq(at_ns, tw_service_now(service));
+	tw_service_advance(service, TW_NO_LIMIT);
 	close_all();
 }
 
@@ -194,15 +194,15 @@ Test(runs_work, that_the_driver_runs_and_that_comes_again_later_lets_the_driver_
 	comings = 4;
 	tw__work_submit_later(&work);
 	for (unsigned turn = 1; turn < 4; turn++) {
-		tw_advance(service, TW_NO_LIMIT);
+		tw_service_advance(service, TW_NO_LIMIT);
 		cr_assert_eq(runs, turn);
-		cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
-		cr_assert_gt(at_ns, tw_now(service));
-		cr_assert_leq(at_ns, tw_now(service) + 2 * service->time.tick_ns);
+		cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
+		cr_assert_gt(at_ns, tw_service_now(service));
+		cr_assert_leq(at_ns, tw_service_now(service) + 2 * service->time.tick_ns);
 	}
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(runs, 4);
-	cr_assert_eq(tw_next_expiry(service, &at_ns), 0);
+	cr_assert_eq(tw_service_next_expiry(service, &at_ns), 0);
 	cr_assert_eq(at_ns, UINT64_MAX);
 	close_all();
 }
@@ -213,9 +213,9 @@ Test(runs_work, kept_for_the_next_tick_is_recalled)
 	tw__work_init(&work, service, tw_executor_inline(), come_again_later);
 	comings = 2;
 	tw__work_submit_later(&work);
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert(tw__work_recall(&work));
-	tw_advance(service, TW_NO_LIMIT);
+	tw_service_advance(service, TW_NO_LIMIT);
 	cr_assert_eq(runs, 1);
 	close_all();
 }
@@ -297,9 +297,9 @@ Test(runs_work, base_keeps_a_shared_pool_open)
 	cr_assert_eq(
 	    tw_pool_create(&pool, &(struct tw_pool_config){.size = sizeof(struct tw_pool_config), .workers = 1}), 0);
 	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), 0);
-	cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	tw__base_let_go(&base);
-	cr_assert_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	cr_assert_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	cr_assert_eq(tw__base_hold(&base, service, tw_pool_executor(pool)), -ESHUTDOWN);
 	cr_assert_eq(tw_pool_destroy(pool), 0);
 	close_all();

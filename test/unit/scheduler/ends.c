@@ -21,7 +21,7 @@ Test(scheduler_ends, failing_task_is_told_and_not_retried_and_the_others_go_on)
 	bad.act = fail;
 	job_post(&bad, TW_PRIORITY_USER_BLOCKING);
 	job_post(&good, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 2);
 	expect_told(&bad, TW_FATE_FIRED, -EBADMSG);
 	expect_told(&good, TW_FATE_FIRED, 0);
@@ -38,13 +38,13 @@ Test(scheduler_ends, priority_and_state_are_restored_after_a_failing_task)
 	bad.act = fail;
 	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
 	job_post(&bad, TW_PRIORITY_USER_BLOCKING);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(bad.answer, TW_PRIORITY_USER_BLOCKING);
 	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
-	expect_eq(tw_should_yield(rig.scheduler), 0);
+	expect_eq(tw_scheduler_should_yield(rig.scheduler), 0);
 	job_post(&next, TW_PRIORITY_IDLE);
 	expect_eq(rig.wanted, 2); /* the host is asked anew: nothing runs */
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 }
 
 /* ------------------------------------------------------------------ cancelling */
@@ -65,7 +65,7 @@ Test(scheduler_ends, task_that_goes_on_without_a_continuation_is_done)
 		job.other = cancelled ? &next : NULL;
 		job_post(&job, TW_PRIORITY_NORMAL);
 		job_post(&next, TW_PRIORITY_NORMAL);
-		expect_eq(run(), TW_RUN_IDLE);
+		expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 		expect_told(&job, TW_FATE_FIRED, 0);
 		expect_told(&next, TW_FATE_FIRED, 0);
 		expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_GONE);
@@ -85,11 +85,11 @@ Test(scheduler_ends, cancel_of_waiting_finished_and_unknown_tasks)
 	expect_eq(tw_scheduler_cancel(rig.scheduler, one.task), TW_CANCELLED);
 	expect_told(&one, TW_FATE_CANCELLED, -ECANCELED);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, one.task), TW_GONE);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, two.task), TW_GONE);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task){0}), TW_GONE);
-	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task){UINT64_MAX}), TW_GONE);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task_id){0}), TW_GONE);
+	expect_eq(tw_scheduler_cancel(rig.scheduler, (tw_scheduler_task_id){UINT64_MAX}), TW_GONE);
 	expect_eq(tw_scheduler_cancel(NULL, two.task), -EINVAL);
 	expect_told(&one, TW_FATE_CANCELLED, -ECANCELED);
 }
@@ -107,7 +107,7 @@ Test(scheduler_ends, cancel_of_a_running_task_ends_it_if_it_wants_to_go_on)
 	on.result = TW_TURN_AGAIN;
 	job_post(&on, TW_PRIORITY_NORMAL);
 	job_post(&done, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 2);
 	expect_eq(on.answer, TW_RUNNING);
 	expect_told(&on, TW_FATE_CANCELLED, -ECANCELED);
@@ -127,10 +127,10 @@ Test(scheduler_ends, cancel_between_two_turns_wins)
 	struct job job = JOB(&rig, 1);
 	job.act = again;
 	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
 	expect_told(&job, TW_FATE_CANCELLED, -ECANCELED);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.turns, 1);
 }
 
@@ -157,7 +157,7 @@ Test(scheduler_ends, cleared_tasks_fall_out_at_the_head_and_are_swept_when_they_
 		  TW_CANCELLED); /* the head: it stays until it is met */
 	expect_eq(work_rig_stats(&rig).cleared, 1);
 	rig_advance(&rig.rig, 20 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 3, 2, 4);
 	expect_eq(work_rig_stats(&rig).cleared, 0);
 }
@@ -172,19 +172,19 @@ Test(scheduler_ends, paused_scheduler_begins_nothing_and_asks_for_nothing)
 	job_post_delayed(&delayed, TW_PRIORITY_NORMAL, MS);
 	rig_advance(&rig.rig, 2 * MS);
 	expect_eq(rig.wanted, 0);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(rig.ran, 0);
 	expect_eq(work_rig_stats(&rig).paused, 1);
 	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
 	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 2);
 }
 
 static int pause_and_ask(struct job *job, struct tw_turn *turn)
 {
 	tw_scheduler_pause(turn->scheduler);
-	job->answer = tw_should_yield(turn->scheduler);
+	job->answer = tw_scheduler_should_yield(turn->scheduler);
 	return TW_TURN_DONE;
 }
 
@@ -194,11 +194,11 @@ Test(scheduler_ends, pause_in_a_turn_makes_it_the_last)
 	first.act = pause_and_ask;
 	job_post(&first, TW_PRIORITY_IMMEDIATE);
 	job_post(&second, TW_PRIORITY_IMMEDIATE);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
 	expect_eq(first.answer, 1);
 	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 2);
 }
 
@@ -212,9 +212,9 @@ Test(scheduler_ends, delayed_tasks_come_due_in_a_pause_and_after_it)
 	expect_eq(work_rig_stats(&rig).ready, 1);
 	expect_eq(tw_scheduler_resume(rig.scheduler), 0);
 	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	rig_advance(&rig.rig, 5 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 2);
 }
 
@@ -288,7 +288,7 @@ Test(scheduler_ends, turn_may_neither_close_nor_run)
 	struct job job = JOB(&rig, 1);
 	job.act = close_from_inside;
 	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.answer, 1);
 }
 
@@ -303,8 +303,8 @@ static void close_in_done(void *arg, enum tw_fate fate, int result)
 Test(scheduler_ends, done_function_may_not_close)
 {
 	struct job job = JOB(&rig, 1);
-	const struct tw_scheduler_post post = {.size = sizeof post, .fn = job_turn, .arg = &job, .done = close_in_done};
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &job.task), 0);
+	const struct tw_scheduler_task post = {.size = sizeof post, .fn = job_turn, .arg = &job, .done = close_in_done};
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &job.task), 0);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, job.task), TW_CANCELLED);
 	expect_eq(close_answer, -EDEADLK);
 }
@@ -320,7 +320,7 @@ Test(scheduler_ends, close_tells_each_remaining_task_and_refuses_new_ones)
 	expect_told(&ready, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_told(&delayed, TW_FATE_DROPPED, -ESHUTDOWN);
 	expect_told(&cancelled, TW_FATE_CANCELLED, -ECANCELED);
-	expect_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, &late, NULL), -ESHUTDOWN);
+	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, job_turn, &late, NULL), -ESHUTDOWN);
 	expect_eq(run(), -ESHUTDOWN);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, ready.task), TW_GONE);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
@@ -389,44 +389,44 @@ Test(scheduler_ends, bad_configs_are_refused)
 
 Test(scheduler_ends, bad_posts_are_refused_and_change_nothing)
 {
-	tw_scheduler_task task = {7};
-	struct tw_scheduler_post post = {.size = sizeof post};
-	expect_eq(tw_scheduler_post(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task), -EINVAL);
-	expect_eq(tw_scheduler_post(NULL, TW_PRIORITY_NORMAL, job_turn, NULL, &task), -EINVAL);
-	expect_eq(tw_scheduler_post_task(rig.scheduler, NULL, &task), -EINVAL);
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	tw_scheduler_task_id task = {7};
+	struct tw_scheduler_task post = {.size = sizeof post};
+	expect_eq(tw_scheduler_submit(rig.scheduler, TW_PRIORITY_NORMAL, NULL, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit(NULL, TW_PRIORITY_NORMAL, job_turn, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, NULL, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
 	post.fn = job_turn;
-	expect_eq(tw_scheduler_post_task(NULL, &post, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(NULL, &post, &task), -EINVAL);
 	post.flags = 2;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
 	post.flags = 0, post.timeout_ns = 1;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
-	post.flags = TW_POST_TIMEOUT, post.timeout_ns = INT64_MAX;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
+	post.flags = TW_SCHEDULER_TASK_TIMEOUT, post.timeout_ns = INT64_MAX;
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
 	post.timeout_ns = INT64_MIN;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
 	post.timeout_ns = 0, post.delay_ns = TW_MAX_DELAY_NS + 1;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -ERANGE);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -ERANGE);
 	post.delay_ns = 0, post.size = 8;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &task), -EINVAL);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &task), -EINVAL);
 	struct {
-		struct tw_scheduler_post post;
+		struct tw_scheduler_task post;
 		uint64_t more;
 	} newer = {.post = {.size = sizeof newer, .fn = job_turn}, .more = 1};
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &newer.post, &task), -E2BIG);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &newer.post, &task), -E2BIG);
 	expect_eq(task.id, 7);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
 	expect_eq(stats.posted + stats.rejected + stats.host_requests, 0);
 	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
 	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
-	expect_eq(tw_scheduler_interrupt(NULL), -EINVAL);
+	expect_eq(tw_scheduler_request_yield(NULL), -EINVAL);
 	expect_eq(tw_scheduler_force_frame_rate(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_run(NULL, 1), -EINVAL);
 	expect_eq(tw_scheduler_close(NULL, 0), -EINVAL);
-	expect_eq(tw_scheduler_stats_get(NULL, &stats), -EINVAL);
-	expect_eq(tw_scheduler_stats_get(rig.scheduler, NULL), -EINVAL);
+	expect_eq(tw_scheduler_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_scheduler_stats(rig.scheduler, NULL), -EINVAL);
 	stats.size = sizeof stats.size;
-	expect_eq(tw_scheduler_stats_get(rig.scheduler, &stats), -EINVAL);
+	expect_eq(tw_scheduler_stats(rig.scheduler, &stats), -EINVAL);
 }
 
 Test(scheduler_ends, farthest_delay_is_accepted)
@@ -441,16 +441,16 @@ Test(scheduler_ends, max_tasks_bounds_what_has_not_ended)
 {
 	tw_scheduler *small;
 	struct tw_scheduler_config config = work_rig_config(&rig);
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	config.max_tasks = 2;
 	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
 	struct job job = JOB(&rig, 1);
 	job.act = fail;
-	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
-	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
-	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), -EAGAIN);
-	expect_eq(tw_scheduler_run(small, 1), TW_RUN_MORE);
-	expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), 0);
+	expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
+	expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), 0);
+	expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), -EAGAIN);
+	expect_eq(tw_scheduler_run(small, 1), TW_SCHEDULER_RUN_MORE);
+	expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &task), 0);
 	expect_eq(tw_scheduler_destroy(small), 0);
 }
 
@@ -466,7 +466,7 @@ Test(scheduler_ends, cleared_tasks_are_swept_too_when_the_live_come_to_their_end
 	for (int i = MANY; i < 2 * MANY; i++)
 		expect_eq(tw_scheduler_cancel(rig.scheduler, jobs[i].task), TW_CANCELLED);
 	expect_eq(work_rig_stats(&rig).cleared, MANY);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
 	expect_eq(stats.completed, MANY);
 	expect_eq(stats.cleared, 0);
@@ -479,27 +479,27 @@ Test(scheduler_ends, cancelled_tasks_do_not_count_against_max_tasks)
 {
 	tw_scheduler *small;
 	struct tw_scheduler_config config = work_rig_config(&rig);
-	tw_scheduler_task tasks[4];
+	tw_scheduler_task_id tasks[4];
 	config.max_tasks = 4;
 	expect_eq(tw_scheduler_create(&small, rig.rig.service, &config), 0);
 	struct job job = JOB(&rig, 1);
 	for (int i = 0; i < 4; i++)
-		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
 	for (int round = 0; round < 10; round++) {
-		expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), -EAGAIN);
+		expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, NULL), -EAGAIN);
 		for (int i = 2; i < 4; i++)
 			expect_eq(tw_scheduler_cancel(small, tasks[i]), TW_CANCELLED);
 		for (int i = 2; i < 4; i++)
-			expect_eq(tw_scheduler_post(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
+			expect_eq(tw_scheduler_submit(small, TW_PRIORITY_NORMAL, job_turn, &job, &tasks[i]), 0);
 	}
 	expect_eq(tw_scheduler_destroy(small), 0);
 }
 
 static int post_one(uint64_t delay_ns, struct job *job)
 {
-	const struct tw_scheduler_post post = {
+	const struct tw_scheduler_task post = {
 	    .size = sizeof post, .fn = job_turn, .arg = job, .done = job_done, .delay_ns = delay_ns};
-	return tw_scheduler_post_task(rig.scheduler, &post, &job->task);
+	return tw_scheduler_submit_task(rig.scheduler, &post, &job->task);
 }
 
 Test(scheduler_ends, post_without_memory_changes_nothing_and_can_be_repeated)
@@ -525,7 +525,7 @@ Test(scheduler_ends, post_without_memory_changes_nothing_and_can_be_repeated)
 	expect_eq(stats.posted, (int)MANY);
 	expect_eq(stats.rejected, refused);
 	rig_advance(&rig.rig, 5 * MS);
-	while (run() == TW_RUN_MORE)
+	while (run() == TW_SCHEDULER_RUN_MORE)
 		;
 	expect_eq(rig.ran, (int)MANY);
 }
@@ -566,7 +566,7 @@ Test(scheduler_ends, delayed_task_runs_though_no_timer_could_be_had)
 	expect_eq(rig.wanted, 0);
 	rig_advance(&rig.rig, 3 * MS);
 	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
 	job_post_delayed(&job, TW_PRIORITY_NORMAL, 5 * MS); /* closed while it is being tried */
 }

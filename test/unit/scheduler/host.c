@@ -91,7 +91,7 @@ Test(scheduler_host, refused_work_is_offered_again)
 	job_post(&job, TW_PRIORITY_NORMAL);
 	for (int i = 0; i < 3; i++) {
 		expect_eq(queue_executor_waiting(&queue), 0);
-		tw_advance(rig.rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
 	}
 	expect_eq(queue_executor_run_all(&queue), 1);
 	EXPECT_ORDER(&rig, 1);
@@ -113,10 +113,10 @@ Test(scheduler_host, inline_host_runs_a_slice_in_each_of_the_drivers_turns)
 	job_post(&job, TW_PRIORITY_NORMAL);
 	expect_eq(job.turns, 0);
 	for (unsigned turn = 1; turn <= 2; turn++) {
-		tw_advance(rig.rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
 		expect_ge(job.turns, turn);
 	}
-	tw_advance(rig.rig.service, TW_NO_LIMIT);
+	tw_service_advance(rig.rig.service, TW_NO_LIMIT);
 	expect_told(&job, TW_FATE_FIRED, 0);
 	close_all();
 }
@@ -204,7 +204,7 @@ Test(scheduler_host, worker_is_not_made_to_wait_for_itself)
 	struct tw_pool_config config = {.size = sizeof config, .workers = 1};
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	work_rig_close(&rig);
 	expect_eq(tw_pool_destroy(pool), 0);
 	queue_executor_close(&queue);
@@ -225,7 +225,7 @@ static int nothing(struct tw_turn *turn, void *arg)
 static void post_and_close(void *arg)
 {
 	struct closing *closing = arg;
-	tw_scheduler_post(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
 	atomic_store(&closing->answer, tw_scheduler_close(closing->scheduler, TW_FOREVER));
 	atomic_store(&closing->over, 1);
 }
@@ -238,7 +238,7 @@ Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	open_on(tw_pool_executor(pool));
 	closing.scheduler = rig.scheduler;
-	expect_eq(tw_pool_submit(pool, post_and_close, &closing, 0), 0);
+	expect_eq(tw_pool_submit(pool, post_and_close, &closing), 0);
 	while (!atomic_load(&closing.over))
 		sched_yield();
 	expect_eq(atomic_load(&closing.answer), -EDEADLK);
@@ -250,7 +250,7 @@ Test(scheduler_host, close_by_the_only_worker_that_could_run_its_work_is_refused
 static void post_and_destroy(void *arg)
 {
 	struct closing *closing = arg;
-	tw_scheduler_post(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	tw_scheduler_submit(closing->scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
 	atomic_store(&closing->answer, tw_scheduler_destroy(closing->scheduler));
 	atomic_store(&closing->over, 1);
 }
@@ -265,7 +265,7 @@ Test(scheduler_host, destroy_by_the_only_worker_that_could_run_its_work_takes_ef
 	closing.scheduler = rig.scheduler;
 	closing.answer = -1;
 	rig.scheduler = NULL;
-	expect_eq(tw_pool_submit(pool, post_and_destroy, &closing, 0), 0);
+	expect_eq(tw_pool_submit(pool, post_and_destroy, &closing), 0);
 	while (!atomic_load(&closing.over))
 		sched_yield();
 	expect_eq(atomic_load(&closing.answer), 0);
@@ -298,7 +298,7 @@ Test(scheduler_host, delayed_task_wakes_the_loop_though_no_worker_of_the_service
 	expect_eq(rig.wanted, 0);
 	rig_advance(&rig.rig, 1 * MS);
 	expect_eq(rig.wanted, 1);
-	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_run(rig.scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1);
 	expect_eq(queue.submits, 0);
 	close_all();
@@ -371,12 +371,12 @@ Test(scheduler_host, services_own_pool_runs_ready_and_delayed_tasks)
 	enum { MANY = 1000 };
 	tw_service *service;
 	tw_scheduler *scheduler;
-	struct tw_scheduler_post post = {.size = sizeof post, .fn = count};
+	struct tw_scheduler_task post = {.size = sizeof post, .fn = count};
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
 	for (int i = 0; i < MANY; i++) {
 		post.delay_ns = (uint64_t)(i % 5) * MS;
-		expect_eq(tw_scheduler_post_task(scheduler, &post, NULL), 0);
+		expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
 	}
 	while (atomic_load(&ran) < MANY)
 		sched_yield();
@@ -415,10 +415,10 @@ Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
 	tw_scheduler *scheduler;
 	pthread_t thread;
 	struct tw_scheduler_config config = {.size = sizeof config, .host = TW_HOST_MANUAL, .wanted = want_slowly};
-	struct tw_scheduler_post post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
+	struct tw_scheduler_task post = {.size = sizeof post, .fn = nothing, .delay_ns = MS};
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_post_task(scheduler, &post, NULL), 0);
+	expect_eq(tw_scheduler_submit_task(scheduler, &post, NULL), 0);
 	while (!atomic_load(&wish.begun))
 		sched_yield();
 	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
@@ -430,7 +430,7 @@ Test(scheduler_host, destroy_waits_for_the_wanted_that_a_timer_calls)
 
 static void *post_nothing(void *scheduler)
 {
-	tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
+	tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, nothing, NULL, NULL);
 	return NULL;
 }
 
@@ -447,7 +447,7 @@ Test(scheduler_host, destroy_waits_for_the_wanted_that_a_post_calls)
 	expect_eq(pthread_create(&poster, NULL, post_nothing, scheduler), 0);
 	while (!atomic_load(&wish.begun))
 		sched_yield();
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(pthread_create(&thread, NULL, let_go_on, NULL), 0);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(atomic_load(&wish.over), 1);

@@ -24,7 +24,7 @@ TestSuite(scheduler_log, .init = open_rig, .fini = close_rig, .timeout = 30);
 
 static void run_all(void)
 {
-	while (tw_scheduler_run(rig.scheduler, TW_NO_LIMIT) == TW_RUN_MORE)
+	while (tw_scheduler_run(rig.scheduler, TW_NO_LIMIT) == TW_SCHEDULER_RUN_MORE)
 		;
 }
 
@@ -135,13 +135,13 @@ Test(scheduler_log, trace_is_sound_json_with_a_bar_for_each_turn)
 {
 	struct job job = JOB(&rig, 1);
 	job.units = 4, job.unit_ns = 2 * MS;
-	const struct tw_scheduler_post post = {.size = sizeof post,
+	const struct tw_scheduler_task post = {.size = sizeof post,
 					       .fn = job_turn,
 					       .arg = &job,
 					       .priority = TW_PRIORITY_LOW,
 					       .name = "\"quoted\" \\ and\n\tcontrolled"};
 	double from_us = (double)rig_now(&rig.rig) / 1000;
-	expect_eq(tw_scheduler_post_task(rig.scheduler, &post, &job.task), 0);
+	expect_eq(tw_scheduler_submit_task(rig.scheduler, &post, &job.task), 0);
 	run_all();
 	json_t *root = trace(), *first = event_of(root, "X", 0), *second = event_of(root, "X", 1);
 	cr_assert(first && second && !event_of(root, "X", 2));

@@ -12,7 +12,7 @@ struct twin {
 	uint64_t number;
 	int64_t start_ns, expiration_ns;
 	unsigned turns_left;
-	tw_scheduler_task task;
+	tw_scheduler_task_id task;
 	int told; /* 0, or 1 + fate */
 	int expected_told;
 };
@@ -86,15 +86,15 @@ static void post_one(void)
 			   .start_ns = now() + delay_ms * (int64_t)MS,
 			   .expiration_ns = now() + (delay_ms + timeout_ms) * (int64_t)MS,
 			   .turns_left = 1 + (unsigned)random_below(&seed, 3)};
-	const struct tw_scheduler_post post = {.size = sizeof post,
+	const struct tw_scheduler_task post = {.size = sizeof post,
 					       .fn = turn_of_twin,
 					       .arg = t,
 					       .priority = (enum tw_priority)priority,
-					       .flags = own ? TW_POST_TIMEOUT : 0,
+					       .flags = own ? TW_SCHEDULER_TASK_TIMEOUT : 0,
 					       .timeout_ns = own ? timeout_ms * (int64_t)MS : 0,
 					       .delay_ns = (uint64_t)delay_ms * MS,
 					       .done = told};
-	check(tw_scheduler_post_task(rig.scheduler, &post, &t->task) == 0);
+	check(tw_scheduler_submit_task(rig.scheduler, &post, &t->task) == 0);
 }
 
 static void cancel_one(void)
@@ -137,7 +137,8 @@ static int turn_of_twin(struct tw_turn *turn, void *arg)
 		else if (what == 2)
 			work_rig_spend(&rig, random_below(&seed, 4) * MS);
 		else
-			check(tw_should_yield(turn->scheduler) == (naive_slice_is_over() || naive_next() != t));
+			check(tw_scheduler_should_yield(turn->scheduler) ==
+			      (naive_slice_is_over() || naive_next() != t));
 	}
 	return end_turn(t);
 }
@@ -147,7 +148,7 @@ static void run_slice(void)
 	slice_begin_ns = now();
 	int r = tw_scheduler_run(rig.scheduler, TW_NO_LIMIT);
 	struct twin *next = naive_next();
-	check(r == (next ? TW_RUN_MORE : TW_RUN_IDLE));
+	check(r == (next ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE));
 	check(!next || (next->expiration_ns > now() && naive_slice_is_over()));
 }
 

@@ -14,7 +14,7 @@ Test(scheduler, immediate_task_of_ten_units_does_all_in_one_call)
 	struct job job = JOB(&rig, 1);
 	job.units = 10, job.unit_ns = 2 * MS;
 	job_post(&job, TW_PRIORITY_IMMEDIATE);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.turns, 1);
 	expect_eq(job.timed_out, 1);
 	expect_eq(job.units, 0);
@@ -28,7 +28,7 @@ Test(scheduler, user_blocking_task_of_ten_units_takes_four_calls)
 	job.units = 10, job.unit_ns = 2 * MS;
 	job_post(&job, TW_PRIORITY_USER_BLOCKING);
 	for (unsigned call = 0; call < 4; call++) {
-		expect_eq(run(), call < 3 ? TW_RUN_MORE : TW_RUN_IDLE);
+		expect_eq(run(), call < 3 ? TW_SCHEDULER_RUN_MORE : TW_SCHEDULER_RUN_IDLE);
 		expect_eq(job.turns, call + 1);
 		expect_eq(job.left[call], left[call]);
 	}
@@ -48,7 +48,7 @@ Test(scheduler, tasks_run_by_priority_and_equals_in_the_order_of_posting)
 		jobs[i] = JOB(&rig, i);
 		job_post(&jobs[i], priorities[i]);
 	}
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 4, 7, 5, 2, 3, 1, 6, 0);
 }
 
@@ -60,7 +60,7 @@ Test(scheduler, low_task_that_has_waited_goes_before_a_fresh_normal_one)
 	job_post(&later, TW_PRIORITY_NORMAL); /* expires 1 ms before */
 	work_rig_spend(&rig, 2 * MS);
 	job_post(&normal, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 3, 1, 2);
 }
 
@@ -77,11 +77,11 @@ Test(scheduler, timeouts_are_those_of_the_priorities)
 		struct job early = JOB(&rig, 0), late = JOB(&rig, 1);
 		job_post(&early, table[i].priority);
 		work_rig_spend(&rig, table[i].timeout_ns - 1);
-		expect_eq(run(), TW_RUN_IDLE);
+		expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 		expect_eq(early.timed_out, 0);
 		job_post(&late, table[i].priority);
 		work_rig_spend(&rig, table[i].timeout_ns);
-		expect_eq(run(), TW_RUN_IDLE);
+		expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 		expect_eq(late.timed_out, 1);
 	}
 }
@@ -102,7 +102,7 @@ Test(scheduler, unknown_priority_is_normal)
 		struct job job = JOB(&rig, 0);
 		job.act = see_priority;
 		job_post(&job, (enum tw_priority)unknown[i]);
-		expect_eq(run(), TW_RUN_IDLE);
+		expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 		expect_eq(seen_priority, TW_PRIORITY_NORMAL);
 		expect_told(&job, TW_FATE_FIRED, 0);
 	}
@@ -115,7 +115,7 @@ Test(scheduler, own_timeout_overrides_the_priority)
 	job_post(&block, TW_PRIORITY_USER_BLOCKING);
 	job_post_timeout(&urgent, (int64_t)MS);
 	job_post_timeout(&expired, 0);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 3, 1, 4, 2);
 	expect_eq(expired.timed_out, 1);
 	expect_eq(urgent.timed_out, 0);
@@ -143,20 +143,20 @@ Test(scheduler, slice_of_five_ms_ends_between_tasks)
 {
 	struct job jobs[7];
 	post_many(jobs, 7, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 3);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 6);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(rig.ran, 7);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 }
 
 Test(scheduler, expired_tasks_run_whatever_the_slice)
 {
 	struct job jobs[20];
 	post_many(jobs, 20, TW_PRIORITY_IMMEDIATE);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(rig.ran, 20);
 }
 
@@ -167,10 +167,10 @@ Test(scheduler, task_that_expires_during_the_slice_runs_in_it)
 	job_post_timeout(&first, (int64_t)(1 * MS));
 	job_post_timeout(&second, (int64_t)(10 * MS));
 	job_post_timeout(&third, (int64_t)(10 * MS) + 1);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	EXPECT_ORDER(&rig, 1, 2);
 	expect_eq(second.timed_out, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(third.timed_out, 0);
 }
 
@@ -180,13 +180,13 @@ Test(scheduler, forced_frame_rate_sets_the_slice_and_zero_puts_it_back)
 	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 1001), -EINVAL);
 	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 100), 0);
 	post_many(jobs, 20, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 5); /* 10 ms */
 	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 1000), 0);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 6);
 	expect_eq(tw_scheduler_force_frame_rate(rig.scheduler, 0), 0);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 9);
 	expect_eq(tw_scheduler_close(rig.scheduler, 0), 0);
 }
@@ -195,17 +195,17 @@ Test(scheduler, budget_bounds_the_turns_of_expired_tasks_too)
 {
 	struct job jobs[5];
 	post_many(jobs, 5, TW_PRIORITY_IMMEDIATE);
-	expect_eq(tw_scheduler_run(rig.scheduler, 2), TW_RUN_MORE);
+	expect_eq(tw_scheduler_run(rig.scheduler, 2), TW_SCHEDULER_RUN_MORE);
 	expect_eq(rig.ran, 2);
-	expect_eq(tw_scheduler_run(rig.scheduler, 3), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_run(rig.scheduler, 3), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(tw_scheduler_run(rig.scheduler, 0), -EINVAL);
 }
 
 static int interrupt_and_ask(struct job *job, struct tw_turn *turn)
 {
-	bool before = tw_should_yield(turn->scheduler);
-	tw_scheduler_interrupt(turn->scheduler);
-	job->answer = !before && tw_should_yield(turn->scheduler);
+	bool before = tw_scheduler_should_yield(turn->scheduler);
+	tw_scheduler_request_yield(turn->scheduler);
+	job->answer = !before && tw_scheduler_should_yield(turn->scheduler);
 	return TW_TURN_DONE;
 }
 
@@ -215,12 +215,12 @@ Test(scheduler, host_gets_its_thread_back_when_it_wants_it)
 	first.act = interrupt_and_ask;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(first.answer, 1);
 	EXPECT_ORDER(&rig, 1);
 	job_post(&urgent, TW_PRIORITY_IMMEDIATE);
-	expect_eq(tw_scheduler_interrupt(rig.scheduler), 0); /* of the next slice nobody has asked anything yet */
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_request_yield(rig.scheduler), 0); /* of the next slice nobody has asked anything yet */
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 2);
 }
 
@@ -238,7 +238,7 @@ Test(scheduler, continuation_keeps_its_handle_and_its_place)
 	first.act = again_until_three;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 1, 1, 2);
 	expect_eq(first.answer, 3);
 	expect_told(&first, TW_FATE_FIRED, 0);
@@ -250,11 +250,11 @@ Test(scheduler, continuation_keeps_its_expiration)
 	struct job job = JOB(&rig, 1);
 	job.units = 3, job.unit_ns = 100 * MS;
 	job_post(&job, TW_PRIORITY_USER_BLOCKING);
-	expect_eq(run(), TW_RUN_MORE);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(job.timed_out, 0);
 	work_rig_spend(&rig, 50 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.timed_out, 1);
 }
 
@@ -277,7 +277,7 @@ Test(scheduler, continuation_may_be_another_function)
 	struct job job = JOB(&rig, 1);
 	job.act = go_on_elsewhere;
 	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.turns, 1);
 	expect_eq(job.answer, 1);
 	expect_told(&job, TW_FATE_FIRED, 0);
@@ -295,16 +295,16 @@ Test(scheduler, slice_is_checked_after_a_continuation_like_before_any_task)
 	struct job job = JOB(&rig, 1);
 	job.act = spend_six_and_go_on;
 	job_post(&job, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_MORE);
+	expect_eq(run(), TW_SCHEDULER_RUN_MORE);
 	expect_eq(job.turns, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 }
 
 static int post_other(struct job *job, struct tw_turn *turn)
 {
 	if (job->turns == 1) {
 		job_post(job->other, TW_PRIORITY_IMMEDIATE);
-		job->answer = tw_should_yield(turn->scheduler);
+		job->answer = tw_scheduler_should_yield(turn->scheduler);
 	}
 	return job->turns == 1 && job->result == TW_TURN_AGAIN ? TW_TURN_AGAIN : TW_TURN_DONE;
 }
@@ -315,7 +315,7 @@ Test(scheduler, urgent_work_overtakes_between_tasks)
 	first.act = post_other, first.other = &urgent;
 	job_post(&first, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 2);
 	expect_eq(first.answer, 1);
 }
@@ -325,7 +325,7 @@ Test(scheduler, urgent_work_overtakes_a_continuation)
 	struct job first = JOB(&rig, 1), urgent = JOB(&rig, 3);
 	first.act = post_other, first.other = &urgent, first.result = TW_TURN_AGAIN;
 	job_post(&first, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 1);
 	expect_told(&first, TW_FATE_FIRED, 0);
 }
@@ -343,7 +343,7 @@ Test(scheduler, task_that_ends_behind_the_head_leaves_later)
 	first.act = post_other, first.other = &urgent;
 	urgent.act = look_at_cleared;
 	job_post(&first, TW_PRIORITY_NORMAL);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(urgent.answer, 1);
 	expect_eq(work_rig_stats(&rig).cleared, 0);
 	expect_eq(tw_scheduler_cancel(rig.scheduler, first.task), TW_GONE);
@@ -353,8 +353,8 @@ Test(scheduler, task_that_ends_behind_the_head_leaves_later)
 
 static uint64_t service_timers(void)
 {
-	struct tw_stats stats = {.size = sizeof stats};
-	expect_eq(tw_stats_get(rig.rig.service, &stats), 0);
+	struct tw_service_stats stats = {.size = sizeof stats};
+	expect_eq(tw_service_stats(rig.rig.service, &stats), 0);
 	return stats.pending;
 }
 
@@ -363,17 +363,17 @@ Test(scheduler, delayed_task_runs_after_its_delay_and_expires_a_timeout_later)
 	struct job job = JOB(&rig, 1), late = JOB(&rig, 2);
 	job_post_delayed(&job, TW_PRIORITY_USER_BLOCKING, 100 * MS);
 	job_post_delayed(&late, TW_PRIORITY_USER_BLOCKING, 100 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	rig_advance(&rig.rig, 100 * MS - 1);
 	expect_eq(rig.wanted, 0);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(rig.ran, 0);
 	rig_advance(&rig.rig, 1);
 	expect_eq(rig.wanted, 1);
 	work_rig_spend(&rig, 250 * MS - 1);
-	expect_eq(tw_scheduler_run(rig.scheduler, 1), TW_RUN_MORE);
+	expect_eq(tw_scheduler_run(rig.scheduler, 1), TW_SCHEDULER_RUN_MORE);
 	work_rig_spend(&rig, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.timed_out, 0);
 	expect_eq(late.timed_out, 1);
 }
@@ -385,7 +385,7 @@ Test(scheduler, delayed_tasks_become_ready_by_start_and_run_by_expiration)
 	job_post_delayed(&normal, TW_PRIORITY_NORMAL, 20 * MS);
 	job_post_delayed(&soon, TW_PRIORITY_IDLE, 5 * MS);
 	rig_advance(&rig.rig, 20 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2, 1, 3);
 }
 
@@ -403,12 +403,12 @@ Test(scheduler, host_timer_is_one_for_the_earliest_and_a_newer_earliest_moves_it
 	expect_eq(rig.wanted, 0);
 	rig_advance(&rig.rig, 1 * MS);
 	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 3);
 	expect_eq(service_timers(), 1);
 	rig_advance(&rig.rig, 300 * MS);
 	expect_eq(rig.wanted, 2); /* once until it is run */
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 3, 2, 0, 1);
 	expect_eq(service_timers(), 0);
 }
@@ -425,10 +425,10 @@ Test(scheduler, host_timer_is_set_only_while_nothing_is_ready)
 	job_post_delayed(&more, TW_PRIORITY_NORMAL, 50 * MS);
 	expect_eq(service_timers(), 0);
 	expect_eq(work_rig_stats(&rig).host_timer, 0);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(service_timers(), 1);
 	rig_advance(&rig.rig, 50 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2, 3);
 }
 
@@ -439,15 +439,15 @@ Test(scheduler, loop_promotes_what_comes_due_between_tasks)
 	job_post(&first, TW_PRIORITY_NORMAL);
 	job_post(&second, TW_PRIORITY_NORMAL);
 	job_post_delayed(&delayed, TW_PRIORITY_IMMEDIATE, 1 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 1, 3, 2);
 }
 
 static int ask_before_and_after_due(struct job *job, struct tw_turn *turn)
 {
-	bool before = tw_should_yield(turn->scheduler);
+	bool before = tw_scheduler_should_yield(turn->scheduler);
 	work_rig_spend(job->rig, 2 * MS);
-	job->answer = !before && tw_should_yield(turn->scheduler);
+	job->answer = !before && tw_scheduler_should_yield(turn->scheduler);
 	return TW_TURN_DONE;
 }
 
@@ -457,11 +457,11 @@ Test(scheduler, should_yield_promotes_what_is_due_first)
 	job.act = ask_before_and_after_due;
 	job_post(&job, TW_PRIORITY_NORMAL);
 	job_post_delayed(&delayed, TW_PRIORITY_IMMEDIATE, 2 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(job.answer, 1);
 	EXPECT_ORDER(&rig, 1, 2);
-	expect_eq(tw_should_yield(rig.scheduler), 0);
-	expect_eq(tw_should_yield(NULL), 0);
+	expect_eq(tw_scheduler_should_yield(rig.scheduler), 0);
+	expect_eq(tw_scheduler_should_yield(NULL), 0);
 }
 
 Test(scheduler, cancelled_delayed_task_never_becomes_ready)
@@ -478,9 +478,9 @@ Test(scheduler, cancelled_delayed_task_never_becomes_ready)
 	expect_eq(service_timers(), 1); /* the timer of the first has fired, and set the second's */
 	rig_advance(&rig.rig, 5 * MS);
 	expect_eq(rig.wanted, 1);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2);
 	rig_advance(&rig.rig, 10 * MS);
-	expect_eq(run(), TW_RUN_IDLE);
+	expect_eq(run(), TW_SCHEDULER_RUN_IDLE);
 	EXPECT_ORDER(&rig, 2, 3);
 }

@@ -39,8 +39,8 @@ Test(scheduler_zero, immediate_task_at_time_zero_has_expired)
 	expect_eq(tw_clock_manual_create(&clock, 0), 0);
 	tw_service *service = service_on(clock);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_IMMEDIATE, note, NULL, NULL), 0);
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_IMMEDIATE, note, NULL, NULL), 0);
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(timed_out, 1);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(tw_service_destroy(service), 0);
@@ -55,8 +55,8 @@ Test(scheduler_zero, idle_task_at_the_end_of_time_does_not_wrap)
 	expect_eq(tw_clock_manual_create(&clock, INT64_MAX - 10), 0);
 	tw_service *service = service_on(clock);
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_IDLE, note, NULL, NULL), 0);
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_IDLE, note, NULL, NULL), 0);
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(timed_out, 0);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);
 	expect_eq(tw_service_destroy(service), 0);
@@ -85,16 +85,16 @@ Test(scheduler_zero, clock_is_read_once_for_each_post_and_run)
 	expect_eq(tw_scheduler_create(&scheduler, service, &config), 0);
 	readings = 0;
 	for (int i = 0; i < 100; i++)
-		expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, note, NULL, NULL), 0);
+		expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, note, NULL, NULL), 0);
 	expect_eq(readings, 100);
 	readings = 0;
-	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+	expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 	expect_eq(turns, 100);
 	expect_eq(readings, 100); /* as the slice begins, and after each run that leaves others waiting */
 	for (unsigned n = 1; n <= 3; n++) {
 		readings = 0;
-		expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, note, NULL, NULL), 0);
-		expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_RUN_IDLE);
+		expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, note, NULL, NULL), 0);
+		expect_eq(tw_scheduler_run(scheduler, TW_NO_LIMIT), TW_SCHEDULER_RUN_IDLE);
 		expect_eq(readings, 2);
 	}
 	expect_eq(tw_scheduler_destroy(scheduler), 0);

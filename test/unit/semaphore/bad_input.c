@@ -32,9 +32,9 @@ Test(semaphore_bad_input, bad_input_is_refused_and_changes_nothing)
 	expect_eq(tw_semaphore_acquire_async(NULL, note, NULL, &waiter), -EINVAL);
 	expect_eq(tw_semaphore_acquire_async(permits, NULL, NULL, &waiter), -EINVAL);
 	expect_eq(waiter.id, 7);
-	expect_eq(tw_semaphore_stats_get(NULL, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
-	expect_eq(tw_semaphore_stats_get(permits, NULL), -EINVAL);
-	expect_eq(tw_semaphore_stats_get(permits, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
+	expect_eq(tw_semaphore_stats(NULL, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
+	expect_eq(tw_semaphore_stats(permits, NULL), -EINVAL);
+	expect_eq(tw_semaphore_stats(permits, &(struct tw_semaphore_stats){.size = 8}), -EINVAL);
 	expect_eq(gauges().available, 1);
 	expect_eq(gauges().capacity, 1);
 	expect_eq(tw_semaphore_destroy(NULL), 0);
@@ -48,11 +48,11 @@ Test(semaphore_bad_input, stats_of_an_older_and_of_a_newer_program)
 		struct tw_semaphore_stats stats;
 		uint64_t beyond;
 	} newer = {.stats = {.size = sizeof(newer)}, .beyond = 7};
-	expect_eq(tw_semaphore_stats_get(permits, &newer.stats), 0);
+	expect_eq(tw_semaphore_stats(permits, &newer.stats), 0);
 	expect_eq(newer.stats.available, 3);
 	expect_eq(newer.beyond, 0);
 	struct tw_semaphore_stats older = {.size = offsetof(struct tw_semaphore_stats, available), .available = 77};
-	expect_eq(tw_semaphore_stats_get(permits, &older), 0);
+	expect_eq(tw_semaphore_stats(permits, &older), 0);
 	expect_eq(older.capacity, 3);
 	expect_eq(older.available, 77);
 	close_all();
@@ -79,9 +79,9 @@ Test(semaphore_bad_input, service_and_pool_stay_open_while_it_lives)
 	tw_semaphore *other;
 	expect_eq(tw_semaphore_create(&other, rig.service, tw_pool_executor(pool), 1), 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), -EBUSY);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 	expect_eq(tw_semaphore_destroy(other), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw_semaphore_create(&other, rig.service, tw_pool_executor(pool), 1), -ESHUTDOWN);
 	expect_eq(tw_pool_destroy(pool), 0);
 	close_all();
@@ -127,7 +127,7 @@ static void check_in_child(void *arg)
 	child_eq(tw_semaphore_cancel(permits, waiter), -EPERM);
 	child_eq(tw_semaphore_release(permits), -EPERM);
 	child_eq(tw_semaphore_set_capacity(permits, 3), -EPERM);
-	child_eq(tw_semaphore_stats_get(permits, &stats), -EPERM);
+	child_eq(tw_semaphore_stats(permits, &stats), -EPERM);
 	child_eq(tw_semaphore_destroy(permits), 0);
 }
 

@@ -30,7 +30,7 @@ static void close_all(void)
 static struct tw_semaphore_stats gauges(void)
 {
 	struct tw_semaphore_stats stats = {.size = sizeof(stats)};
-	expect_eq(tw_semaphore_stats_get(permits, &stats), 0);
+	expect_eq(tw_semaphore_stats(permits, &stats), 0);
 	return stats;
 }
 

@@ -49,7 +49,7 @@ static struct {
 	uint64_t driven_from_ns; /* the clock when the present drive began */
 	bool in_deadline_order;  /* the present drive is an advance of the clock */
 	uint64_t random;         /* the service's draws for this thread, mirrored */
-	struct tw_stats wanted;
+	struct tw_service_stats wanted;
 	uint64_t missed_at_end; /* instants that series missed in runs in which they were cancelled: counted or not */
 } m;
 
@@ -476,15 +476,15 @@ static void step_stall(void)
 	m.in_deadline_order = false;
 	for (uint64_t i = below(3); i > 0; i--) {
 		size_t budget = 1 + below(5);
-		model_assert((size_t)tw_advance(m.rig.service, budget) <= budget, "budget");
+		model_assert((size_t)tw_service_advance(m.rig.service, budget) <= budget, "budget");
 	}
-	model_assert(tw_advance(m.rig.service, TW_NO_LIMIT) >= 0, "advance");
+	model_assert(tw_service_advance(m.rig.service, TW_NO_LIMIT) >= 0, "advance");
 	expect_nothing_overdue();
 }
 
 static void check_ledger(void)
 {
-	struct tw_stats stats = stats_of(m.rig.service);
+	struct tw_service_stats stats = stats_of(m.rig.service);
 	uint64_t pending = 0;
 	for (int i = 0; i < TWINS; i++)
 		pending += m.twins[i].alive;
@@ -499,7 +499,7 @@ static void check_ledger(void)
 	model_assert(stats.resets == m.wanted.resets, "resets");
 	model_assert(stats.dropped == 0 && stats.rejected == 0, "dropped, rejected");
 	char why[200] = "";
-	model_assert(tw_validate(m.rig.service, why, sizeof(why)) == 0, "validate");
+	model_assert(tw_service_validate(m.rig.service, why, sizeof(why)) == 0, "validate");
 }
 
 static void run_program(uint64_t seed)
@@ -512,7 +512,7 @@ static void run_program(uint64_t seed)
 		m.twins[i] = (struct twin){0};
 	for (int i = 0; i < STALE; i++)
 		m.stale[i] = (tw_timer){0};
-	m.wanted = (struct tw_stats){0};
+	m.wanted = (struct tw_service_stats){0};
 	m.missed_at_end = 0;
 	struct tw_service_config cfg = rig_config();
 	cfg.tick_ns = ticks_ns[below(6)];

@@ -75,7 +75,7 @@ static void *produce(void *arg)
 		struct shot *shot = &producer->shots[i];
 		*shot = (struct shot){.service = producer->service, .done = producer->done};
 		uint64_t delay_ns = random_below(&producer->seed, 50 * MS);
-		shot->due_ns = tw_now(producer->service) + delay_ns;
+		shot->due_ns = tw_service_now(producer->service) + delay_ns;
 		if (tw_schedule(producer->service, delay_ns, shoot, shot, &shot->timer) != 0)
 			atomic_fetch_add(&producer->failed, 1);
 	}
@@ -131,7 +131,7 @@ Test(service_real_time, wakes_up_for_each_timer)
 /* The first of `count` shots, one in each tick. */
 static uint64_t one_in_each_tick(tw_service *service, int count, sem_t *done)
 {
-	uint64_t first_ns = tw_now(service) + 50 * MS;
+	uint64_t first_ns = tw_service_now(service) + 50 * MS;
 	for (int i = 0; i < count; i++) {
 		shots[i] = (struct shot){.service = service, .done = done, .due_ns = first_ns + (uint64_t)i * MS};
 		expect_eq(tw_schedule_at(service, shots[i].due_ns, shoot, &shots[i], NULL), 0);
@@ -225,12 +225,12 @@ Test(service_real_time, waiting_ends_at_its_timeout)
 	tw_timer timer;
 	expect_eq(tw_schedule(service, 0, hold, semaphores, &timer), 0);
 	await(&semaphores[0], 1);
-	uint64_t before_ns = tw_now(service);
+	uint64_t before_ns = tw_service_now(service);
 	expect_eq(tw_cancel_wait(service, timer, 5 * MS), TW_RUNNING);
-	expect_ge(tw_now(service), before_ns + 5 * MS);
-	before_ns = tw_now(service);
+	expect_ge(tw_service_now(service), before_ns + 5 * MS);
+	before_ns = tw_service_now(service);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, 5 * MS), -ETIMEDOUT);
-	expect_ge(tw_now(service), before_ns + 5 * MS);
+	expect_ge(tw_service_now(service), before_ns + 5 * MS);
 	sem_post(&semaphores[1]);
 	cr_assert(tw_cancel_wait(service, timer, TW_FOREVER) != TW_RUNNING);
 	close_service(service);
@@ -245,16 +245,16 @@ Test(service_real_time, resets_hold_a_timer_off)
 		struct shot *shot = &shots[round];
 		*shot = (struct shot){.service = service, .done = &done};
 		schedule_shot(shot, 20 * MS);
-		uint64_t until_ns = tw_now(service) + 30 * MS, held_ns = 0;
-		while (tw_now(service) < until_ns) {
-			uint64_t before_ns = tw_now(service);
+		uint64_t until_ns = tw_service_now(service) + 30 * MS, held_ns = 0;
+		while (tw_service_now(service) < until_ns) {
+			uint64_t before_ns = tw_service_now(service);
 			if (tw_reset(service, shot->timer, 20 * MS) == 0)
 				held_ns = before_ns + 20 * MS;
 			else
 				break; /* this thread was off its CPU for 20 ms, and the timer ran */
 		}
 		await(&done, 1);
-		expect_ge(tw_now(service), held_ns);
+		expect_ge(tw_service_now(service), held_ns);
 		expect_eq(shot->runs, 1);
 	}
 	close_service(service);
@@ -278,7 +278,7 @@ static void count_beat(void *arg)
 	if (atomic_fetch_add(&beat->inside, 1) != 0)
 		atomic_fetch_add(&beat->overlapping, 1);
 	beat->instants += 1 + tw_overruns();
-	if (tw_now(beat->service) < beat->first_ns + (beat->instants - 1) * beat->period_ns)
+	if (tw_service_now(beat->service) < beat->first_ns + (beat->instants - 1) * beat->period_ns)
 		atomic_fetch_add(&beat->early, 1);
 	atomic_fetch_sub(&beat->inside, 1);
 	if (atomic_fetch_add(&beat->runs, 1) == 49)
@@ -294,7 +294,7 @@ Test(service_real_time, series_keep_their_instants_and_never_overlap)
 		struct beat *beat = &beats[i];
 		*beat = (struct beat){.service = service, .period_ns = (uint64_t)(i + 1) * MS / 4};
 		sem_init(&beat->done, 0, 0);
-		beat->first_ns = tw_now(service) + MS;
+		beat->first_ns = tw_service_now(service) + MS;
 		struct tw_period period = rate_of(MS, beat->period_ns, 50);
 		expect_eq(tw_schedule_every(service, &period, count_beat, beat, NULL), 0);
 	}
@@ -429,7 +429,7 @@ Test(service_real_time, what_waits_for_anothers_release_is_late)
 		tasks[i].when_ns = due_ns;
 		tasks[i].flags = TW_TASK_AT;
 	}
-	expect_eq(tw_schedule_batch(service, tasks, 2, NULL), 0);
+	expect_eq(tw_schedule_bulk(service, tasks, 2, NULL), 0);
 	await(&s.ran, 1);
 	close_service(service);
 	expect_eq(s.late, true);

@@ -16,7 +16,7 @@ Test(service_seeing, a_fresh_service_has_counted_nothing)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled + stats.fired + stats.cancelled + stats.dropped + stats.pending, 0);
 	expect_eq(stats.rejected + stats.runs + stats.overruns + stats.resets + stats.refused, 0);
 	expect_eq(stats.entries + stats.dead_entries + stats.retired_slots + stats.clock_steps, 0);
@@ -37,7 +37,7 @@ Test(service_seeing, the_ledger_counts_each_fate)
 	rig_advance(&rig, 4 * MS);
 	for (int i = 7; i < 10; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled, 10);
 	expect_eq(stats.fired, 4);
 	expect_eq(stats.runs, 4);
@@ -64,7 +64,7 @@ Test(service_seeing, entries_count_what_lies_in_the_wheel)
 	expect_eq(stats_of(rig.service).entries, 100);
 	for (int i = 0; i < 40; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.pending, 60);
 	expect_eq(stats.dead_entries, stats.entries - stats.pending);
 	rig_advance(&rig, SECOND);
@@ -102,8 +102,8 @@ Test(service_seeing, lateness_is_measured_at_hand_over)
 		probe_schedule(&probe, (uint64_t)(i + 1) * MS);
 	rig_advance(&rig, 99 * MS);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 140 * MS), 0);
-	tw_advance(rig.service, TW_NO_LIMIT);
-	struct tw_stats stats = stats_of(rig.service);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.lateness.count, 100);
 	expect_eq(stats.run.count, 100);
 	expect_ordered(&stats.lateness);
@@ -128,7 +128,7 @@ Test(service_seeing, the_wait_for_an_executor_is_measured)
 	rig_advance(&rig, MS);
 	rig_advance(&rig, 30 * MS);
 	expect_eq(queue_executor_run_all(&queue), 1);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.wait.count, 1);
 	expect_ge(stats.wait.max_ns, 30 * MS);
 	expect_le(stats.wait.max_ns, 34 * MS);
@@ -145,11 +145,11 @@ Test(service_seeing, an_older_stats_struct_gets_what_it_knows)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
-	struct tw_stats stats;
+	struct tw_service_stats stats;
 	memset(&stats, 0xa5, sizeof(stats));
-	stats.size = offsetof(struct tw_stats, fired);
-	expect_eq(tw_stats_get(rig.service, &stats), 0);
-	expect_eq(stats.size, offsetof(struct tw_stats, fired));
+	stats.size = offsetof(struct tw_service_stats, fired);
+	expect_eq(tw_service_stats(rig.service, &stats), 0);
+	expect_eq(stats.size, offsetof(struct tw_service_stats, fired));
 	expect_eq(stats.scheduled, 1);
 	const unsigned char *tail = (const unsigned char *)&stats + stats.size;
 	for (size_t i = 0; i < sizeof(stats) - stats.size; i++)
@@ -162,12 +162,12 @@ Test(service_seeing, a_newer_stats_struct_is_zero_where_the_library_knows_nothin
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct {
-		struct tw_stats known;
+		struct tw_service_stats known;
 		unsigned char unknown[100];
 	} newer;
 	memset(&newer, 0xa5, sizeof(newer));
 	newer.known.size = sizeof(newer);
-	expect_eq(tw_stats_get(rig.service, &newer.known), 0);
+	expect_eq(tw_service_stats(rig.service, &newer.known), 0);
 	expect_eq(newer.known.scheduled, 0);
 	for (size_t i = 0; i < sizeof(newer.unknown); i++)
 		expect_eq(newer.unknown[i], 0);
@@ -178,12 +178,12 @@ Test(service_seeing, a_stats_struct_without_room_for_a_counter_is_refused)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_stats stats;
+	struct tw_service_stats stats;
 	memset(&stats, 0xa5, sizeof(stats));
 	static const size_t sizes[] = {0, 1, sizeof(size_t)};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		stats.size = sizes[i];
-		expect_eq(tw_stats_get(rig.service, &stats), -EINVAL);
+		expect_eq(tw_service_stats(rig.service, &stats), -EINVAL);
 		expect_eq(stats.scheduled, UINT64_C(0xa5a5a5a5a5a5a5a5));
 	}
 	rig_close(&rig);
@@ -223,10 +223,10 @@ Test(service_seeing, stats_print_names_each_counter_of_the_ledger)
 	struct probe probe = PROBE(&rig, 1);
 	for (int i = 0; i < 4321; i++)
 		probe_schedule(&probe, MS);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	struct text text;
 	text_open(&text);
-	expect_eq(tw_stats_print(&stats, text.file), 0);
+	expect_eq(tw_service_stats_print(&stats, text.file), 0);
 	fclose(text.file);
 	static const char *const words[] = {"scheduled", "fired", "cancelled", "dropped", "pending", "lateness"};
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -251,7 +251,7 @@ Test(service_seeing, dump_has_a_line_for_each_pending_timer)
 		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
 	struct text text;
 	text_open(&text);
-	expect_eq(tw_dump(rig.service, text.file), 0);
+	expect_eq(tw_service_dump(rig.service, text.file), 0);
 	fclose(text.file);
 	for (int i = 0; i < 50; i++)
 		cr_assert(lines_with(&text, name[i]) == (i % 2 ? 1 : 0), "timer %d in: %s", i, text.start);
@@ -265,7 +265,7 @@ Test(service_seeing, dump_of_an_empty_service_names_no_timer)
 	rig_open(&rig, NULL);
 	struct text text;
 	text_open(&text);
-	expect_eq(tw_dump(rig.service, text.file), 0);
+	expect_eq(tw_service_dump(rig.service, text.file), 0);
 	fclose(text.file);
 	expect_eq(lines_with(&text, "0x"), 0);
 	free(text.start);
@@ -314,7 +314,7 @@ Test(service_seeing, foreach_visits_each_pending_timer_once)
 	rig_advance(&rig, 10 * SECOND);
 	expect_eq(tw_cancel(rig.service, listed[50].timer), TW_CANCELLED);
 	struct visits visits = {.rig = &rig};
-	expect_eq(tw_foreach(rig.service, visit, &visits), 0);
+	expect_eq(tw_service_foreach(rig.service, visit, &visits), 0);
 	expect_eq(visits.count, 89);
 	expect_eq(visits.wrong, false);
 	for (int i = 0; i < 89; i++)
@@ -329,7 +329,7 @@ Test(service_seeing, foreach_stops_when_told)
 	rig_open(&rig, NULL);
 	schedule_listed(&rig);
 	struct visits visits = {.rig = &rig, .stop_after = 30};
-	expect_eq(tw_foreach(rig.service, visit, &visits), 77);
+	expect_eq(tw_service_foreach(rig.service, visit, &visits), 77);
 	expect_eq(visits.count, 30);
 	rig_close(&rig);
 }
@@ -340,7 +340,7 @@ Test(service_seeing, foreach_lets_its_visitor_cancel)
 	rig_open(&rig, NULL);
 	schedule_listed(&rig);
 	struct visits visits = {.rig = &rig, .cancel = true};
-	expect_eq(tw_foreach(rig.service, visit, &visits), 0);
+	expect_eq(tw_service_foreach(rig.service, visit, &visits), 0);
 	expect_eq(visits.count, 100);
 	expect_eq(visits.wrong, false);
 	expect_eq(stats_of(rig.service).cancelled, 100);
@@ -368,7 +368,7 @@ Test(service_seeing, foreach_lets_its_visitor_schedule)
 	rig_open(&rig, NULL);
 	schedule_listed(&rig);
 	struct visits visits = {.rig = &rig};
-	expect_eq(tw_foreach(rig.service, visit_and_schedule, &visits), 0);
+	expect_eq(tw_service_foreach(rig.service, visit_and_schedule, &visits), 0);
 	expect_eq(visits.wrong, false);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 50);
@@ -397,7 +397,7 @@ Test(service_seeing, remaining_falls_to_nothing)
 	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), 0);
 	expect_eq(left_ns, 0);
 	expect_eq(tw_is_pending(rig.service, near.timer), true);
-	tw_advance(rig.service, TW_NO_LIMIT);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
 	expect_eq(tw_is_pending(rig.service, near.timer), false);
 	expect_eq(tw_remaining(rig.service, near.timer, &left_ns), -ENOENT);
 	rig_close(&rig);
@@ -407,10 +407,10 @@ Test(service_seeing, now_is_the_clocks_reading)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	expect_eq(tw_now(rig.service), RIG_START_NS);
+	expect_eq(tw_service_now(rig.service), RIG_START_NS);
 	rig_advance(&rig, 12345);
-	expect_eq(tw_now(rig.service), RIG_START_NS + 12345);
-	expect_eq(tw_now(NULL), 0);
+	expect_eq(tw_service_now(rig.service), RIG_START_NS + 12345);
+	expect_eq(tw_service_now(NULL), 0);
 	rig_close(&rig);
 }
 
@@ -426,9 +426,9 @@ Test(service_seeing, validate_needs_no_room_for_a_reason)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, MS);
 	char why[4] = "xyz";
-	expect_eq(tw_validate(rig.service, NULL, 0), 0);
-	expect_eq(tw_validate(rig.service, why, 0), 0);
+	expect_eq(tw_service_validate(rig.service, NULL, 0), 0);
+	expect_eq(tw_service_validate(rig.service, why, 0), 0);
 	expect_eq(why[0], 'x');
-	expect_eq(tw_validate(rig.service, why, sizeof(why)), 0);
+	expect_eq(tw_service_validate(rig.service, why, sizeof(why)), 0);
 	rig_close(&rig);
 }

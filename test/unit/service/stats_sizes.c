@@ -46,21 +46,23 @@ static void expect_sizes_are_kept(get_fn *get, void *of, size_t known, size_t le
 
 static int get_action(void *of, void *out)
 {
-	return tw_action_stats_get(of, out);
+	return tw_action_scheduler_stats(of, out);
 }
 
 Test(service_stats_sizes, of_actions)
 {
-	tw_action_scheduler *asap = scheduler_of(&(struct tw_action_config){
-	    .size = sizeof(struct tw_action_config), .kind = TW_ACTION_ASAP, .flags = TW_ACTION_BY_CALLER});
-	expect_sizes_are_kept(get_action, asap, sizeof(struct tw_action_stats),
-			      offsetof(struct tw_action_stats, armed));
+	tw_action_scheduler *asap =
+	    scheduler_of(&(struct tw_action_scheduler_config){.size = sizeof(struct tw_action_scheduler_config),
+							      .kind = TW_ACTION_KIND_ASAP,
+							      .flags = TW_ACTION_FLAG_BY_CALLER});
+	expect_sizes_are_kept(get_action, asap, sizeof(struct tw_action_scheduler_stats),
+			      offsetof(struct tw_action_scheduler_stats, armed));
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
 static int get_limiter(void *of, void *out)
 {
-	return tw_limiter_stats_get(of, out);
+	return tw_limiter_stats(of, out);
 }
 
 Test(service_stats_sizes, of_a_limiter)
@@ -78,7 +80,7 @@ Test(service_stats_sizes, of_a_limiter)
 
 static int get_pool(void *of, void *out)
 {
-	return tw_pool_stats_get(of, out);
+	return tw_pool_stats(of, out);
 }
 
 Test(service_stats_sizes, of_a_pool)
@@ -92,7 +94,7 @@ Test(service_stats_sizes, of_a_pool)
 
 static int get_strand(void *of, void *out)
 {
-	return tw_strand_stats_get(of, out);
+	return tw_strand_stats(of, out);
 }
 
 Test(service_stats_sizes, of_a_strand)
@@ -115,7 +117,7 @@ struct of_group {
 static int get_group(void *of, void *out)
 {
 	const struct of_group *g = of;
-	return tw_group_stats_get(g->service, g->group, out);
+	return tw_group_stats(g->service, g->group, out);
 }
 
 Test(service_stats_sizes, of_a_service_and_of_a_group)
@@ -123,11 +125,11 @@ Test(service_stats_sizes, of_a_service_and_of_a_group)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct of_group g = {.service = rig.service};
-	expect_eq(tw_group_create(rig.service, &g.group), 0);
+	expect_eq(tw_group_create(&g.group, rig.service), 0);
 	expect_sizes_are_kept(get_group, &g, sizeof(struct tw_group_stats), offsetof(struct tw_group_stats, running));
-	struct tw_stats newer[2] = {{.size = sizeof newer}};
+	struct tw_service_stats newer[2] = {{.size = sizeof newer}};
 	memset(&newer[1], MARK, sizeof newer[1]);
-	expect_eq(tw_stats_get(rig.service, newer), 0);
+	expect_eq(tw_service_stats(rig.service, newer), 0);
 	cr_assert(all_are((const unsigned char *)&newer[1], sizeof newer[1], 0));
 	expect_eq(tw_group_destroy(rig.service, g.group), 0);
 	rig_close(&rig);

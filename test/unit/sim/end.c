@@ -88,10 +88,10 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
 	expect_eq(tw_limiter_submit(limiter, count_job, NULL, NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(semaphore, count, NULL, &waiter), 0);
-	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, count, NULL), 0);
 	expect_eq(tw_sim_step(sim), 1); /* handed over */
 	expect_eq(tw_sim_step(sim), 1); /* one is taken */
 
@@ -120,9 +120,9 @@ Test(sim_end, strands_and_schedulers_are_destroyed_at_any_time)
 	tw_strand *strand;
 	expect_eq(tw_scheduler_create(&scheduler, service, NULL), 0);
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
-	expect_eq(tw_scheduler_post(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, 0, count, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(strand, MS, count, NULL, NULL), 0);
+	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
+	expect_eq(tw_strand_submit(strand, count, NULL), 0);
+	expect_eq(tw_strand_schedule(strand, MS, count, NULL, NULL), 0);
 	expect_eq(tw_sim_step(sim), 1);
 	expect_eq(tw_sim_destroy(sim), -EBUSY);
 	expect_eq(tw_scheduler_destroy(scheduler), 0);

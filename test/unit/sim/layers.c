@@ -64,8 +64,8 @@ static void job_done(void *arg, const struct tw_job_result *result)
 
 static void submit_job(struct item *item)
 {
-	struct tw_job_task task = {
-	    .size = sizeof task, .fn = run_job, .arg = item, .done = job_done, .flags = TW_JOB_ASYNC};
+	struct tw_limiter_task task = {
+	    .size = sizeof task, .fn = run_job, .arg = item, .done = job_done, .flags = TW_LIMITER_TASK_ASYNC};
 	task.priority = (int32_t)below(3);
 	task.retry = (struct tw_retry){.count = (uint32_t)below(3), .delay_ns = below(10 * MS)};
 	sim_eq(tw_limiter_submit_task(p.limiter, &task, NULL), 0);
@@ -95,10 +95,10 @@ static void task_done(void *arg, enum tw_fate fate, int result)
 
 static void post_task(struct item *item)
 {
-	struct tw_scheduler_post post = {.size = sizeof post, .fn = run_turn, .arg = item, .done = task_done};
+	struct tw_scheduler_task post = {.size = sizeof post, .fn = run_turn, .arg = item, .done = task_done};
 	post.priority = (enum tw_priority)(1 + below(5));
 	post.delay_ns = below(2) * below(30 * MS);
-	sim_eq(tw_scheduler_post_task(p.scheduler, &post, NULL), 0);
+	sim_eq(tw_scheduler_submit_task(p.scheduler, &post, NULL), 0);
 }
 
 /* ------------------------------------------------------------------- semaphore */
@@ -184,7 +184,7 @@ static int fail_and_note(void *arg, struct tw_job_run *run)
 {
 	tw_sim *sim = arg;
 	(void)run;
-	tw_sim_note(sim, tw_now(tw_sim_service(sim)));
+	tw_sim_note(sim, tw_service_now(tw_sim_service(sim)));
 	return -EIO;
 }
 
@@ -198,10 +198,10 @@ static uint64_t draw_delays(uint64_t seed)
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &config), 0);
 	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
-	struct tw_job_task task = {.size = sizeof task,
-				   .fn = fail_and_note,
-				   .arg = sim,
-				   .retry = {.count = 8, .delay_ns = MS, .jitter_ns = SECOND}};
+	struct tw_limiter_task task = {.size = sizeof task,
+				       .fn = fail_and_note,
+				       .arg = sim,
+				       .retry = {.count = 8, .delay_ns = MS, .jitter_ns = SECOND}};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, 3600 * SECOND), 0);
 	uint64_t trace = tw_sim_trace(sim);

@@ -226,7 +226,7 @@ static void open_program(uint64_t seed)
 	sim_eq(tw_sim_create(&p.sim, &cfg), 0);
 	p.service = tw_sim_service(p.sim);
 	for (int i = 0; i < GROUPS; i++)
-		sim_eq(tw_group_create(p.service, &p.groups[i]), 0);
+		sim_eq(tw_group_create(&p.groups[i], p.service), 0);
 }
 
 static void end_program(void)
@@ -244,7 +244,7 @@ static void end_program(void)
 		sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);
 		break;
 	}
-	struct tw_stats stats = stats_of(p.service);
+	struct tw_service_stats stats = stats_of(p.service);
 	for (struct entry *e = p.entries; e < p.entries + TIMERS; e++)
 		sim_assert(!e->alive, "has not come to its end");
 	sim_eq(p.released, p.scheduled);
@@ -252,7 +252,7 @@ static void end_program(void)
 	sim_eq(stats.fired + stats.cancelled + stats.dropped, p.scheduled);
 	sim_eq(stats.pending, 0);
 	char why[200] = "";
-	sim_assert(tw_validate(p.service, why, sizeof why) == 0, why);
+	sim_assert(tw_service_validate(p.service, why, sizeof why) == 0, why);
 }
 
 static uint64_t run_program(uint64_t seed)

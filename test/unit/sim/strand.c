@@ -29,7 +29,7 @@ struct entry {
 	bool doomed; /* a timer whose strand was disposed of: must not run, and ends when it is due */
 	uint64_t turn, submitted_ns, delay_ns, due_ns, period_ns;
 	uint64_t runs;
-	tw_strand_task task;
+	tw_strand_task_id task;
 	tw_timer timer;
 };
 
@@ -132,13 +132,13 @@ static void release_entry(void *arg, enum tw_fate fate)
 
 static int submit_task(struct entry *e)
 {
-	struct tw_strand_spec spec = {.size = sizeof spec,
+	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = run_entry,
 				      .arg = e,
 				      .delay_ns = e->delay_ns,
 				      .period_ns = e->period_ns,
 				      .release = release_entry};
-	return tw_strand_submit_spec(e->life->strand, &spec, &e->task);
+	return tw_strand_submit_task(e->life->strand, &spec, &e->task);
 }
 
 static int schedule_timer(struct entry *e)
@@ -223,7 +223,7 @@ static void end_strand(int slot)
 	struct life *life = p.strands[slot];
 	mark_disposed(life);
 	if (below(2) || slot < 2 || p.lived == LIVES) {
-		sim_eq(tw_strand_dispose(life->strand), 0);
+		sim_eq(tw_strand_close(life->strand), 0);
 		return;
 	}
 	life->destroyed = true; /* first: releases are called inside */
@@ -283,7 +283,7 @@ static void end_program(void)
 	sim_eq(tw_sim_destroy(p.sim), -EBUSY);
 	for (int i = STRANDS - 1; i >= 0; i--) {
 		mark_disposed(p.strands[i]);
-		sim_eq(tw_strand_dispose(p.strands[i]->strand), 0);
+		sim_eq(tw_strand_close(p.strands[i]->strand), 0);
 	}
 	sim_eq(tw_sim_run_until_idle(p.sim, TW_FOREVER), 0);
 	for (const struct entry *e = p.entries; e < p.entries + ENTRIES; e++)
@@ -350,7 +350,7 @@ static uint64_t run_race(uint64_t seed)
 	}
 	for (uintptr_t lap = 0; lap < (uintptr_t)RACERS * LAPS; lap++) {
 		uint64_t delay_ns = lap < (uintptr_t)RACERS * LAPS / 2 ? 0 : (1 + lap / RACERS / 10) * MS;
-		expect_eq(tw_strand_submit(strands[lap % RACERS], delay_ns, run_lap, (void *)lap, NULL), 0);
+		expect_eq(tw_strand_schedule(strands[lap % RACERS], delay_ns, run_lap, (void *)lap, NULL), 0);
 	}
 	expect_eq(tw_sim_run_until_idle(race.sim, TW_FOREVER), 0);
 	for (int i = 0; i < RACERS; i++) {
@@ -396,8 +396,8 @@ static bool goes_wrong(uint64_t seed)
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 	expect_eq(tw_strand_create(&first, tw_sim_service(sim), NULL, NULL), 0);
 	expect_eq(tw_strand_create(&second, tw_sim_service(sim), NULL, NULL), 0);
-	expect_eq(tw_strand_submit(first, MS, write_one, (void *)1, NULL), 0);
-	expect_eq(tw_strand_submit(second, MS, write_one, (void *)2, NULL), 0);
+	expect_eq(tw_strand_schedule(first, MS, write_one, (void *)1, NULL), 0);
+	expect_eq(tw_strand_schedule(second, MS, write_one, (void *)2, NULL), 0);
 	expect_eq(tw_sim_run_until_idle(sim, TW_FOREVER), 0);
 	expect_eq(tw_strand_destroy(first), 0);
 	expect_eq(tw_strand_destroy(second), 0);

@@ -80,7 +80,7 @@ static int write_log(struct tw_turn *turn, void *arg)
 static void end_request(struct request *r, enum stage stage)
 {
 	come_to(r, stage);
-	sim_eq(tw_scheduler_post(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL), 0);
+	sim_eq(tw_scheduler_submit(p.scheduler, (enum tw_priority)(1 + below(5)), write_log, r, NULL), 0);
 }
 
 /* --------------------------------------------------------------- the backend */
@@ -139,9 +139,9 @@ static void job_settled(void *arg, const struct tw_job_result *result)
 	struct request *r = arg;
 	sim_assert(!r->settled, "a job settled twice");
 	r->settled = true;
-	if (result->status != TW_JOB_SUCCEEDED)
+	if (result->status != TW_JOB_STATUS_SUCCEEDED)
 		return;
-	int sent = tw_strand_submit(r->connection->strand, 0, answer, r, NULL);
+	int sent = tw_strand_submit(r->connection->strand, answer, r);
 	sim_eq(sent, r->connection->open ? 0 : -ESHUTDOWN);
 }
 
@@ -158,12 +158,12 @@ static void handle(void *arg)
 				  .when_ns = TIMEOUT_MS * MS,
 				  .executor = tw_strand_executor(r->connection->strand)};
 	sim_eq(tw_schedule_task(p.service, &timeout, &r->timeout), 0);
-	struct tw_job_task job = {.size = sizeof job,
-				  .fn = call_backend,
-				  .arg = r,
-				  .done = job_settled,
-				  .flags = TW_JOB_ASYNC,
-				  .priority = (int32_t)below(3)};
+	struct tw_limiter_task job = {.size = sizeof job,
+				      .fn = call_backend,
+				      .arg = r,
+				      .done = job_settled,
+				      .flags = TW_LIMITER_TASK_ASYNC,
+				      .priority = (int32_t)below(3)};
 	sim_eq(tw_limiter_submit_task(p.limiter, &job, &r->job), 0);
 }
 
@@ -172,7 +172,7 @@ static void handle(void *arg)
 static void lose(struct connection *connection)
 {
 	connection->open = false;
-	sim_eq(tw_strand_dispose(connection->strand), 0);
+	sim_eq(tw_strand_close(connection->strand), 0);
 	for (struct request *r = p.requests; r < p.requests + REQUESTS; r++) {
 		if (r->connection != connection || (r->stage != SENT && r->stage != HANDLED))
 			continue;
@@ -193,7 +193,7 @@ static void accept_one(void *arg)
 	r->turn = connection->sent;
 	if (below(60) == 0 && connection->open)
 		lose(connection);
-	int sent = tw_strand_submit(connection->strand, 0, handle, r, NULL);
+	int sent = tw_strand_submit(connection->strand, handle, r);
 	sim_eq(sent, connection->open ? 0 : -ESHUTDOWN);
 	connection->sent += sent == 0;
 	if (sent == 0)

@@ -118,7 +118,7 @@ Test(strand_bounds, a_refusing_executor_below_two_strands_does_not_keep_the_serv
 	strand_rig_open(&rig);
 	rig.queue.refuse = SIZE_MAX;
 	expect_eq(tw_strand_create(&upper, rig.rig.service, tw_strand_executor(rig.strand), NULL), 0);
-	expect_eq(tw_strand_submit(upper, 0, note_run, &now, NULL), 0);
+	expect_eq(tw_strand_submit(upper, note_run, &now), 0);
 	noted_submit_released(&below, 0);
 	strand_rig_advance(&rig, 5 * MS);
 	expect_eq(tw_strand_destroy(upper), 0);
@@ -159,7 +159,7 @@ static void submit_link(int number)
 {
 	bool outer = chain.submitting;
 	chain.submitting = true;
-	expect_eq(tw_strand_submit(chain.strands[number % 3], 0, run_link, (void *)(intptr_t)number, NULL), 0);
+	expect_eq(tw_strand_submit(chain.strands[number % 3], run_link, (void *)(intptr_t)number), 0);
 	chain.submitting = outer;
 }
 
@@ -183,7 +183,7 @@ Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_th
 	submit_link(0);
 	expect_eq(chain.links, 0);
 	for (int advances = 0; chain.links < LINKS && advances < 2 * LINKS; advances++)
-		tw_advance(rig.rig.service, TW_NO_LIMIT);
+		tw_service_advance(rig.rig.service, TW_NO_LIMIT);
 	expect_eq(chain.links, LINKS);
 	expect_eq(chain.inside, 0);
 	expect_le(chain.highest - chain.lowest, 64 * 1024);
@@ -194,7 +194,7 @@ Test(strand_bounds, nothing_runs_inside_submit_and_a_chain_over_strands_keeps_th
 static void submit_delayed_link(struct noted *noted)
 {
 	chain.inside += chain.submitting;
-	noted->answer = tw_strand_submit(noted->rig->strand, 0, note_run, noted->other, NULL);
+	noted->answer = tw_strand_submit(noted->rig->strand, note_run, noted->other);
 }
 
 Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_submit, .init = opened, .fini = closed)
@@ -205,7 +205,7 @@ Test(strand_bounds, delayed_tasks_run_on_an_executor_that_runs_tickets_inside_su
 	first.rig = &mine;
 	first.act = submit_delayed_link;
 	first.other = &second;
-	expect_eq(tw_strand_submit(mine.strand, 5 * MS, note_run, &first, NULL), 0);
+	expect_eq(tw_strand_schedule(mine.strand, 5 * MS, note_run, &first, NULL), 0);
 	rig_advance(&rig.rig, 4 * MS);
 	expect_eq(first.runs, 0);
 	rig_advance(&rig.rig, 4 * MS);

@@ -34,7 +34,7 @@ Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init 
 	noted_submit_released(&later, MS);
 	noted_submit_every(&series, MS, MS);
 	expect_eq(tw_strand_cancel(rig.strand, cut.task), TW_CANCELLED);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand), 0);
 	expect_eq(now.releases, 1);
 	expect_eq(now.fate, TW_FATE_CANCELLED);
 	expect_eq(later.releases, 1);
@@ -43,23 +43,23 @@ Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init 
 	expect_eq(tw_strand_cancel(rig.strand, now.task), TW_GONE);
 	expect_eq(strand_stats(rig.strand).cancelled, 4);
 	expect_eq(strand_stats(rig.strand).disposed, 1);
-	tw_strand_task out = {7};
-	expect_eq(tw_strand_submit(rig.strand, 0, note_run, &now, &out), -ESHUTDOWN);
+	tw_strand_task_id out = {7};
+	expect_eq(tw_strand_schedule(rig.strand, 0, note_run, &now, &out), -ESHUTDOWN);
 	expect_eq(out.id, 0);
 	expect_eq(tw_strand_cancel(rig.strand, out), TW_GONE);
 	out.id = 7;
-	expect_eq(tw_strand_submit(rig.strand, MS, note_run, &now, &out), -ESHUTDOWN);
+	expect_eq(tw_strand_schedule(rig.strand, MS, note_run, &now, &out), -ESHUTDOWN);
 	expect_eq(out.id, 0);
-	expect_eq(tw_strand_submit_every(rig.strand, 0, MS, note_run, &now, &out), -ESHUTDOWN);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
-	expect_eq(tw_strand_dispose_wait(rig.strand, TW_FOREVER), 0);
+	expect_eq(tw_strand_schedule_every(rig.strand, 0, MS, note_run, &now, &out), -ESHUTDOWN);
+	expect_eq(tw_strand_close(rig.strand), 0);
+	expect_eq(tw_strand_close_wait(rig.strand, TW_FOREVER), 0);
 	strand_rig_advance(&rig, 5 * MS);
 	expect_eq(rig.rig.ran, 0);
 }
 
 static void dispose_own(struct noted *noted)
 {
-	noted->answer = tw_strand_dispose(noted->rig->strand);
+	noted->answer = tw_strand_close(noted->rig->strand);
 }
 
 Test(strand_dispose, from_a_task_nothing_follows, .init = opened, .fini = closed)
@@ -89,7 +89,7 @@ Test(strand_dispose, a_series_that_disposes_ends_as_cancelled, .init = opened, .
 
 static void dispose_and_wait(struct noted *noted)
 {
-	noted->answer = tw_strand_dispose_wait(noted->rig->strand, TW_FOREVER);
+	noted->answer = tw_strand_close_wait(noted->rig->strand, TW_FOREVER);
 }
 
 Test(strand_dispose, waiting_for_oneself_is_refused_and_changes_nothing, .init = opened, .fini = closed)
@@ -108,8 +108,8 @@ Test(strand_dispose, touches_no_other_strand, .init = opened, .fini = closed)
 	tw_strand *other;
 	struct noted task = NOTED(&rig, 1);
 	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base, NULL), 0);
-	expect_eq(tw_strand_submit(other, 0, note_run, &task, NULL), 0);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(tw_strand_submit(other, note_run, &task), 0);
+	expect_eq(tw_strand_close(rig.strand), 0);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1);
 	expect_eq(tw_strand_destroy(other), 0);
@@ -117,8 +117,8 @@ Test(strand_dispose, touches_no_other_strand, .init = opened, .fini = closed)
 
 static void submit_to_own(struct noted *noted)
 {
-	tw_strand_task out = {7};
-	noted->answer = tw_strand_submit(noted->rig->strand, 0, note_run, noted, &out);
+	tw_strand_task_id out = {7};
+	noted->answer = tw_strand_schedule(noted->rig->strand, 0, note_run, noted, &out);
 }
 
 Test(strand_dispose, a_release_cannot_submit_any_more, .init = opened, .fini = closed)
@@ -126,7 +126,7 @@ Test(strand_dispose, a_release_cannot_submit_any_more, .init = opened, .fini = c
 	struct noted task = NOTED(&rig, 1);
 	task.act_in_release = submit_to_own;
 	noted_submit_released(&task, 0);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand), 0);
 	expect_eq(task.answer, -ESHUTDOWN);
 }
 
@@ -175,7 +175,7 @@ Test(strand_dispose, a_task_that_has_destroyed_its_strand_cannot_close_the_servi
 		task.act = destroy_own_and_close;
 		tw_executor *executor = inlined ? tw_executor_inline() : &rig.queue.base;
 		expect_eq(tw_strand_create(&strand, rig.rig.service, executor, NULL), 0);
-		expect_eq(tw_strand_submit(strand, 0, note_run, &task, NULL), 0);
+		expect_eq(tw_strand_submit(strand, note_run, &task), 0);
 		strand_rig_advance(&rig, MS);
 		expect_eq(task.answer, -EDEADLK);
 		expect_eq(task.runs, 1);
@@ -191,7 +191,8 @@ Test(strand_dispose, what_is_handed_over_keeps_the_strand_and_its_service_until_
 	expect_eq(tw_strand_destroy(rig.strand), 0);
 	rig.strand = NULL;
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, MS), -ETIMEDOUT);
-	struct tw_close_options at_once = {.size = sizeof at_once, .timeout_ns = TW_FOREVER, .flags = TW_CLOSE_NO_WAIT};
+	struct tw_close_options at_once = {
+	    .size = sizeof at_once, .timeout_ns = TW_FOREVER, .flags = TW_CLOSE_FLAG_NO_WAIT};
 	expect_eq(tw_service_close_with(rig.rig.service, &at_once), -ETIMEDOUT);
 	expect_eq(tw_schedule(rig.rig.service, MS, note_run, &task, NULL), 0); /* it is not closed */
 	strand_rig_pump(&rig);
@@ -207,7 +208,7 @@ Test(strand_dispose, close_with_a_manual_drive_gets_through_with_what_a_destroye
 	tw_strand *strand;
 	strand_rig_open(&rig);
 	expect_eq(tw_strand_create(&strand, rig.rig.service, tw_executor_inline(), NULL), 0);
-	expect_eq(tw_strand_submit(strand, 0, note_run, &task, NULL), 0);
+	expect_eq(tw_strand_submit(strand, note_run, &task), 0);
 	expect_eq(tw_strand_destroy(strand), 0);
 	expect_eq(tw_strand_destroy(rig.strand), 0);
 	rig.strand = NULL;
@@ -250,7 +251,7 @@ Test(strand_dispose, service_is_busy_while_strands_live)
 	strand_rig_open(&rig);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 	expect_eq(tw_service_destroy(rig.rig.service), -EBUSY);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand), 0);
 	expect_eq(tw_service_close(rig.rig.service, TW_CLOSE_DROP, TW_FOREVER), -EBUSY);
 	strand_rig_close(&rig);
 }
@@ -292,7 +293,7 @@ Test(strand_dispose_create, closed_service_or_pool_is_refused)
 	struct tw_pool_config one = {.size = sizeof one, .workers = 1};
 	expect_eq(tw_service_create(&service, &config), 0);
 	expect_eq(tw_pool_create(&pool, &one), 0);
-	expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), 0);
+	expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), 0);
 	expect_eq(tw_strand_create(&out, service, tw_pool_executor(pool), NULL), -ESHUTDOWN);
 	expect_eq(tw_service_close(service, TW_CLOSE_DROP, TW_FOREVER), 0);
 	expect_eq(tw_strand_create(&out, service, NULL, NULL), -ESHUTDOWN);
@@ -303,55 +304,55 @@ Test(strand_dispose_create, closed_service_or_pool_is_refused)
 Test(strand_dispose_create, null_is_refused_everywhere_but_in_destroy, .init = opened, .fini = closed)
 {
 	struct tw_strand_stats stats = {.size = sizeof stats};
-	struct tw_strand_spec spec = {.size = sizeof spec, .fn = note_run};
-	tw_strand_task out = {7};
-	expect_eq(tw_strand_submit(NULL, 0, note_run, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_submit(rig.strand, 0, NULL, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_submit_every(NULL, 0, 1, note_run, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_submit_every(rig.strand, 0, 1, NULL, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_submit_every(rig.strand, 0, 0, note_run, NULL, &out), -EINVAL);
-	expect_eq(tw_strand_submit_spec(NULL, &spec, &out), -EINVAL);
-	expect_eq(tw_strand_submit_spec(rig.strand, NULL, &out), -EINVAL);
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
+	tw_strand_task_id out = {7};
+	expect_eq(tw_strand_schedule(NULL, 0, note_run, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_schedule(rig.strand, 0, NULL, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_schedule_every(NULL, 0, 1, note_run, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_schedule_every(rig.strand, 0, 1, NULL, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_schedule_every(rig.strand, 0, 0, note_run, NULL, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(NULL, &spec, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(rig.strand, NULL, &out), -EINVAL);
 	expect_eq(out.id, 7);
 	expect_eq(tw_strand_cancel(NULL, out), -EINVAL);
 	expect_eq(tw_strand_cancel_wait(NULL, out, 0), -EINVAL);
-	expect_eq(tw_strand_dispose(NULL), -EINVAL);
-	expect_eq(tw_strand_dispose_wait(NULL, 0), -EINVAL);
-	expect_eq(tw_strand_stats_get(NULL, &stats), -EINVAL);
-	expect_eq(tw_strand_stats_get(rig.strand, NULL), -EINVAL);
+	expect_eq(tw_strand_close(NULL), -EINVAL);
+	expect_eq(tw_strand_close_wait(NULL, 0), -EINVAL);
+	expect_eq(tw_strand_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_strand_stats(rig.strand, NULL), -EINVAL);
 	stats.size = sizeof(size_t);
-	expect_eq(tw_strand_stats_get(rig.strand, &stats), -EINVAL);
+	expect_eq(tw_strand_stats(rig.strand, &stats), -EINVAL);
 	cr_assert_null(tw_strand_executor(NULL));
 	expect_eq(tw_strand_destroy(NULL), 0);
 }
 
 Test(strand_dispose_create, bad_specs_are_refused, .init = opened, .fini = closed)
 {
-	struct tw_strand_spec spec = {.size = sizeof spec, .fn = note_run};
-	tw_strand_task out = {7};
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
+	tw_strand_task_id out = {7};
 	spec.size = sizeof(size_t);
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
 	spec.size = sizeof spec;
 	spec.tolerance_ns = 1;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, &out), -EINVAL);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -EINVAL);
 	spec.period_ns = 1;
 	spec.tolerance_ns = TW_MAX_DELAY_NS + 1;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, &out), -ERANGE);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, &out), -ERANGE);
 	struct {
-		struct tw_strand_spec known;
+		struct tw_strand_task known;
 		uint64_t tail;
 	} newer = {{.size = sizeof newer, .fn = note_run}, 1};
-	expect_eq(tw_strand_submit_spec(rig.strand, &newer.known, &out), -E2BIG);
-	expect_eq(tw_strand_submit(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
+	expect_eq(tw_strand_submit_task(rig.strand, &newer.known, &out), -E2BIG);
+	expect_eq(tw_strand_schedule(rig.strand, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
 	expect_eq(out.id, 0);
-	expect_eq(tw_strand_submit_every(rig.strand, 0, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
+	expect_eq(tw_strand_schedule_every(rig.strand, 0, TW_MAX_DELAY_NS + 1, note_run, NULL, &out), -ERANGE);
 	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, 0);
 }
 
 static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 {
 	struct noted task = NOTED(&rig, 1);
-	struct tw_strand_spec spec = {.size = sizeof spec,
+	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = note_run,
 				      .arg = &task,
 				      .delay_ns = delay_ns,
@@ -359,9 +360,9 @@ static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 				      .release = note_release};
 	int accepted = 0, r;
 	for (long nth = 0; nth < 20; nth++) {
-		tw_strand_task out = {7};
+		tw_strand_task_id out = {7};
 		faults_arm(nth, false);
-		r = tw_strand_submit_spec(rig.strand, &spec, &out);
+		r = tw_strand_submit_task(rig.strand, &spec, &out);
 		bool refused = faults_disarm();
 		if (!refused)
 			expect_eq(r, 0);
@@ -370,7 +371,7 @@ static void submit_until_refused(uint64_t delay_ns, uint64_t period_ns)
 		accepted += r == 0;
 	}
 	expect_eq(strand_stats(rig.strand).queued + strand_stats(rig.strand).delayed, accepted);
-	expect_eq(tw_strand_dispose(rig.strand), 0);
+	expect_eq(tw_strand_close(rig.strand), 0);
 	expect_eq(task.releases, accepted);
 }
 
@@ -431,20 +432,20 @@ static void check_in_child(void *arg)
 {
 	struct noted *noted = arg;
 	tw_strand *strand = noted->rig->strand, *out;
-	tw_strand_task task = {7};
-	struct tw_strand_spec spec = {.size = sizeof spec, .fn = note_run};
+	tw_strand_task_id task = {7};
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = note_run};
 	struct tw_strand_stats stats = {.size = sizeof stats};
 	child_eq(tw_strand_create(&out, noted->rig->rig.service, NULL, NULL), -EPERM);
-	child_eq(tw_strand_submit(strand, 0, note_run, noted, &task), -EPERM);
+	child_eq(tw_strand_schedule(strand, 0, note_run, noted, &task), -EPERM);
 	child_eq(task.id, 0);
-	child_eq(tw_strand_submit(strand, MS, note_run, noted, NULL), -EPERM);
-	child_eq(tw_strand_submit_every(strand, 0, MS, note_run, noted, NULL), -EPERM);
-	child_eq(tw_strand_submit_spec(strand, &spec, NULL), -EPERM);
+	child_eq(tw_strand_schedule(strand, MS, note_run, noted, NULL), -EPERM);
+	child_eq(tw_strand_schedule_every(strand, 0, MS, note_run, noted, NULL), -EPERM);
+	child_eq(tw_strand_submit_task(strand, &spec, NULL), -EPERM);
 	child_eq(tw_strand_cancel(strand, noted->task), -EPERM);
 	child_eq(tw_strand_cancel_wait(strand, noted->task, TW_FOREVER), -EPERM);
-	child_eq(tw_strand_dispose(strand), -EPERM);
-	child_eq(tw_strand_dispose_wait(strand, TW_FOREVER), -EPERM);
-	child_eq(tw_strand_stats_get(strand, &stats), -EPERM);
+	child_eq(tw_strand_close(strand), -EPERM);
+	child_eq(tw_strand_close_wait(strand, TW_FOREVER), -EPERM);
+	child_eq(tw_strand_stats(strand, &stats), -EPERM);
 	child_eq(tw_strand_executor(strand) == NULL, 1);
 	child_eq(queue_executor_run_next(&noted->rig->queue), -EPERM);
 	if (CHILD_ALLOCATES) {
@@ -470,8 +471,8 @@ static void fork_here(struct noted *noted)
 	forked = child_fork();
 	if (forked)
 		return;
-	child_eq(tw_strand_submit(noted->rig->strand, 0, note_run, noted, NULL), -EPERM);
-	child_eq(tw_strand_dispose(noted->rig->strand), -EPERM);
+	child_eq(tw_strand_submit(noted->rig->strand, note_run, noted), -EPERM);
+	child_eq(tw_strand_close(noted->rig->strand), -EPERM);
 	_exit(0);
 }
 

@@ -52,12 +52,12 @@ static void let_the_task_destroy(void *arg, enum tw_fate fate)
 		sched_yield();
 }
 
-static tw_strand_task begin(struct ending *ending, tw_service *service, tw_fn *fn)
+static tw_strand_task_id begin(struct ending *ending, tw_service *service, tw_fn *fn)
 {
-	tw_strand_task task;
+	tw_strand_task_id task;
 	*ending = (struct ending){0};
 	expect_eq(tw_strand_create(&ending->strand, service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(ending->strand, 0, fn, ending, &task), 0);
+	expect_eq(tw_strand_schedule(ending->strand, 0, fn, ending, &task), 0);
 	while (!atomic_load(&ending->running))
 		sched_yield();
 	return task;
@@ -84,7 +84,7 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_disposes_
 	struct ending ending;
 	for (int round = 0; round < ROUNDS; round++) {
 		begin(&ending, service, destroy_own_when_waited_for);
-		expect_eq(tw_strand_dispose_wait(ending.strand, TW_FOREVER), 0);
+		expect_eq(tw_strand_close_wait(ending.strand, TW_FOREVER), 0);
 	}
 	end_service(service);
 }
@@ -94,7 +94,7 @@ Test(strand_real_ends, a_task_destroys_its_strand_while_another_thread_cancels_i
 	tw_service *service = begin_service();
 	struct ending ending;
 	for (int round = 0; round < ROUNDS; round++) {
-		tw_strand_task task = begin(&ending, service, destroy_own_when_waited_for);
+		tw_strand_task_id task = begin(&ending, service, destroy_own_when_waited_for);
 		expect_eq(tw_strand_cancel_wait(ending.strand, task, TW_FOREVER), TW_FINISHED);
 	}
 	end_service(service);
@@ -105,14 +105,14 @@ static void end_behind(bool dispose)
 	tw_service *service = begin_service();
 	struct ending ending;
 	for (int round = 0; round < ROUNDS; round++) {
-		tw_strand_task behind;
-		struct tw_strand_spec spec = {.size = sizeof spec,
+		tw_strand_task_id behind;
+		struct tw_strand_task spec = {.size = sizeof spec,
 					      .fn = destroy_own_when_released,
 					      .arg = &ending,
 					      .release = let_the_task_destroy};
 		begin(&ending, service, destroy_own_when_released);
-		expect_eq(tw_strand_submit_spec(ending.strand, &spec, &behind), 0);
-		expect_eq(dispose ? tw_strand_dispose(ending.strand) : tw_strand_cancel(ending.strand, behind),
+		expect_eq(tw_strand_submit_task(ending.strand, &spec, &behind), 0);
+		expect_eq(dispose ? tw_strand_close(ending.strand) : tw_strand_cancel(ending.strand, behind),
 			  dispose ? 0 : TW_CANCELLED);
 		while (!atomic_load(&ending.destroyed)) /* the call waits for no task */
 			sched_yield();

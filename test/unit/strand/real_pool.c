@@ -59,7 +59,7 @@ static void *submit_lines(void *arg)
 	struct submitter *s = arg;
 	for (long i = 0; i < EACH; i++) {
 		s->lines[i] = (struct line){s->diary, s->number, i + 1};
-		if (tw_strand_submit(s->diary->strand, 0, write_line, &s->lines[i], NULL))
+		if (tw_strand_submit(s->diary->strand, write_line, &s->lines[i]))
 			abort();
 	}
 	return NULL;
@@ -108,7 +108,7 @@ Test(strand_real_pool, a_pinned_strand_stays_on_one_thread)
 		expect_eq(tw_strand_create(&diary.strand, service, tw_pool_executor(pool), &pinned), 0);
 		all_submit(&diary);
 		expect_eq(diary.threads, 1);
-		expect_eq(tw_pool_close(pool, TW_POOL_DRAIN, NULL, NULL), -EBUSY);
+		expect_eq(tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL), -EBUSY);
 		expect_eq(tw_strand_destroy(diary.strand), 0);
 	}
 	close_service(service);
@@ -134,7 +134,7 @@ Test(strand_real_pool, a_sleeping_pinned_worker_is_woken)
 	for (int i = 0; i < 3; i++)
 		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), &pinned), 0);
 	for (int round = 0; round < 20000; round++) {
-		expect_eq(tw_strand_submit(strands[round % 3], 0, post, &done, NULL), 0);
+		expect_eq(tw_strand_submit(strands[round % 3], post, &done), 0);
 		await(&done, 1);
 	}
 	for (int i = 0; i < 3; i++)
@@ -153,8 +153,8 @@ Test(strand_real_pool, a_task_may_submit_to_its_strand_for_long_while_others_hav
 	expect_eq(tw_strand_create(&one, service, NULL, NULL), 0);
 	expect_eq(tw_strand_create(&other, service, NULL, NULL), 0);
 	for (int i = 0; i < 1000; i++) {
-		expect_eq(tw_strand_submit(one, 0, post, &done, NULL), 0);
-		expect_eq(tw_strand_submit(other, 0, post, &done, NULL), 0);
+		expect_eq(tw_strand_submit(one, post, &done), 0);
+		expect_eq(tw_strand_submit(other, post, &done), 0);
 		expect_eq(tw_schedule(service, 0, post, &done, NULL), 0);
 	}
 	await(&done, 3000);
@@ -209,18 +209,18 @@ Test(strand_real_pool, strands_that_wait_for_a_worker_are_in_the_pool_s_gauge)
 	expect_eq(tw_pool_create(&pool, &one), 0);
 	for (int i = 0; i < WAITING; i++)
 		expect_eq(tw_strand_create(&strands[i], service, tw_pool_executor(pool), i < 2 ? &pinned : NULL), 0);
-	expect_eq(tw_pool_submit(pool, pass_gate, &gate, 0), 0);
+	expect_eq(tw_pool_submit(pool, pass_gate, &gate), 0);
 	await(&gate.begun, 1);
 	for (int i = 0; i < 2 * WAITING; i++)
-		expect_eq(tw_strand_submit(strands[i % WAITING], 0, post, &done, NULL), 0);
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+		expect_eq(tw_strand_submit(strands[i % WAITING], post, &done), 0);
+	expect_eq(tw_pool_stats(pool, &stats), 0);
 	expect_eq(stats.queued, (int)WAITING);
 	expect_eq(stats.running, 1);
 	open_gate(&gate);
 	await(&done, 2 * WAITING);
 	for (int i = 0; i < WAITING; i++)
 		expect_eq(tw_strand_destroy(strands[i]), 0);
-	expect_eq(tw_pool_stats_get(pool, &stats), 0);
+	expect_eq(tw_pool_stats(pool, &stats), 0);
 	expect_eq(stats.queued, 0);
 	close_service(service);
 	expect_eq(tw_pool_destroy(pool), 0);
@@ -231,26 +231,26 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 {
 	tw_service *service = open_service(1);
 	tw_strand *strand;
-	tw_strand_task task;
+	tw_strand_task_id task;
 	struct gate gate;
 	pthread_t opener;
 	int answer = TW_GONE;
 	for (int round = 0; round < 2; round++) {
 		gate_init(&gate);
 		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
-		expect_eq(tw_strand_submit(strand, 0, pass_gate, &gate, &task), 0);
+		expect_eq(tw_strand_schedule(strand, 0, pass_gate, &gate, &task), 0);
 		await(&gate.begun, 1);
 		if (round == 0) {
 			expect_eq(tw_strand_cancel(strand, task), TW_RUNNING);
 			expect_eq(tw_strand_cancel_wait(strand, task, MS), TW_RUNNING);
 		} else {
-			expect_eq(tw_strand_dispose_wait(strand, MS), -ETIMEDOUT);
+			expect_eq(tw_strand_close_wait(strand, MS), -ETIMEDOUT);
 		}
 		expect_eq(pthread_create(&opener, NULL, open_gate, &gate), 0);
 		if (round == 0)
 			answer = tw_strand_cancel_wait(strand, task, TW_FOREVER);
 		else
-			expect_eq(tw_strand_dispose_wait(strand, TW_FOREVER), 0);
+			expect_eq(tw_strand_close_wait(strand, TW_FOREVER), 0);
 		expect_eq(gate.after, 1);
 		expect_eq(pthread_join(opener, NULL), 0);
 		expect_eq(answer == TW_FINISHED || answer == TW_GONE, true); /* the opener may have been the quicker */
@@ -262,7 +262,7 @@ Test(strand_real_pool, waits_for_the_task_that_runs)
 /* A release that waits to be let go, called by a dispose that goes on to wait for the task that runs. */
 struct pair {
 	tw_strand *strand;
-	tw_strand_task task; /* the one with the release */
+	tw_strand_task_id task; /* the one with the release */
 	struct gate release;
 	int answer;
 	sem_t answered;
@@ -276,7 +276,7 @@ static void pass_release_gate(void *arg, enum tw_fate fate)
 
 static void *dispose_and_wait(void *arg)
 {
-	if (tw_strand_dispose_wait(((struct pair *)arg)->strand, TW_FOREVER))
+	if (tw_strand_close_wait(((struct pair *)arg)->strand, TW_FOREVER))
 		abort();
 	return NULL;
 }
@@ -306,10 +306,10 @@ Test(strand_real_pool, a_release_that_is_over_is_told_before_its_caller_waits_fo
 	gate_init(&gate);
 	gate_init(&pair.release);
 	sem_init(&pair.answered, 0, 0);
-	struct tw_strand_spec spec = {.size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
+	struct tw_strand_task spec = {.size = sizeof spec, .fn = pass_gate, .arg = &pair, .release = pass_release_gate};
 	expect_eq(tw_strand_create(&pair.strand, service, NULL, NULL), 0);
-	expect_eq(tw_strand_submit(pair.strand, 0, pass_gate, &gate, NULL), 0);
-	expect_eq(tw_strand_submit_spec(pair.strand, &spec, &pair.task), 0);
+	expect_eq(tw_strand_submit(pair.strand, pass_gate, &gate), 0);
+	expect_eq(tw_strand_submit_task(pair.strand, &spec, &pair.task), 0);
 	await(&gate.begun, 1);
 	expect_eq(pthread_create(&disposer, NULL, dispose_and_wait, &pair), 0);
 	await(&pair.release.begun, 1);
@@ -335,7 +335,7 @@ Test(strand_real_pool, destroy_leaves_nothing_that_keeps_the_service_open)
 		sem_init(&done, 0, 0);
 		expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 		for (int i = 0; i < 5; i++)
-			expect_eq(tw_strand_submit(strand, (uint64_t)(i % 2) * MS, post, &done, NULL), 0);
+			expect_eq(tw_strand_schedule(strand, (uint64_t)(i % 2) * MS, post, &done, NULL), 0);
 		if (round % 2)
 			await(&done, 5);
 		expect_eq(tw_strand_destroy(strand), 0);
@@ -355,7 +355,7 @@ struct due {
 static void check_due(void *arg)
 {
 	struct due *due = arg;
-	due->early = tw_now(due->service) < due->at_ns;
+	due->early = tw_service_now(due->service) < due->at_ns;
 	sem_post(due->done);
 }
 
@@ -370,8 +370,8 @@ Test(strand_real_pool, delayed_tasks_are_never_early)
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	for (int i = 0; i < 500; i++) {
 		uint64_t delay_ns = random_below(&seed, 100 * MS);
-		dues[i] = (struct due){service, tw_now(service) + delay_ns, 0, &done};
-		expect_eq(tw_strand_submit(strand, delay_ns, check_due, &dues[i], NULL), 0);
+		dues[i] = (struct due){service, tw_service_now(service) + delay_ns, 0, &done};
+		expect_eq(tw_strand_schedule(strand, delay_ns, check_due, &dues[i], NULL), 0);
 	}
 	await(&done, 500);
 	for (int i = 0; i < 500; i++)
@@ -417,11 +417,11 @@ static void destroy_scheduler(void *arg)
 static void make_ready(void *arg)
 {
 	struct on_driver *on = arg;
-	const struct tw_scheduler_post post = {.size = sizeof post, .fn = never_turn, .delay_ns = TW_SECOND};
+	const struct tw_scheduler_task post = {.size = sizeof post, .fn = never_turn, .delay_ns = TW_SECOND};
 	while (on->filled < TIMERS && !tw_schedule(on->service, 3600 * TW_SECOND, never, NULL, &on->timers[on->filled]))
 		on->filled++;
-	on->submitted = tw_strand_submit(on->strands[1], 0, destroy_scheduler, on, NULL);
-	on->posted = tw_scheduler_post_task(on->scheduler, &post, NULL);
+	on->submitted = tw_strand_submit(on->strands[1], destroy_scheduler, on);
+	on->posted = tw_scheduler_submit_task(on->scheduler, &post, NULL);
 }
 
 Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread)
@@ -433,7 +433,7 @@ Test(strand_real_pool, what_waits_for_the_driver_is_not_waited_for_on_its_thread
 	expect_eq(tw_scheduler_create(&on.scheduler, on.service, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_strand_create(&on.strands[i], on.service, tw_executor_inline(), NULL), 0);
-	expect_eq(tw_strand_submit(on.strands[0], 0, make_ready, &on, NULL), 0);
+	expect_eq(tw_strand_submit(on.strands[0], make_ready, &on), 0);
 	while (on.answer == 1)
 		sched_yield();
 	expect_eq(on.answer, 0);
@@ -455,8 +455,8 @@ Test(strand_real_pool, instants_of_equal_delays_never_fall)
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
 	uint64_t last_ns = 0;
 	for (int i = 0; i < 1000000; i++) {
-		tw_strand_task handle;
-		expect_eq(tw_strand_submit(strand, 3600 * TW_SECOND, never, NULL, &handle), 0);
+		tw_strand_task_id handle;
+		expect_eq(tw_strand_schedule(strand, 3600 * TW_SECOND, never, NULL, &handle), 0);
 		struct tw__node *node = tw__node_find(&tw__strands_of(service)->tasks, handle.id);
 		uint64_t due_ns = ((struct tw__task_node *)(void *)node)->due_ns;
 		expect_ge(due_ns, last_ns);

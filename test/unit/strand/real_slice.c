@@ -56,12 +56,12 @@ static void other_comes_beside_a_line(uint32_t workers, uint32_t max_workers)
 	expect_eq(tw_pool_create(&pool, &config), 0);
 	expect_eq(tw_strand_create(&strand, service, tw_pool_executor(pool), NULL), 0);
 	for (uint32_t i = 1; i < max_workers; i++)
-		expect_eq(tw_pool_submit(pool, block, &line, 0), 0);
+		expect_eq(tw_pool_submit(pool, block, &line), 0);
 	await(&line.begun, max_workers - 1);
 	for (int i = 0; i < LINE; i++)
-		expect_eq(tw_strand_submit(strand, 0, take_ten_ms, &line, NULL), 0);
+		expect_eq(tw_strand_submit(strand, take_ten_ms, &line), 0);
 	await(&line.begun, 1);
-	expect_eq(tw_pool_submit(pool, note_count, &line, 0), 0);
+	expect_eq(tw_pool_submit(pool, note_count, &line), 0);
 	await(&line.done, 2);
 	expect_le(atomic_load(&line.ran_before_other), FEW); /* by the number of tasks alone it would be all */
 	for (uint32_t i = 1; i < max_workers; i++)

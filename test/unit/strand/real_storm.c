@@ -14,7 +14,7 @@ enum { MANY = 300000 };
 
 static tw_service *service;
 static tw_strand *strand;
-static tw_strand_task tasks[MANY];
+static tw_strand_task_id tasks[MANY];
 
 static void never(void *arg)
 {
@@ -46,7 +46,7 @@ static size_t resident_bytes(void)
 static void submit_many(uint64_t delay_ns)
 {
 	for (int i = 0; i < MANY; i++)
-		expect_eq(tw_strand_submit(strand, delay_ns ? delay_ns + (uint64_t)i : 0, never, NULL, &tasks[i]), 0);
+		expect_eq(tw_strand_schedule(strand, delay_ns ? delay_ns + (uint64_t)i : 0, never, NULL, &tasks[i]), 0);
 }
 
 static void cancel_many(void)
@@ -76,7 +76,7 @@ Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_liv
 {
 	submit_many(HOUR);
 	size_t full_bytes = resident_bytes();
-	expect_eq(tw_strand_dispose(strand), 0);
+	expect_eq(tw_strand_close(strand), 0);
 	expect_le(resident_bytes(), full_bytes - (25u << 20));
 }
 
@@ -85,7 +85,7 @@ Test(strand_real_storm, memory_of_disposed_tasks_goes_back_while_the_service_liv
 static struct tw_strand_stats stats_now(void)
 {
 	struct tw_strand_stats stats = {.size = sizeof stats};
-	expect_eq(tw_strand_stats_get(strand, &stats), 0);
+	expect_eq(tw_strand_stats(strand, &stats), 0);
 	return stats;
 }
 
@@ -93,7 +93,7 @@ static atomic_bool over;
 
 static void *dispose_in_thread(void *arg)
 {
-	*(int *)arg = tw_strand_dispose(strand);
+	*(int *)arg = tw_strand_close(strand);
 	atomic_store(&over, true);
 	return NULL;
 }
@@ -128,7 +128,7 @@ static void hold(void *arg)
 
 Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, .init = opened, .fini = closed)
 {
-	expect_eq(tw_strand_submit(strand, 0, hold, &over, NULL), 0);
+	expect_eq(tw_strand_submit(strand, hold, &over), 0);
 	while (!stats_now().running)
 		usleep(1000);
 	submit_many(0);
@@ -138,12 +138,12 @@ Test(strand_real_storm, calls_beside_a_dispose_of_queued_tasks_come_in_between, 
 /* Looks at the strand while tasks that are due in the same moment move to the queue. How many looks saw some of both. */
 static int looks_between(uint64_t runs)
 {
-	uint64_t due_ns = tw_now(service) + SECOND;
+	uint64_t due_ns = tw_service_now(service) + SECOND;
 	int between = 0;
 	for (int i = 0; i < MANY; i++) {
-		struct tw_strand_spec spec = {
+		struct tw_strand_task spec = {
 		    .size = sizeof spec, .fn = never, .delay_ns = due_ns, .flags = TW_TASK_AT};
-		expect_eq(tw_strand_submit_spec(strand, &spec, NULL), 0);
+		expect_eq(tw_strand_submit_task(strand, &spec, NULL), 0);
 	}
 	while (stats_now().runs < runs) {
 		struct tw_strand_stats stats = stats_now();

@@ -58,7 +58,7 @@ static void open_trace(struct trace *trace, const struct shape *shape, uint64_t 
 static void run_due(struct trace *trace)
 {
 	do
-		tw_advance(trace->rig.rig.service, TW_NO_LIMIT);
+		tw_service_advance(trace->rig.rig.service, TW_NO_LIMIT);
 	while (queue_executor_run_all(&trace->rig.queue) > 0);
 }
 
@@ -93,9 +93,9 @@ static void trace_timer(struct trace *trace, const struct shape *shape, uint64_t
 
 static void trace_strand(struct trace *trace, const struct shape *shape, uint64_t seed)
 {
-	tw_strand_task handle;
+	tw_strand_task_id handle;
 	open_trace(trace, shape, seed);
-	struct tw_strand_spec spec = {.size = sizeof spec,
+	struct tw_strand_task spec = {.size = sizeof spec,
 				      .fn = run,
 				      .arg = trace,
 				      .delay_ns = shape->deadline_ns,
@@ -104,7 +104,7 @@ static void trace_strand(struct trace *trace, const struct shape *shape, uint64_
 				      .max_lateness_ns = shape->max_lateness_ns,
 				      .late = shape->late,
 				      .release = released};
-	expect_eq(tw_strand_submit_spec(trace->rig.strand, &spec, &handle), 0);
+	expect_eq(tw_strand_submit_task(trace->rig.strand, &spec, &handle), 0);
 	go_on(trace, seed);
 	tw_strand_cancel(trace->rig.strand, handle);
 	strand_rig_close(&trace->rig);
@@ -199,23 +199,23 @@ static void closed(void)
 	strand_rig_close(&rig);
 }
 
-static struct tw_strand_spec spec_of(struct noted *noted)
+static struct tw_strand_task spec_of(struct noted *noted)
 {
-	return (struct tw_strand_spec){
-	    .size = sizeof(struct tw_strand_spec), .fn = note_run, .arg = noted, .release = note_release};
+	return (struct tw_strand_task){
+	    .size = sizeof(struct tw_strand_task), .fn = note_run, .arg = noted, .release = note_release};
 }
 
 Test(strand_series, a_task_that_is_too_late_ends_as_late, .init = opened, .fini = closed)
 {
 	struct noted late = NOTED(&rig, 1), in_time = NOTED(&rig, 2);
-	struct tw_strand_spec spec = spec_of(&late);
+	struct tw_strand_task spec = spec_of(&late);
 	spec.delay_ns = 5 * MS;
 	spec.max_lateness_ns = 10 * MS;
 	spec.late = TW_LATE_DROP;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
 	spec.arg = &in_time;
 	spec.delay_ns = 30 * MS;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
 	rig_advance(&rig.rig, 31 * MS); /* nobody pumps until now */
 	strand_rig_pump(&rig);
 	strand_rig_advance(&rig, 2 * MS);
@@ -230,10 +230,10 @@ Test(strand_series, a_task_that_is_too_late_ends_as_late, .init = opened, .fini 
 Test(strand_series, a_deadline_in_the_past_is_due_immediately, .init = opened, .fini = closed)
 {
 	struct noted task = NOTED(&rig, 1);
-	struct tw_strand_spec spec = spec_of(&task);
+	struct tw_strand_task spec = spec_of(&task);
 	spec.flags = TW_TASK_AT;
 	spec.delay_ns = RIG_START_NS - SECOND;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
 	strand_rig_advance(&rig, 2 * rig.rig.tick_ns);
 	expect_eq(task.runs, 1);
 }
@@ -247,12 +247,12 @@ Test(strand_series, a_series_runs_under_the_context_that_its_spec_names, .init =
 {
 	struct noted series = NOTED(&rig, 1);
 	struct tw_period period = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 3);
-	struct tw_strand_spec spec = spec_of(&series);
+	struct tw_strand_task spec = spec_of(&series);
 	spec.period = &period;
 	spec.flags = TW_TASK_CONTEXT;
 	spec.context = &series;
 	series.act = series.act_in_release = look_at_context;
-	expect_eq(tw_strand_submit_spec(rig.strand, &spec, NULL), 0);
+	expect_eq(tw_strand_submit_task(rig.strand, &spec, NULL), 0);
 	for (int i = 0; i < 3; i++) {
 		series.answer = 0;
 		strand_rig_advance(&rig, 10 * MS);
@@ -273,12 +273,12 @@ static void hear(const char *text)
 	strncpy(heard, text, sizeof heard - 1);
 }
 
-static void expect_refused(const struct tw_strand_spec *spec, int error, const char *text)
+static void expect_refused(const struct tw_strand_task *spec, int error, const char *text)
 {
 	struct tw_strand_stats before = strand_stats(rig.strand);
 	heard[0] = '\0';
 	tw_set_misuse_hook(hear);
-	expect_eq(tw_strand_submit_spec(rig.strand, spec, NULL), error);
+	expect_eq(tw_strand_submit_task(rig.strand, spec, NULL), error);
 	tw_set_misuse_hook(NULL);
 	cr_assert(strstr(heard, text), "\"%s\" says nothing of \"%s\"", heard, text);
 	struct tw_strand_stats after = strand_stats(rig.strand);
@@ -289,7 +289,7 @@ Test(strand_series, bad_specs_are_refused_with_a_text, .init = opened, .fini = c
 {
 	struct noted noted = NOTED(&rig, 1);
 	struct tw_period good = period_of(TW_MISSED_SKIP, TW_FIXED_RATE, 0), bad = good;
-	struct tw_strand_spec spec = spec_of(&noted);
+	struct tw_strand_task spec = spec_of(&noted);
 	spec.period = &good;
 	spec.period_ns = MS;
 	expect_refused(&spec, -EINVAL, "period and period_ns");

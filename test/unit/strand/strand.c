@@ -146,13 +146,13 @@ static void again(void *arg)
 	lowest = !lowest || &here < lowest ? &here : lowest;
 	highest = &here > highest ? &here : highest;
 	if (--rounds)
-		tw_strand_submit(arg, 0, again, arg, NULL);
+		tw_strand_submit(arg, again, arg);
 }
 
 Test(strand, a_task_may_submit_itself_for_ever_in_constant_stack, .init = opened, .fini = closed)
 {
 	rounds = 1000000;
-	expect_eq(tw_strand_submit(rig.strand, 0, again, rig.strand, NULL), 0);
+	expect_eq(tw_strand_submit(rig.strand, again, rig.strand), 0);
 	strand_rig_pump(&rig);
 	expect_eq(rounds, 0);
 	expect_eq(highest - lowest, 0);
@@ -343,9 +343,9 @@ Test(strand, foreign_and_random_handles_are_gone, .init = opened, .fini = closed
 	expect_eq(tw_strand_create(&other, rig.rig.service, &rig.queue.base, NULL), 0);
 	noted_submit(&task, 0);
 	expect_eq(tw_strand_cancel(other, task.task), TW_GONE);
-	expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task){0}), TW_GONE);
+	expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){0}), TW_GONE);
 	for (int i = 0; i < 1000; i++)
-		expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task){random_next(&seed)}), TW_GONE);
+		expect_eq(tw_strand_cancel(rig.strand, (tw_strand_task_id){random_next(&seed)}), TW_GONE);
 	expect_eq(tw_strand_cancel_wait(other, task.task, TW_FOREVER), TW_GONE);
 	strand_rig_pump(&rig);
 	expect_order(&rig, 1);

@@ -90,7 +90,7 @@ static void drain(uint32_t flags)
 Test(timer_background, holds_up_no_drain)
 {
 	drain(0);
-	drain(TW_CLOSE_NO_WAIT);
+	drain(TW_CLOSE_FLAG_NO_WAIT);
 }
 
 Test(timer_background, others_hold_it_up_still)
@@ -152,7 +152,7 @@ Test(timer_background, has_no_need_of_a_release)
 	task.release = NULL;
 	probe_schedule_task(&probe, &task);
 	struct tw_task tasks[2] = {task, task};
-	expect_eq(tw_schedule_batch(rig.service, tasks, 2, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), 0);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DRAIN, TW_FOREVER), 0);
 	expect_eq(stats_of(rig.service).dropped, 3);
 	rig_close(&rig);
@@ -182,7 +182,7 @@ Test(timer_background, a_series_with_a_count_is_refused)
 	expect_eq(timer.id, 42);
 	heard[0] = '\0';
 	struct tw_task good = background_task(&probe, MS), tasks[2] = {good, task};
-	expect_eq(tw_schedule_batch(rig.service, tasks, 2, NULL), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 2, NULL), -EINVAL);
 	cr_assert_str_eq(heard, "struct tw_task: TW_TASK_BACKGROUND with period.count 3: must be 0");
 	tw_set_misuse_hook(NULL);
 	rig_advance(&rig, SECOND);

@@ -13,7 +13,7 @@ struct subject {
 	struct rig rig;
 	struct probe pending;
 	struct probe probe; /* for calls that must fail */
-	struct tw_stats before;
+	struct tw_service_stats before;
 };
 
 static void open_subject(struct subject *subject)
@@ -101,7 +101,7 @@ Test(timer_bad_input, of_schedule_every_out_of_range)
 	expect_eq(every(&s, &out, &bad), -ERANGE);
 	bad = rate_of(0, TW_MAX_DELAY_NS + 1, 0);
 	expect_eq(every(&s, &out, &bad), -ERANGE);
-	struct tw_stats after = stats_of(s.rig.service);
+	struct tw_service_stats after = stats_of(s.rig.service);
 	expect_same_state(&s.before, &after);
 	s.before = after;
 	close_subject(&s);
@@ -225,7 +225,7 @@ Test(timer_bad_input, of_the_options_of_a_task_out_of_range)
 	longest.when_ns = half_ns;
 	longest.jitter_ns = longest.slack_ns = half_ns / 2;
 	tw_timer out;
-	struct tw_stats after = stats_of(s.rig.service);
+	struct tw_service_stats after = stats_of(s.rig.service);
 	expect_same_state(&s.before, &after);
 	expect_eq(task(&s, &out, &longest), 0);
 	expect_eq(tw_cancel(s.rig.service, out), TW_CANCELLED);
@@ -306,11 +306,11 @@ Test(timer_bad_input, of_the_calls_on_the_service)
 	open_subject(&s);
 	expect_eq(tw_service_close(NULL, TW_CLOSE_DROP, 0), -EINVAL);
 	expect_eq(tw_service_close(s.rig.service, (enum tw_close_mode)17, 0), -EINVAL);
-	expect_eq(tw_now(NULL), 0);
-	expect_eq(tw_advance(NULL, 1), -EINVAL);
-	expect_eq(tw_advance(s.rig.service, 0), -EINVAL);
-	expect_eq(tw_advance(s.rig.service, (size_t)INT32_MAX + 1), -EINVAL);
-	expect_eq(tw_advance(s.rig.service, SIZE_MAX - 1), -EINVAL);
+	expect_eq(tw_service_now(NULL), 0);
+	expect_eq(tw_service_advance(NULL, 1), -EINVAL);
+	expect_eq(tw_service_advance(s.rig.service, 0), -EINVAL);
+	expect_eq(tw_service_advance(s.rig.service, (size_t)INT32_MAX + 1), -EINVAL);
+	expect_eq(tw_service_advance(s.rig.service, SIZE_MAX - 1), -EINVAL);
 	close_subject(&s);
 }
 
@@ -324,17 +324,17 @@ Test(timer_bad_input, of_the_calls_that_look_inside)
 {
 	struct subject s;
 	open_subject(&s);
-	struct tw_stats stats = {.size = sizeof(stats)};
+	struct tw_service_stats stats = {.size = sizeof(stats)};
 	char why[8] = "";
-	expect_eq(tw_stats_get(NULL, &stats), -EINVAL);
-	expect_eq(tw_stats_get(s.rig.service, NULL), -EINVAL);
-	expect_eq(tw_stats_print(NULL, stderr), -EINVAL);
-	expect_eq(tw_stats_print(&stats, NULL), -EINVAL);
-	expect_eq(tw_foreach(NULL, visit_nothing, NULL), -EINVAL);
-	expect_eq(tw_foreach(s.rig.service, NULL, NULL), -EINVAL);
-	expect_eq(tw_dump(NULL, stderr), -EINVAL);
-	expect_eq(tw_dump(s.rig.service, NULL), -EINVAL);
-	expect_eq(tw_validate(NULL, why, sizeof(why)), -EINVAL);
+	expect_eq(tw_service_stats(NULL, &stats), -EINVAL);
+	expect_eq(tw_service_stats(s.rig.service, NULL), -EINVAL);
+	expect_eq(tw_service_stats_print(NULL, stderr), -EINVAL);
+	expect_eq(tw_service_stats_print(&stats, NULL), -EINVAL);
+	expect_eq(tw_service_foreach(NULL, visit_nothing, NULL), -EINVAL);
+	expect_eq(tw_service_foreach(s.rig.service, NULL, NULL), -EINVAL);
+	expect_eq(tw_service_dump(NULL, stderr), -EINVAL);
+	expect_eq(tw_service_dump(s.rig.service, NULL), -EINVAL);
+	expect_eq(tw_service_validate(NULL, why, sizeof(why)), -EINVAL);
 	close_subject(&s);
 }
 
@@ -344,7 +344,7 @@ Test(timer_bad_input, of_advance_where_there_is_a_tick_thread)
 	struct tw_service_config cfg = {.size = sizeof(cfg), .executor = tw_executor_inline()};
 	struct rig rig;
 	rig_open(&rig, &cfg);
-	expect_eq(tw_advance(rig.service, 1), -EINVAL);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), -EINVAL);
+	expect_eq(tw_service_advance(rig.service, 1), -EINVAL);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), -EINVAL);
 	rig_close(&rig);
 }

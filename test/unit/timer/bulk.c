@@ -37,7 +37,7 @@ Test(timer_bulk, of_plain_timers_runs_in_array_order)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	make_tasks(&rig, MANY, 5 * MS);
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	expect_eq(stats_of(rig.service).pending, MANY);
 	expect_sound(rig.service);
 	rig_advance(&rig, 5 * MS - 1);
@@ -74,7 +74,7 @@ Test(timer_bulk, of_mixed_tasks_keeps_each_ones_deadline)
 			tasks[i].flags = tasks[i].when_ns = 0;
 		}
 	}
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	memset(&period, 0, sizeof(period)); /* read during the call only */
 	for (size_t i = 0; i < MANY; i++) {
 		uint64_t left_ns, wanted_ns = tasks[i].when_ns - (tasks[i].flags ? RIG_START_NS : 0);
@@ -103,7 +103,7 @@ Test(timer_bulk, follows_what_the_thread_scheduled_before_and_precedes_what_come
 	make_tasks(&rig, 1000, MS);
 	for (size_t i = 0; i < 100; i++)
 		probe_schedule(&probes[i], MS);
-	expect_eq(tw_schedule_batch(rig.service, tasks + 100, 800, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 100, 800, timers), 0);
 	for (size_t i = 900; i < 1000; i++)
 		probe_schedule(&probes[i], MS);
 	rig_advance(&rig, MS);
@@ -116,13 +116,13 @@ Test(timer_bulk, of_none_does_nothing)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);
-	struct tw_stats before = stats_of(rig.service);
-	expect_eq(tw_schedule_batch(rig.service, NULL, 0, NULL), 0);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 0, timers), 0);
-	expect_eq(tw_schedule_batch(NULL, tasks, 0, timers), -EINVAL);
+	struct tw_service_stats before = stats_of(rig.service);
+	expect_eq(tw_schedule_bulk(rig.service, NULL, 0, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 0, timers), 0);
+	expect_eq(tw_schedule_bulk(NULL, tasks, 0, timers), -EINVAL);
 	expect_untouched(&before, rig.service);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_schedule_batch(rig.service, NULL, 0, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, NULL, 0, NULL), 0);
 	rig_close(&rig);
 }
 
@@ -131,7 +131,7 @@ Test(timer_bulk, needs_no_room_for_handles)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	make_tasks(&rig, 600, MS);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 600, NULL), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 600, NULL), 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 600);
 	rig_close(&rig);
@@ -150,11 +150,11 @@ static void expect_refused(const struct tw_task *bad, int error)
 		tasks[i].release = probe_release; /* side records must come back too */
 	for (size_t p = 0; p < sizeof(places) / sizeof(*places); p++) {
 		struct tw_task good = tasks[places[p]];
-		struct tw_stats before = stats_of(rig.service);
+		struct tw_service_stats before = stats_of(rig.service);
 		tasks[places[p]] = *bad;
-		expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), error);
+		expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), error);
 		tasks[places[p]] = good;
-		struct tw_stats after = stats_of(rig.service);
+		struct tw_service_stats after = stats_of(rig.service);
 		expect_same_state(&before, &after);
 		expect_eq(after.rejected - before.rejected, error == -EINVAL || error == -E2BIG ? 0 : MANY);
 		expect_eq(timers[0].id, error == -EINVAL || error == -E2BIG);
@@ -163,7 +163,7 @@ static void expect_refused(const struct tw_task *bad, int error)
 	}
 	rig_advance(&rig, SECOND);
 	expect_eq(rig.ran, 0);
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, MANY);
 	expect_ids_ascend(&rig);
@@ -212,11 +212,11 @@ Test(timer_bulk, of_more_timers_than_there_may_be_schedules_nothing)
 	rig_open(&rig, &cfg);
 	make_tasks(&rig, MANY, MS);
 	for (int round = 0; round < 3; round++) {
-		expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), -EAGAIN);
+		expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), -EAGAIN);
 		expect_no_timers(MANY);
 		expect_eq(stats_of(rig.service).pending, 0);
-		expect_eq(tw_schedule_batch(rig.service, tasks, 1000, timers), 0);
-		expect_eq(tw_schedule_batch(rig.service, tasks, 1256, timers + 1000), -EAGAIN);
+		expect_eq(tw_schedule_bulk(rig.service, tasks, 1000, timers), 0);
+		expect_eq(tw_schedule_bulk(rig.service, tasks, 1256, timers + 1000), -EAGAIN);
 		rig_advance(&rig, MS);
 		expect_eq(rig.ran, 1000 * (size_t)(round + 1));
 	}
@@ -231,16 +231,15 @@ Test(timer_bulk, of_more_entries_than_a_lane_may_hold_schedules_nothing)
 	struct rig rig;
 	rig_open(&rig, &cfg);
 	make_tasks(&rig, MANY, MS);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 1024, timers), -EAGAIN);
-	expect_eq(tw_schedule_batch(rig.service, tasks, 600, timers), 0);
-	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 600, timers + 600), -EAGAIN);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 1024, timers), -EAGAIN);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 600, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 600, timers + 600), -EAGAIN);
 	expect_eq(stats_of(rig.service).pending, 600);
 	for (int i = 0; i < 300; i++)
 		expect_eq(tw_cancel(rig.service, timers[i]), TW_CANCELLED);
-	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 1000, timers + 600),
-		  -EAGAIN); /* nor with the dead gone */
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 1000, timers + 600), -EAGAIN); /* nor with the dead gone */
 	expect_sound(rig.service);
-	expect_eq(tw_schedule_batch(rig.service, tasks + 600, 600, timers + 600), 0); /* the dead made room */
+	expect_eq(tw_schedule_bulk(rig.service, tasks + 600, 600, timers + 600), 0); /* the dead made room */
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 900);
 	expect_ids_ascend(&rig);
@@ -253,7 +252,7 @@ Test(timer_bulk, on_a_closed_service_schedules_nothing)
 	rig_open(&rig, NULL);
 	make_tasks(&rig, MANY, MS);
 	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), -ESHUTDOWN);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), -ESHUTDOWN);
 	expect_no_timers(MANY);
 	expect_eq(stats_of(rig.service).scheduled, 0);
 	expect_eq(stats_of(rig.service).rejected, MANY);
@@ -269,7 +268,7 @@ Test(timer_bulk, without_memory_schedules_nothing)
 	long nth = 0;
 	for (;; nth++) {
 		faults_arm(nth, false);
-		int r = tw_schedule_batch(rig.service, tasks, MANY, timers);
+		int r = tw_schedule_bulk(rig.service, tasks, MANY, timers);
 		if (!faults_disarm()) {
 			expect_eq(r, 0);
 			break;
@@ -303,9 +302,9 @@ Test(timer_bulk, of_a_newer_caller_is_read_with_its_own_stride)
 		newer[i].known.size = sizeof(newer[i]);
 	}
 	newer[699].tail[4] = 1;
-	expect_eq(tw_schedule_batch(rig.service, &newer[0].known, 700, timers), -E2BIG);
+	expect_eq(tw_schedule_bulk(rig.service, &newer[0].known, 700, timers), -E2BIG);
 	newer[699].tail[4] = 0;
-	expect_eq(tw_schedule_batch(rig.service, &newer[0].known, 700, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, &newer[0].known, 700, timers), 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 700);
 	expect_ids_ascend(&rig);
@@ -326,7 +325,7 @@ Test(timer_bulk, of_an_older_caller_is_read_with_its_own_stride)
 		tasks[i].size = OLD;
 		memcpy(older.bytes + i * OLD, &tasks[i], OLD);
 	}
-	expect_eq(tw_schedule_batch(rig.service, (struct tw_task *)(void *)older.bytes, 700, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, (struct tw_task *)(void *)older.bytes, 700, timers), 0);
 	rig_advance(&rig, MS);
 	expect_eq(rig.ran, 700);
 	expect_ids_ascend(&rig);
@@ -338,17 +337,17 @@ Test(timer_bulk, whose_sizes_are_unsound_schedules_nothing)
 	struct rig rig;
 	rig_open(&rig, NULL);
 	make_tasks(&rig, 10, MS);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	static const size_t sizes[] = {0, sizeof(size_t), sizeof(struct tw_task) + 1, offsetof(struct tw_task, arg)};
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
 		tasks[0].size = sizes[i];
-		expect_eq(tw_schedule_batch(rig.service, tasks, 10, timers), -EINVAL);
+		expect_eq(tw_schedule_bulk(rig.service, tasks, 10, timers), -EINVAL);
 	}
 	tasks[0].size = sizeof(struct tw_task);
 	tasks[9].size = sizeof(struct tw_task) - 8;
-	expect_eq(tw_schedule_batch(rig.service, tasks, 10, timers), -EINVAL);
-	expect_eq(tw_schedule_batch(NULL, tasks, 10, timers), -EINVAL);
-	expect_eq(tw_schedule_batch(rig.service, NULL, 10, timers), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 10, timers), -EINVAL);
+	expect_eq(tw_schedule_bulk(NULL, tasks, 10, timers), -EINVAL);
+	expect_eq(tw_schedule_bulk(rig.service, NULL, 10, timers), -EINVAL);
 	expect_eq(timers[0].id, 1);
 	expect_untouched(&before, rig.service);
 	rig_close(&rig);
@@ -365,8 +364,8 @@ Test(timer_bulk, wakes_a_sleeping_tick_thread_for_its_earliest)
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	make_tasks(&rig, 100, HOUR);
 	tasks[57].when_ns = 2 * MS;
-	uint64_t begun_ns = tw_now(service);
-	expect_eq(tw_schedule_batch(service, tasks, 100, timers), 0);
+	uint64_t begun_ns = tw_service_now(service);
+	expect_eq(tw_schedule_bulk(service, tasks, 100, timers), 0);
 	while (!atomic_load(&probes[57].runs))
 		;
 	expect_ge(probes[57].ran_at_ns, begun_ns + 2 * MS);

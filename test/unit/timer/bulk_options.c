@@ -88,7 +88,7 @@ static void run_batch(struct rig *rig, tw_executor *other)
 	open_seeded(rig);
 	tw_group group = group_of(rig);
 	make_tasks(rig, probes, group, other);
-	expect_eq(tw_schedule_batch(rig->service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig->service, tasks, MANY, timers), 0);
 	expect_sound(rig->service);
 	expect_eq(gauges(rig, group).members, MANY / KINDS * 2);
 	rig_advance(rig, SECOND);
@@ -159,9 +159,9 @@ Test(timer_bulk_options, follow_their_policies_after_a_stall)
 	make_tasks(&rig, probes, group, &other.base);
 	for (int i = 0; i < MANY; i++)
 		tasks[i].jitter_ns = 0;
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	expect_eq(tw_clock_manual_set(rig.clock, RIG_START_NS + 35 * MS), 0); /* 10, 20, 30 are past */
-	expect_gt(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_gt(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	rig_advance(&rig, SECOND);
 	queue_executor_run_all(&other);
 	for (int i = 0; i < MANY; i++) {
@@ -190,7 +190,7 @@ Test(timer_bulk_options, are_cancelled_with_their_group)
 	for (int i = 0; i < MANY; i++)
 		if (is_elsewhere(i))
 			tasks[i].group = group; /* members that have options too */
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	expect_eq(tw_group_cancel(rig.service, group), 0);
 	expect_eq(stats_of(rig.service).cancelled, MANY / KINDS * 3);
 	rig_advance(&rig, SECOND);
@@ -234,9 +234,9 @@ static void expect_refused(struct refusal *refusal, int error)
 {
 	tw_service *service = refusal->rig.service;
 	for (int round = 0; round < 2; round++) {
-		struct tw_stats before = stats_of(service);
-		expect_eq(tw_schedule_batch(service, tasks, MANY, timers), error);
-		struct tw_stats after = stats_of(service);
+		struct tw_service_stats before = stats_of(service);
+		expect_eq(tw_schedule_bulk(service, tasks, MANY, timers), error);
+		struct tw_service_stats after = stats_of(service);
 		expect_same_state(&before, &after);
 		expect_eq(after.rejected - before.rejected, error == -EINVAL ? 0 : MANY);
 		for (int i = 0; i < MANY; i++)
@@ -321,9 +321,9 @@ Test(timer_bulk_options, that_are_refused_draw_no_random_numbers)
 	struct refusal refusal;
 	open_refusal(&refusal, tw_group_close, 0);
 	tasks[MANY - 1].group = refusal.ended;
-	expect_eq(tw_schedule_batch(refusal.rig.service, tasks, MANY, timers), -ESHUTDOWN);
+	expect_eq(tw_schedule_bulk(refusal.rig.service, tasks, MANY, timers), -ESHUTDOWN);
 	make_tasks(&refusal.rig, probes, refusal.group, &refusal.other.base);
-	expect_eq(tw_schedule_batch(refusal.rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(refusal.rig.service, tasks, MANY, timers), 0);
 	rig_advance(&refusal.rig, SECOND);
 	queue_executor_run_all(&refusal.other);
 	int jittered = 0;

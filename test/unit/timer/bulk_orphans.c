@@ -43,7 +43,7 @@ static void make_batch(struct rig *rig, tw_group group)
 static void schedule_while_group_ends(struct ending *ending)
 {
 	faults_call_at(0, end_group, ending);
-	int answer = tw_schedule_batch(ending->rig->service, tasks, MANY, timers);
+	int answer = tw_schedule_bulk(ending->rig->service, tasks, MANY, timers);
 	expect_eq(faults_disarm(), true);
 	expect_eq(answer, 0);
 	expect_eq(ending->answer, 0);
@@ -66,7 +66,7 @@ static void end_meanwhile(int (*end)(tw_service *, tw_group))
 	struct rig rig;
 	struct ending ending = {.end = end};
 	open_touched(&rig, &ending);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	schedule_while_group_ends(&ending);
 	expect_eq(stats_of(rig.service).scheduled - before.scheduled, MANY);
 	expect_eq(stats_of(rig.service).pending, MANY - MEMBERS);
@@ -136,7 +136,7 @@ Test(timer_bulk_orphans, are_waited_for)
 	struct ending ending = {0};
 	open_touched(&rig, &ending);
 	faults_call_at(0, start_to_wait, &ending);
-	expect_eq(tw_schedule_batch(rig.service, tasks, MANY, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, MANY, timers), 0);
 	expect_eq(faults_disarm(), true);
 	pthread_join(waiting.thread, NULL);
 	expect_eq(waiting.answer, TW_CANCELLED);
@@ -152,7 +152,7 @@ static void drive_and_schedule(struct probe *probe)
 	static const struct tw_task plain = {.size = sizeof(plain), .fn = probe_run};
 	if (probe->id != 0)
 		return;
-	probe->answer = tw_advance(probe->rig->service, TW_NO_LIMIT);
+	probe->answer = tw_service_advance(probe->rig->service, TW_NO_LIMIT);
 	for (int i = 0; i < MANY && probe->answer >= 0; i++) {
 		struct tw_task task = plain;
 		extra[i] = PROBE(probe->rig, i);

@@ -30,7 +30,7 @@ Test(timer_cancel, before_the_driver_has_seen_the_timer_wins)
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 0);
 	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 0);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 	expect_eq(probe.runs, 0);
 	rig_close(&rig);
 }
@@ -85,7 +85,7 @@ Test(timer_cancel, of_timers_at_all_distances_leaves_none_to_run)
 		if (delay_ns > 1000 * DAY)
 			delay_ns = 1;
 	}
-	tw_advance(rig.service, TW_NO_LIMIT);
+	tw_service_advance(rig.service, TW_NO_LIMIT);
 	for (int i = 0; i < 200; i++)
 		expect_eq(tw_cancel(rig.service, probes[i].timer), TW_CANCELLED);
 	expect_eq(stats_of(rig.service).pending, 0);
@@ -307,7 +307,7 @@ Test(timer_cancel, of_a_running_series_ends_it_after_this_run)
 	rig_advance(&stage.rig, SECOND);
 	expect_eq(queue_executor_waiting(&stage.queue), 0);
 	expect_eq(probe.runs, 1);
-	struct tw_stats stats = stats_of(stage.rig.service);
+	struct tw_service_stats stats = stats_of(stage.rig.service);
 	expect_eq(stats.cancelled, 1);
 	expect_eq(stats.fired, 0);
 	stage_close();

@@ -41,7 +41,7 @@ Test(timer_handles, that_are_random_touch_nothing)
 		probes[i] = PROBE(&rig, i);
 		probe_schedule(&probes[i], (uint64_t)i * MS);
 	}
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	uint64_t seed = 5;
 	for (int i = 0; i < 200000; i++)
 		expect_gone(rig.service, (tw_timer){random_next(&seed)});
@@ -118,7 +118,7 @@ Test(timer_handles, that_are_stale_never_reach_a_newer_timer)
 		if (i % 1000 == 0)
 			rig_advance(&rig, MS);
 	}
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.cancelled, CYCLES);
 	expect_eq(stats.pending, 0);
 	rig_close(&rig);

@@ -18,7 +18,7 @@ static void schedule_limited(struct probe *probe, uint64_t delay_ns, uint64_t ma
 static void jump(struct rig *rig, uint64_t to_ns)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, to_ns), 0);
-	tw_advance(rig->service, TW_NO_LIMIT);
+	tw_service_advance(rig->service, TW_NO_LIMIT);
 }
 
 Test(timer_late, run_is_told_that_it_is_late)
@@ -54,7 +54,7 @@ Test(timer_late, run_is_dropped_by_that_policy)
 	expect_eq(beyond.runs, 0);
 	expect_eq(tw_cancel(rig.service, beyond.timer), TW_GONE);
 	expect_eq(tw_cancel_wait(rig.service, beyond.timer, 0), TW_GONE);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.late_dropped, 1);
 	expect_eq(stats.fired, 1);
 	expect_eq(stats.dropped + stats.cancelled + stats.pending, 0);
@@ -140,7 +140,7 @@ Test(timer_late, is_counted_anew_after_a_re_arm)
 	expect_released(&in_time, TW_FATE_FIRED);
 	expect_eq(beyond.runs, 1);
 	expect_released(&beyond, TW_FATE_LATE);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.late_dropped, 1);
 	rig_close(&rig);
 }

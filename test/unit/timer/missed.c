@@ -14,7 +14,7 @@ static struct tw_period policy_of(uint64_t first_ns, uint64_t period_ns, enum tw
 static void jump(struct rig *rig, uint64_t to_ns)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, to_ns), 0);
-	while (tw_advance(rig->service, TW_NO_LIMIT) > 0)
+	while (tw_service_advance(rig->service, TW_NO_LIMIT) > 0)
 		;
 }
 
@@ -195,10 +195,10 @@ Test(timer_missed, a_burst_goes_through_the_queue_run_by_run)
 		expect_eq(queue_executor_waiting(&queue), 1);
 		expect_eq(queue_executor_run_next(&queue), 1);
 		expect_eq(burst.runs, run);
-		expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	}
 	probe_schedule(&other, 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_eq(queue_executor_waiting(&queue), 2);
 	expect_eq(tw_cancel(rig.service, burst.timer), TW_CANCELLED);
 	expect_released(&burst, TW_FATE_CANCELLED);

@@ -20,7 +20,7 @@ Test(timer_periodic, of_fixed_rate_runs_at_each_instant)
 		expect_eq(rig.events[i].self, probe.timer.id);
 		expect_eq(rig.events[i].overruns, 0);
 	}
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled, 1);
 	expect_eq(stats.pending, 1);
 	expect_eq(stats.runs, 100);
@@ -37,7 +37,7 @@ Test(timer_periodic, without_a_first_delay_starts_at_once)
 	struct probe rate = PROBE(&rig, 1), delay = PROBE(&rig, 2);
 	probe_schedule_every(&rate, rate_of(0, 10 * MS, 2));
 	probe_schedule_every(&delay, delay_of(0, 10 * MS, 2));
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
 	expect_eq(rate.ran_at_ns, RIG_START_NS);
 	rig_advance(&rig, 10 * MS);
 	expect_eq(rate.runs, 2);
@@ -64,7 +64,7 @@ Test(timer_periodic, ends_after_its_count)
 	expect_released(&thrice, TW_FATE_FIRED);
 	expect_released(&delayed, TW_FATE_FIRED);
 	expect_eq(tw_cancel(rig.service, thrice.timer), TW_GONE);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.scheduled, 3);
 	expect_eq(stats.fired, 3);
 	expect_eq(stats.runs, 7);
@@ -120,7 +120,7 @@ Test(timer_periodic, below_the_tick_counts_what_it_misses)
 static void jump(struct rig *rig, uint64_t to_ns)
 {
 	expect_eq(tw_clock_manual_set(rig->clock, to_ns), 0);
-	tw_advance(rig->service, TW_NO_LIMIT);
+	tw_service_advance(rig->service, TW_NO_LIMIT);
 }
 
 Test(timer_periodic, after_a_stall_skips_to_the_next_instant_in_phase)

@@ -44,7 +44,7 @@ static void hold_up_the_drain(void *arg)
 {
 	(void)arg;
 	tw_group group;
-	while (tw_group_create(seen.service, &group) == 0) {
+	while (tw_group_create(&group, seen.service) == 0) {
 		tw_group_destroy(seen.service, group);
 		sched_yield();
 	}

@@ -104,7 +104,7 @@ Test(timer_remaining, of_series_and_batches_is_exact)
 		tasks[i] = (struct tw_task){.size = sizeof(*tasks), .fn = probe_run, .arg = &bulk[i]};
 		tasks[i].when_ns = 20 * HOUR + (uint64_t)i * MS;
 	}
-	expect_eq(tw_schedule_batch(rig.service, tasks, 3, timers), 0);
+	expect_eq(tw_schedule_bulk(rig.service, tasks, 3, timers), 0);
 	for (int i = 0; i < 3; i++) {
 		bulk[i].timer = timers[i];
 		expect_left(&bulk[i], tasks[i].when_ns);

@@ -17,7 +17,7 @@ Test(timer_reset, to_later_counts_from_the_call)
 	expect_eq(tw_reset(rig.service, probe.timer, 10 * MS), 0);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&probe, RIG_START_NS + 16 * MS);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.resets, 1);
 	expect_eq(stats.resets_eager, 0);
 	rig_close(&rig);
@@ -33,7 +33,7 @@ Test(timer_reset, to_earlier_counts_from_the_call)
 	expect_eq(tw_reset(rig.service, probe.timer, 10 * MS), 0);
 	rig_advance(&rig, HOUR);
 	expect_ran_at(&probe, RIG_START_NS + 16 * MS);
-	struct tw_stats stats = stats_of(rig.service);
+	struct tw_service_stats stats = stats_of(rig.service);
 	expect_eq(stats.resets, 1);
 	expect_eq(stats.resets_eager, 1);
 	rig_close(&rig);
@@ -67,7 +67,7 @@ Test(timer_reset, to_zero_makes_it_due_at_once)
 	probe_schedule(&probe, HOUR);
 	rig_advance(&rig, 5 * MS);
 	expect_eq(tw_reset(rig.service, probe.timer, 0), 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 1);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 1);
 	expect_ran_at(&probe, RIG_START_NS + 5 * MS);
 	rig_close(&rig);
 }
@@ -241,11 +241,11 @@ Test(timer_reset, out_of_range_changes_nothing)
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);
 	probe_schedule(&probe, 10 * MS);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	expect_eq(tw_reset(rig.service, probe.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
 	expect_eq(tw_reset(rig.service, probe.timer, UINT64_MAX), -ERANGE);
 	expect_eq(tw_reset_at(rig.service, probe.timer, UINT64_MAX), -ERANGE);
-	struct tw_stats after = stats_of(rig.service);
+	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
 	rig_advance(&rig, SECOND);
 	expect_ran_at(&probe, RIG_START_NS + 10 * MS);

@@ -29,7 +29,7 @@ Test(timer_schedule, never_runs_inside_the_call)
 	probe_schedule(&now, 0);
 	probe_schedule_at(&past, 0);
 	expect_eq(rig.ran, 0);
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 2);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 2);
 	expect_eq(rig.ran, 2);
 	rig_close(&rig);
 }
@@ -43,7 +43,7 @@ Test(timer_schedule, what_is_due_at_once_needs_no_time_to_pass)
 	probe_schedule(&now, 0);
 	probe_schedule_at(&past, RIG_START_NS + 2 * MS);
 	probe_schedule_at(&present, rig_now(&rig));
-	expect_eq(tw_advance(rig.service, TW_NO_LIMIT), 3);
+	expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 3);
 	expect_ran_at(&now, RIG_START_NS + 10 * MS);
 	expect_ran_at(&past, RIG_START_NS + 10 * MS);
 	expect_ran_at(&present, RIG_START_NS + 10 * MS);
@@ -202,14 +202,14 @@ Test(timer_schedule, the_longest_delay_is_accepted_and_one_more_is_refused)
 	rig_open(&rig, NULL);
 	struct probe longest = PROBE(&rig, 1);
 	probe_schedule(&longest, TW_MAX_DELAY_NS);
-	struct tw_stats before = stats_of(rig.service);
+	struct tw_service_stats before = stats_of(rig.service);
 	tw_timer none = {.id = 1};
 	expect_eq(tw_schedule(rig.service, TW_MAX_DELAY_NS + 1, probe_run, &longest, &none), -ERANGE);
 	expect_eq(none.id, 0);
 	none.id = 1;
 	expect_eq(tw_schedule(rig.service, UINT64_MAX, probe_run, &longest, &none), -ERANGE);
 	expect_eq(none.id, 0);
-	struct tw_stats after = stats_of(rig.service);
+	struct tw_service_stats after = stats_of(rig.service);
 	expect_same_state(&before, &after);
 	expect_eq(after.rejected, before.rejected + 2);
 	uint64_t left_ns = 0;

@@ -113,7 +113,7 @@ Test(timer_schedule_short, brings_the_base_that_a_refused_batch_took_back)
 		be_busy(service);
 		struct tw__local *local = tw__local_of(service);
 		uint64_t before = local->stamped, word = tw__gate_look(&service->gate);
-		int r = tw_schedule_batch(service, tasks, 2, NULL);
+		int r = tw_schedule_bulk(service, tasks, 2, NULL);
 		expect_eq(local->stamped, before);
 		if (r == -EAGAIN) { /* the driver is behind, and the lane is full: refused before the tasks are read */
 			sched_yield();
@@ -158,7 +158,7 @@ Test(timer_schedule_short, finds_nothing_unpublished_where_a_group_has_closed)
 	tw_group group;
 	struct tw_service_config cfg = {.size = sizeof cfg, .executor = tw_executor_inline()};
 	expect_eq(tw_service_create(&service, &cfg), 0);
-	expect_eq(tw_group_create(service, &group), 0);
+	expect_eq(tw_group_create(&group, service), 0);
 	struct tw_task member = {.size = sizeof member, .fn = never, .when_ns = HOUR, .group = group};
 	expect_eq(tw_group_close(service, group), 0);
 	for (int bases = 0; bases < 20;) {

@@ -151,11 +151,11 @@ Test(timer_slots, a_used_up_generation_retires_the_slot)
 	tw__magazine_flush(&service->slots, &tw__local_of(service)->magazine); /* it knows the old generations */
 	for (uint32_t slot = 1; slot < end; slot++) {
 		cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0);
-		cr_assert_eq(tw_advance(service, TW_NO_LIMIT), 1);
+		cr_assert_eq(tw_service_advance(service, TW_NO_LIMIT), 1);
 		cr_assert_eq(tw_cancel(service, timer), TW_GONE);
 	}
-	struct tw_stats stats = {.size = sizeof stats};
-	tw_stats_get(service, &stats);
+	struct tw_service_stats stats = {.size = sizeof stats};
+	tw_service_stats(service, &stats);
 	cr_assert_eq(stats.retired_slots, end - 1);
 	cr_assert_eq(runs, end - 1);
 	cr_assert_eq(tw_schedule(service, 0, count_run, &runs, &timer), 0, "retired slots count against max_timers");
