@@ -51,7 +51,7 @@ static int next_frame(tw_action *action, void *state)
 	a->frames_drawn++;
 	draw(a, late_ns);
 	if (a->frames_drawn < a->frames_wanted)
-		tw_action_arm(action, a, 0, NULL);
+		tw_action_schedule(action, a, 0);
 	else
 		sem_post(&a->done);
 	return 0;
@@ -65,7 +65,8 @@ static int play(tw_service *service, struct animation *a)
 	if (r)
 		return r;
 	a->start_ns = tw_action_scheduler_now(a->frames); /* a moment after the frame clock's own start */
-	tw_action *action = tw_action_schedule(a->frames, next_frame, a, 0, &r);
+	tw_action *action;
+	r = tw_action_scheduler_schedule(a->frames, next_frame, a, 0, &action);
 	while (!r && sem_wait(&a->done) != 0)
 		;
 	uint64_t passed_ns = tw_action_scheduler_now(a->frames) - a->start_ns;

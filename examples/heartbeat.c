@@ -1,7 +1,7 @@
 /*
  * A heartbeat: a fixed-rate series keeps its phase. Beat n is due at first + n * period whatever the beats before it
  * took. One beat here takes more than two periods: by TW_MISSED_COALESCE one beat follows at once, since somebody waits for
- * a sign of life, it learns from tw_overruns() how many others it stands for, and then it is on phase again.
+ * a sign of life, it learns from tw_current how many others it stands for, and then it is on phase again.
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -26,7 +26,9 @@ static void on_beat(void *arg)
 {
 	struct heart *h = arg;
 	uint64_t since_ns = tw_service_now(h->service) - h->started_ns;
-	h->due += 1 + tw_overruns();
+	struct tw_run_info run = TW_INIT(tw_run_info);
+	tw_current(&run);
+	h->due += 1 + run.overruns;
 	h->beats++;
 	h->early += since_ns < h->due * PERIOD_NS;
 	printf("beat %2u at %7.3f ms, %.3f ms after its instant\n", h->beats, (double)since_ns / 1e6,

@@ -39,12 +39,13 @@ static bool tear_down(tw_service *service, tw_timer timer, struct session *s)
 
 static int left_over;
 
-static void on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+static int on_dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
 	(void)visitor_arg, (void)timer, (void)fn;
 	printf("dropped %d s before its time\n", (int)((remaining_ns + TW_SECOND / 2) / TW_SECOND));
 	left_over++;
 	free(arg);
+	return 0;
 }
 
 static bool shut_down(tw_service *service)

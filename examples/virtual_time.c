@@ -30,7 +30,7 @@ static int attempt(tw_action *action, void *state)
 		client->connected_ns = tw_action_scheduler_now(client->scheduler);
 		return 0; /* not armed again: it rests */
 	}
-	tw_action_arm(action, client, client->pause_ns, NULL);
+	tw_action_schedule(action, client, client->pause_ns);
 	client->pause_ns = client->pause_ns < LONGEST_PAUSE / 2 ? 2 * client->pause_ns : LONGEST_PAUSE;
 	return 0;
 }
@@ -38,7 +38,9 @@ static int attempt(tw_action *action, void *state)
 static tw_action *connect_to_server(struct client *client)
 {
 	client->pause_ns = FIRST_PAUSE;
-	return tw_action_schedule(client->scheduler, attempt, client, 0, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(client->scheduler, attempt, client, 0, &action);
+	return action;
 }
 
 /* ------------------------------------------------------------------ the test */

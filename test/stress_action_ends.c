@@ -48,7 +48,7 @@ static int run_last(tw_action *action, void *state)
 static void *use_last(void *arg)
 {
 	struct last_use *use = arg;
-	tw_action_arm(use->action, use, use->delay_ns, NULL);
+	tw_action_schedule(use->action, use, use->delay_ns);
 	if (use->destroys)
 		tw_action_destroy(use->action);
 	return NULL;

@@ -89,10 +89,8 @@ static int work(tw_action *action, void *state);
 
 static void arm(tw_action *action, struct life *life, uint64_t *seed)
 {
-	int error;
 	uint64_t delay_ns = random_percent(seed, 40) ? 0 : random_below(seed, 400000);
-	if (tw_action_arm(action, life, delay_ns, &error) != action)
-		violation("arm returned another action", 0);
+	int error = tw_action_schedule(action, life, delay_ns);
 	if (error && error != -ECANCELED && error != 77)
 		violation("arm", error);
 }
@@ -210,7 +208,7 @@ static void make_self(uint64_t *seed)
 	if (r)
 		violation("create_task", r);
 	atomic_fetch_add(&selves, 1);
-	tw_action_arm(action, self, delay_ns, &error);
+	error = tw_action_schedule(action, self, delay_ns);
 	if (error && error != 77)
 		violation("arm of one that frees itself", error);
 }

@@ -44,7 +44,7 @@ static void go_on(void *arg)
 	tw_reset(atomic_load(&service), tw_self(), 0); /* refused once it is closed */
 }
 
-static void count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	(void)arg, (void)remaining_ns;
 	if (tw_self().id != timer.id || (fn != do_nothing && fn != go_on))
@@ -52,6 +52,7 @@ static void count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, ui
 	if (atomic_load((atomic_uint *)timer_arg) != 0)
 		violation("a visitor is told after the release", 0);
 	atomic_fetch_add(&told, 1);
+	return 0;
 }
 
 static int close_somehow(tw_service *s, uint64_t *seed, uint64_t timeout_ns, uint32_t flags)

@@ -5,6 +5,7 @@
 #include "executor/action/flush.h"
 #include "executor/action/host.h"
 #include "executor/action/virtual.h"
+#include "wheel/base/misuse.h"
 
 /* ---------------------------------------------------------------------- timers */
 
@@ -158,7 +159,7 @@ static int drive_queue(tw_action_scheduler *scheduler)
 	return failure;
 }
 
-/* Returns 0, or why the arming was refused. *failure: of the flush of a queue that this call has driven. */
+/* Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has driven. */
 static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
 {
 	int r = tw__action_check(action);
@@ -183,27 +184,26 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 	return r;
 }
 
-tw_action *tw_action_arm(tw_action *action, void *state, uint64_t delay_ns, int *error)
+int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 {
 	int failure, r = arm_and_drive(action, state, delay_ns, &failure);
-	if (error)
-		*error = r ? r : failure;
-	return action;
+	return r ? r : failure;
 }
 
-tw_action *tw_action_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state, uint64_t delay_ns,
-			      int *error)
+int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state, uint64_t delay_ns,
+				 tw_action **out)
 {
-	tw_action *action = NULL;
-	int failure = 0, r = tw_action_create(&action, scheduler, fn);
-	if (!r) {
-		r = arm_and_drive(action, state, delay_ns, &failure);
-		if (r) {
-			tw_action_destroy(action);
-			action = NULL;
-		}
-	}
-	if (error)
-		*error = r ? r : failure;
-	return action;
+	tw_action *action = NULL, *unwanted;
+	out = out ? out : &unwanted;
+	*out = NULL;
+	int failure, r = tw_action_create(&action, scheduler, fn);
+	if (r)
+		return r;
+	*out = action; /* before its work can run */
+	r = arm_and_drive(action, state, delay_ns, &failure);
+	if (!r)
+		return failure;
+	*out = NULL;
+	tw_action_destroy(action);
+	return r;
 }

@@ -85,7 +85,12 @@ static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64
 	return r;
 }
 
-int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
+int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg)
+{
+	return tw_pool_submit_wait(pool, fn, arg, 0);
+}
+
+int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
 	static _Thread_local unsigned submits;
 	int r = fn ? tw__pool_check(pool) : -EINVAL;
@@ -254,7 +259,7 @@ static int begin_close(tw_pool *pool)
 
 int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
 {
-	int r = (unsigned)mode > TW_CLOSE_DROP ? -EINVAL : tw__pool_check(pool);
+	int r = (unsigned)mode > TW_CLOSE_DRAIN ? -EINVAL : tw__pool_check(pool);
 	if (r)
 		return r;
 	if (tw_pool_is_worker(pool))

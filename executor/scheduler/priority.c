@@ -22,20 +22,3 @@ void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg)
 	fn(arg);
 	tw__priority_swap(former);
 }
-
-void tw_priority_next(tw_fn *fn, void *arg)
-{
-	tw_priority_run(current < TW_PRIORITY_NORMAL ? TW_PRIORITY_NORMAL : current, fn, arg);
-}
-
-struct tw_priority_wrapped tw_priority_wrap(tw_fn *fn, void *arg)
-{
-	return (struct tw_priority_wrapped){.fn = fn, .arg = arg, .priority = current};
-}
-
-void tw_priority_call(void *wrapped)
-{
-	const struct tw_priority_wrapped *what = wrapped;
-	if (what)
-		tw_priority_run(what->priority, what->fn, what->arg);
-}

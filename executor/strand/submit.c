@@ -150,7 +150,7 @@ static int check_and_submit(tw_strand *strand, const struct request *request, tw
 {
 	int r = tw__strand_check(strand);
 	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
-		r = tw__misuse(-ERANGE, "tw_strand_submit: a delay is at most TW_MAX_DELAY_NS (146 years)");
+		r = tw__misuse(-ERANGE, "tw_strand_schedule: a delay is at most TW_MAX_DELAY_NS (146 years)");
 	if (!r)
 		r = submit(strand, request, out);
 	if (tw_unlikely(r) && out)
@@ -158,10 +158,15 @@ static int check_and_submit(tw_strand *strand, const struct request *request, tw
 	return r;
 }
 
-int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out)
+int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
+{
+	return tw_strand_schedule(strand, 0, fn, arg, NULL);
+}
+
+int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out)
 {
 	if (!strand || !fn)
-		return tw__misuse(-EINVAL, "tw_strand_submit: %s is NULL", strand ? "fn" : "strand");
+		return tw__misuse(-EINVAL, "tw_strand_schedule: %s is NULL", strand ? "fn" : "strand");
 	const struct request request = {.fn = fn, .arg = arg, .when_ns = delay_ns};
 	return check_and_submit(strand, &request, out);
 }
@@ -176,7 +181,8 @@ static int submit_burst(tw_strand *strand, const struct tw_strand_task *spec, tw
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS) {
 		if (out)
 			*out = (tw_strand_task_id){0};
-		return tw__misuse(-ERANGE, "tw_strand_submit: period and tolerance are at most TW_MAX_DELAY_NS");
+		return tw__misuse(-ERANGE,
+				  "tw_strand_schedule_every: period and tolerance are at most TW_MAX_DELAY_NS");
 	}
 	return check_and_submit(strand, &request, out);
 }

@@ -7,10 +7,11 @@
  *     static int blink(tw_action *action, void *lamp)
  *     {
  *             toggle(lamp);
- *             tw_action_arm(action, lamp, 500 * TW_MILLISECOND, NULL);    (or not, and it rests)
+ *             tw_action_schedule(action, lamp, 500 * TW_MILLISECOND);    (or not, and it rests)
  *             return 0;
  *     }
- *     tw_action *action = tw_action_schedule(scheduler, blink, lamp, 500 * TW_MILLISECOND, NULL);
+ *     tw_action *action;
+ *     tw_action_scheduler_schedule(scheduler, blink, lamp, 500 * TW_MILLISECOND, &action);
  *
  * Runs. The actions of one scheduler run one at a time, never nested, on any thread. An action that comes due while another one
  * runs is appended, and the same thread runs it afterwards. Each arming gives one run; an action has at most one run outstanding.
@@ -33,7 +34,7 @@
  *
  * Kinds, what arming with delay 0 means in each, and what a batch is:
  *   TW_ACTION_KIND_ASYNC    as soon as the service runs it. Batch: what came due during the flush.
- *   TW_ACTION_KIND_QUEUE    a trampoline. Idle: runs now, inside tw_action_arm, which returns its failure. While the scheduler runs
+ *   TW_ACTION_KIND_QUEUE    a trampoline. Idle: runs now, inside tw_action_schedule, which returns its failure. While the scheduler runs
  *                      something: afterwards, in order, on that thread. The stack does not grow. Batch: all that waits.
  *   TW_ACTION_KIND_ASAP     in the next turn of an executor or of the caller's loop. Batch: all that was armed before the turn. An
  *                      action that is armed during the turn waits for the next one.
@@ -44,7 +45,7 @@
  * Threads. Any thread may make any call, also from work. A mutex of the scheduler guards them, so this is no hot path.
  *   ASYNC's work, ASAP's turns, a service's frames and whatever has a delay run on the service's executor (or `executor`).
  *   QUEUE's work runs on the thread that arms it. The rest runs on the thread that calls tw_action_scheduler_flush, _advance or _run.
- * Only QUEUE runs work inside tw_action_arm, also if the executor runs its tickets inside submit.
+ * Only QUEUE runs work inside tw_action_schedule, also if the executor runs its tickets inside submit.
  * A virtual clock is deterministic only if one thread uses it. In a forked child: -EPERM (bool: false; tw_action_scheduler_now: 0), and
  * nothing can be freed.
  *
@@ -170,12 +171,15 @@ TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 /* ------------------------------------------------------------------- actions */
 
 /*
- * Creates an action and arms it: tw_action_create and tw_action_arm. Returns NULL on an error; nothing was made then.
- * *error (may be NULL) gets their errors. Of a queue it may be the failure of work that has run already: then the action is
- * returned all the same, unless its work has destroyed it.
+ * Creates an action and schedules it: tw_action_create and tw_action_schedule.
+ *
+ * *out (may be NULL) is the action, or NULL if nothing was made. It is written before the work can run.
+ *
+ * Threads: any. Never blocks. An idle QUEUE runs work inside this call; no other kind does.
+ * Returns: as tw_action_create and tw_action_schedule. If the answer is the failure of a queue's work, the action exists
  */
-TW_API tw_action *tw_action_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state, uint64_t delay_ns,
-				     int *error);
+TW_API int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state,
+					uint64_t delay_ns, tw_action **out);
 
 /*
  * Creates an action that is not armed. Writes *out on success only.
@@ -208,21 +212,21 @@ TW_API int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler
 /*
  * Schedules one run after delay_ns with `state`. Replaces a run that is already armed.
  *
- * Returns the same action (NULL if it is NULL). Writes *error (may be NULL); after any error but a queue's failure nothing has
- * changed. tw_action_scheduler_stats.refused counts all errors but -EINVAL and -EPERM.
+ * After any error except a queue's failure nothing has changed. The scheduler's statistics count the errors in `refused`, except
+ * -EINVAL and -EPERM.
  *
  * Threads: any. Never blocks. An idle QUEUE runs work inside this call; no other kind does.
- * *error:
+ * Returns:
  *   0             armed
  *   -ECANCELED    the action is closed
  *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant is beyond the clock's range
- *   -EINVAL       NULL; a delay, and no service to count it
+ *   -EINVAL       action is NULL; a delay, and no service to count it
  *   -EAGAIN       the service has no room for another timer
  *   -ENOMEM       no memory
  *   -EPERM        forked child
  *   any other     of a queue that was idle: the first failure of the flush that this call drove
  */
-TW_API tw_action *tw_action_arm(tw_action *action, void *state, uint64_t delay_ns, int *error);
+TW_API int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns);
 
 /*
  * Runs the action here and now with `state`, in place of the run that it is armed for, if any.

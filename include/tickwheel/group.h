@@ -44,7 +44,7 @@ extern "C" {
  * 0. -EINVAL: NULL. -ENOMEM. -EAGAIN: max_timers groups (65536 if that is more, 16 Mi at most) exist, those included that were destroyed
  * and have members to settle. -ESHUTDOWN: the service is closed. *out is written on success only.
  */
-TW_API int tw_group_create(tw_service *service, tw_group *out);
+TW_API int tw_group_create(tw_group *out, tw_service *service);
 
 /*
  * Cancels all members, as tw_cancel does with each of them, in a time that does not depend on their number. Never blocks. The group

@@ -31,6 +31,18 @@ typedef void tw_misuse_fn(const char *text);
  */
 TW_API void tw_set_misuse_hook(tw_misuse_fn *hook);
 
+/*
+ * Explains an answer of the library in one line: an outcome (0 or positive) or an error (negative).
+ *
+ *     int r = tw_schedule(service, delay_ns, fn, arg, &timer);
+ *     if (r < 0)
+ *             fprintf(stderr, "tw_schedule: %s\n", tw_strerror(r));
+ *
+ * Threads: any. Never blocks.
+ * Returns: a constant text; for a number that the library does not use: "not an answer of tickwheel".
+ */
+TW_API const char *tw_strerror(int answer);
+
 #ifdef __cplusplus
 }
 #endif

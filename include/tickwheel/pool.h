@@ -70,26 +70,47 @@ TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
 TW_API tw_executor *tw_pool_executor(tw_pool *pool);
 
 /*
- * Runs fn(arg) once on one of the workers, as soon as one is free. Where the queue is full: waits for room at most timeout_ns (0: not
- * at all; TW_FOREVER). What the caller wrote before is visible to fn.
- * 0. -EINVAL: pool or fn NULL. -EAGAIN: full, timeout 0. -ETIMEDOUT: still full. -ESHUTDOWN: closed. -EDEADLK: full, and the
- * caller is one of the pool's own workers, for which it would have to wait. After an error fn will not be called.
+ * Submits a task: fn(arg) runs once on one of the workers. fn sees what the caller wrote before.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            fn will be called
+ *   -EAGAIN      the queue is full
+ *   -ESHUTDOWN   the pool is closed
+ *   -EINVAL      pool or fn is NULL
+ *   -EPERM       in a forked child
+ * After an error fn is not called.
  */
-TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
+TW_API int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg);
 
-enum tw_close_mode {
-	TW_CLOSE_DRAIN = 0, /* what was submitted runs first */
-	TW_CLOSE_DROP = 1   /* what has not begun is dropped, and told */
-};
+/*
+ * Submits a task, and waits for room while the queue is full.
+ *
+ * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
+ * Returns: as tw_pool_submit, and
+ *   -ETIMEDOUT   the queue was full all the time
+ *   -EDEADLK     the queue is full, and the caller is one of the pool's workers
+ *   -EAGAIN      the queue is full, and timeout_ns is 0
+ */
+TW_API int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns);
 
 /* Told of each task that is dropped, on the thread that closes. */
 typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
 
 /*
- * Refuses new tasks, settles the old, waits for those that run, ends the threads. told may be NULL. A second close waits for the
- * first and answers 0. 0. -EINVAL: NULL, unknown mode. -EBUSY: it is the executor of a service; nothing changed
- * (services that name it for some of their timers only are not counted: it must outlive them). -EDEADLK: called
- * by one of its workers.
+ * Refuses new tasks, ends the old ones, and ends the threads.
+ *
+ * TW_CLOSE_DROP drops the tasks that have not begun, and calls `told` (may be NULL) for each. The other modes run them first.
+ * A second close waits for the first.
+ *
+ * Threads: any. Blocks until the tasks that run, or are to run, have returned.
+ * Returns:
+ *   0          closed: no task runs, and the threads have ended
+ *   -EINVAL    pool is NULL; an unknown mode
+ *   -EBUSY     the pool is the executor of a service; nothing changed. A service that names it for single timers is not
+ *              counted: the pool must outlive that one
+ *   -EDEADLK   called by one of its workers; nothing changed
+ *   -EPERM     in a forked child
  */
 TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg);
 

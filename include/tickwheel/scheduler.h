@@ -253,20 +253,6 @@ TW_API enum tw_priority tw_priority_current(void);
 /* Calls fn(arg) here and now, with that current priority (an unknown one: normal). fn NULL: nothing. */
 TW_API void tw_priority_run(enum tw_priority priority, tw_fn *fn, void *arg);
 
-/* The same for what comes next, and is less urgent: normal, or what is current if that is less. */
-TW_API void tw_priority_next(tw_fn *fn, void *arg);
-
-/* A function to be called later with the priority of now: a value. */
-struct tw_priority_wrapped {
-	tw_fn *fn;
-	void *arg;
-	enum tw_priority priority;
-};
-TW_API struct tw_priority_wrapped tw_priority_wrap(tw_fn *fn, void *arg);
-
-/* A tw_fn, whose arg is a struct tw_priority_wrapped. NULL: nothing. */
-TW_API void tw_priority_call(void *wrapped);
-
 /* -------------------------------------------------------------- looking on */
 
 /* posted == completed + failed + cancelled + dropped + ready + delayed; all but `turns` and what follows it. */

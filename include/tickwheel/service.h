@@ -156,7 +156,7 @@ TW_API int tw_service_create(tw_service **out, const struct tw_service_config *c
 
 enum tw_close_mode {
 	TW_CLOSE_DROP = 0, /* pending timers end as dropped; their releases are told, on the calling thread */
-	TW_CLOSE_RUN = 1,  /* each pending timer runs once, now; tw_closing() is true in it */
+	TW_CLOSE_RUN = 1,  /* each pending timer runs once, now; tw_run_info.closing is true in it */
 	TW_CLOSE_DRAIN = 2 /* wait for the pending to fire; series end after their next run; at the timeout: drop */
 };
 
@@ -214,10 +214,12 @@ enum tw_close_flags {
 };
 
 /*
- * Told of a timer that close drops, beside its release and before it, on close's thread: what it would have called, and how long
- * it still had (0: due; a hint as tw_remaining's). tw_self() is the timer. It may call what a release may; new work is refused.
+ * A visitor of timers: tw_service_foreach calls it for each pending timer, a close for each timer that it drops.
+ *
+ * fn and arg are what the timer would have called. remaining_ns is the time until it is due (0: due), a hint
+ * as that of tw_remaining. A visitor that returns non-zero is not called again by the same call.
  */
-typedef void tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
 
 struct tw_close_options {
 	size_t size; /* sizeof(struct tw_close_options) */
@@ -225,7 +227,10 @@ struct tw_close_options {
 	uint32_t flags; /* enum tw_close_flags */
 	uint64_t timeout_ns;
 
-	/* May be NULL. Told of each timer that this very call drops; of several closes each drops what it finds. */
+	/*
+	 * Called for each timer that this call drops, before the timer's release, on the same thread. NULL: not wanted.
+	 * tw_self() is the timer. The visitor may call what a release may; new work is refused.
+	 */
 	tw_visit_fn *dropped;
 	void *visitor_arg;
 };
@@ -289,7 +294,7 @@ enum tw_missed_policy {
 
 /*
  * Runs of one series never overlap. A fixed-rate series that has fallen behind does as `missed` says; the callback learns from
- * tw_overruns() how many instants were missed. A period below the tick is allowed: what is missed is counted.
+ * tw_current how many instants were missed. A period below the tick is allowed: what is missed is counted.
  */
 struct tw_period {
 	size_t size;        /* sizeof(struct tw_period) */
@@ -319,7 +324,7 @@ enum tw_task_flags {
 
 /* What happens to a run that would start more than max_lateness_ns after its deadline. */
 enum tw_late_policy {
-	TW_LATE_RUN = 0, /* it runs, and tw_late() is true in it */
+	TW_LATE_RUN = 0, /* it runs, and tw_run_info.late is true in it */
 	TW_LATE_DROP =
 	    1 /* it does not run: the timer ends with TW_FATE_LATE; of a series only this instant is missed */
 };
@@ -453,14 +458,26 @@ TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 /* The running callback's own timer ("no timer" outside of callbacks and releases). */
 TW_API tw_timer tw_self(void);
 
-/* How many nominal instants its series missed since the last run (0 outside, and for one-shots). */
-TW_API uint64_t tw_overruns(void);
+/* What the calling thread runs. Members at the end may be added. */
+struct tw_run_info {
+	size_t size;       /* in: sizeof(struct tw_run_info) */
+	tw_timer timer;    /* as tw_self; "no timer" in a task of a strand */
+	uint64_t overruns; /* instants that the series missed since its last run; 0 for a one-shot */
+	bool late;         /* the run started later than max_lateness_ns allows */
+	bool closing;      /* TW_CLOSE_RUN runs the timer, perhaps before its time */
+};
 
-/* Whether this run started later than its max_lateness_ns allows (false outside, and without a limit). */
-TW_API bool tw_late(void);
-
-/* Whether it runs because of TW_CLOSE_RUN, perhaps before its time. */
-TW_API bool tw_closing(void);
+/*
+ * Describes the innermost callback that the calling thread runs.
+ *
+ * Threads: any. Never blocks, reads no clock.
+ * Returns:
+ *   1         inside a callback or release of a timer, or a run of a strand's series; *out describes it
+ *   0         outside; all members of *out but size are 0
+ *   -EINVAL   out is NULL, or out->size is too small for `timer`
+ *   -EPERM    inside a callback that has forked, in the child
+ */
+TW_API int tw_current(struct tw_run_info *out);
 
 /* -------------------------------------------------------------- manual drive */
 

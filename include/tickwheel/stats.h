@@ -135,7 +135,6 @@ TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *
  * Timers that come or go meanwhile may be missed or seen. remaining_ns is a hint, as tw_remaining's.
  * visit may schedule and cancel. -EINVAL: NULL service or visit.
  */
-typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /* Lists what is pending, one line a timer: slot, generation, state, remaining time, fn, arg. -EINVAL: NULL. */

@@ -85,31 +85,42 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
 /* -------------------------------------------------------------------- submit */
 
 /*
- * Submits a task that runs once, after delay_ns. A delay of 0 means immediately.
+ * Submits a task: fn(arg) runs once, on the strand.
  *
- * fn never runs inside the call, whatever the executor does: there is no recursion, and a chain of submits needs no stack. *out (may be NULL)
- * is written before the task is published, so the task may read it. fn sees what the caller wrote before. After an error nothing was
- * submitted, nothing will be called, and *out is "no task" (untouched after -EINVAL).
+ * fn never runs inside the call, whatever the executor does. So there is no recursion, and a chain of submits needs no stack. fn
+ * sees what the caller wrote before. After an error nothing was submitted, and nothing will be called.
  *
  * Threads: any. Never blocks.
  * Returns:
  *   0            submitted
  *   -EINVAL      fn is NULL
- *   -ERANGE      the delay is beyond TW_MAX_DELAY_NS
- *   -ESHUTDOWN   the strand is disposed
- *   -EAGAIN      2^28 tasks wait, or (with a delay) the service has no room for a timer
+ *   -ESHUTDOWN   the strand is closed
+ *   -EAGAIN      2^28 tasks wait
  *   -ENOMEM
  */
-TW_API int tw_strand_submit(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out);
+TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
 
 /*
- * Submits a series: run n is due at the call + first_ns + n * period_ns, however long the runs take.
+ * Schedules a task that runs once, after delay_ns. A delay of 0 submits it.
+ *
+ * *out (may be NULL) is written before the task is published, so the task may read it. After an error *out is "no task" (untouched
+ * after -EINVAL).
+ *
+ * Threads: any. Never blocks.
+ * Returns: as tw_strand_submit, and
+ *   -ERANGE      the delay is beyond TW_MAX_DELAY_NS
+ *   -EAGAIN      the service has no room for a timer
+ */
+TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out);
+
+/*
+ * Schedules a series: run n is due at the call + first_ns + n * period_ns, however long the runs take.
  *
  * Missed runs follow one after the other, each through the strand's queue. The series is counted anew from now if the clock has stepped back
  * by more than 15 minutes since the last run, or forward by more than a period and 15 minutes. For other rules see tw_strand_task.period.
  *
  * Threads: any. Never blocks.
- * Returns: as tw_strand_submit, and
+ * Returns: as tw_strand_schedule, and
  *   -EINVAL      period_ns is 0
  *   -ERANGE      the period is beyond TW_MAX_DELAY_NS
  */
@@ -134,11 +145,11 @@ struct tw_strand_task {
 
 	/*
 	 * A series with all that a timer's series has (struct tw_period, service.h): its first delay, mode, count and missed policy. Read
-	 * during the call only. period_ns must be 0, and delay_ns as well without TW_TASK_AT. tw_overruns() tells a run what was missed.
+	 * during the call only. period_ns must be 0, and delay_ns as well without TW_TASK_AT. tw_current tells a run what was missed.
 	 */
 	const struct tw_period *period;
 
-	uint64_t max_lateness_ns; /* how late a run may start; 0: no limit. tw_late() tells the run */
+	uint64_t max_lateness_ns; /* how late a run may start; 0: no limit. tw_current tells the run */
 	enum tw_late_policy late; /* what happens to a later run; must be 0 without max_lateness_ns */
 	uint32_t flags;           /* TW_TASK_AT, TW_TASK_CONTEXT */
 	void *context; /* with TW_TASK_CONTEXT: the context of fn and release; NULL: none. As in struct tw_task */
@@ -151,13 +162,13 @@ struct tw_strand_task {
  * counts an overrun.
  *
  * Threads: any. Never blocks.
- * Returns: as tw_strand_submit, and
- *   -EINVAL      spec is NULL or its size too small; fn is NULL; a tolerance without a period; period and period_ns; period and a
+ * Returns: as tw_strand_schedule, and
+ *   -EINVAL      task is NULL or its size too small; fn is NULL; a tolerance without a period; period and period_ns; period and a
  *                delay_ns without TW_TASK_AT; a bad period; unknown flags; a context without TW_TASK_CONTEXT; a bad `late`
  *   -ERANGE      a period, tolerance, or deadline out of range
  *   -E2BIG       non-zero bytes beyond the known struct
  */
-TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out);
+TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *task, tw_strand_task_id *out);
 
 /* -------------------------------------------------------------------- cancel */
 

@@ -16,6 +16,25 @@
 /* Marks what the shared library exports; everything else in it is hidden. */
 #define TW_API __attribute__((visibility("default")))
 
+/*
+ * Initializes a struct that begins with its size. All other members are 0, which is the default of each.
+ *
+ *     struct tw_task task = TW_INIT(tw_task);
+ */
+#ifdef __cplusplus
+#define TW_INIT(type)                                  \
+	([] {                                          \
+		struct type initialized = {};          \
+		initialized.size = sizeof initialized; \
+		return initialized;                    \
+	}())
+#else
+#define TW_INIT(type)                       \
+	{                                   \
+		.size = sizeof(struct type) \
+	}
+#endif
+
 #ifdef __cplusplus
 extern "C" {
 #endif

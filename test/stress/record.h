@@ -30,6 +30,7 @@
 #include "test/stress/foreign.h"
 #include "test/support/random.h"
 #include "tickwheel.h"
+#include "test/support/current.h"
 
 enum record_kind { ONE_SHOT, RE_ARMING, FIXED_RATE, FIXED_DELAY };
 
@@ -233,7 +234,7 @@ static void record_re_arm(struct record *r, uint64_t delay_ns)
 static void check_instant(struct record *r, uint64_t now_ns)
 {
 	uint64_t candidate_ns = atomic_load(&r->candidate_ns); /* first: a reset that is over has moved the floor */
-	uint64_t floor_ns = atomic_load(&r->floor_ns), overruns = tw_overruns();
+	uint64_t floor_ns = atomic_load(&r->floor_ns), overruns = current_run().overruns;
 	unsigned reset_calls = atomic_load(&r->reset_calls);
 	if (candidate_ns < floor_ns)
 		floor_ns = candidate_ns;
@@ -241,7 +242,7 @@ static void check_instant(struct record *r, uint64_t now_ns)
 	bool in_phase = r->kind == FIXED_RATE && reset_calls == r->reset_calls_at_last_run && reset_calls % 2 == 0;
 	if (in_phase)
 		floor_ns += overruns * r->period_ns;
-	if (now_ns < floor_ns && !tw_closing())
+	if (now_ns < floor_ns && !current_run().closing)
 		violation(r, "a run %" PRIu64 " ns early, %" PRIu64 " overruns", floor_ns - now_ns, overruns);
 	if (r->kind == FIXED_RATE)
 		atomic_store(&r->floor_ns, floor_ns + r->period_ns);

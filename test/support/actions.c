@@ -14,7 +14,7 @@ int work_run(tw_action *action, void *state)
 		tw_clock_manual_set(work->rig->clock, rig_now(work->rig) + work->slow_ns);
 	if (work->rearms > 0) {
 		work->rearms--;
-		tw_action_arm(action, work, work->delay_ns, &work->error);
+		work->error = tw_action_schedule(action, work, work->delay_ns);
 	}
 	if (work->act)
 		work->act(work);
@@ -24,11 +24,9 @@ int work_run(tw_action *action, void *state)
 
 void work_schedule(struct work *work, tw_action_scheduler *scheduler, uint64_t delay_ns)
 {
-	int error = 1;
 	work->scheduler = scheduler;
 	expect_eq(tw_action_create(&work->action, scheduler, work_run), 0);
-	cr_assert_eq(tw_action_arm(work->action, work, delay_ns, &error), work->action);
-	expect_eq(error, 0);
+	expect_eq(tw_action_schedule(work->action, work, delay_ns), 0);
 }
 
 tw_action_scheduler *scheduler_of(const struct tw_action_scheduler_config *config)

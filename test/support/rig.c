@@ -1,5 +1,6 @@
 /* The rig and its probes. */
 #include "rig.h"
+#include "test/support/current.h"
 
 #include <stdlib.h>
 
@@ -71,10 +72,10 @@ void probe_run(void *arg)
 	struct event event = {
 	    .id = probe->id,
 	    .at_ns = rig_now(probe->rig),
-	    .overruns = tw_overruns(),
+	    .overruns = current_run().overruns,
 	    .self = tw_self().id,
-	    .closing = tw_closing(),
-	    .late = tw_late(),
+	    .closing = current_run().closing,
+	    .late = current_run().late,
 	    .thread = pthread_self(),
 	};
 	note_event(probe->rig, event);

@@ -1,12 +1,13 @@
 /* Shots, and the services that they are for. */
 #include "shot.h"
+#include "test/support/current.h"
 
 #include <time.h>
 
 void shoot(void *arg)
 {
 	struct shot *shot = arg;
-	if (tw_service_now(shot->service) < shot->due_ns && !tw_closing())
+	if (tw_service_now(shot->service) < shot->due_ns && !current_run().closing)
 		atomic_fetch_add(&shot->early, 1);
 	atomic_fetch_add(&shot->runs, 1);
 	if (shot->done)

@@ -17,6 +17,16 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 	return 0;
 }
 
+void tw__struct_write(void *out, const void *known, size_t known_size)
+{
+	size_t size;
+	memcpy(&size, out, sizeof size);
+	memcpy(out, known, size < known_size ? size : known_size);
+	if (size > known_size)
+		memset((char *)out + known_size, 0, size - known_size);
+	memcpy(out, &size, sizeof size);
+}
+
 bool tw__executor_is_sound(const tw_executor *executor)
 {
 	return executor->ops && executor->ops->size >= sizeof *executor->ops && executor->ops->submit;

@@ -13,6 +13,9 @@
  */
 int tw__struct_read(void *out, size_t known, size_t least, const void *in);
 
+/* Fills a struct of such a caller, who has set its size: copies what the caller knows, and clears the rest. */
+void tw__struct_write(void *out, const void *known, size_t known_size);
+
 /* The same for a config, whose size may be 0 if all else is 0 too. */
 int tw__config_copy(void *out, size_t known, size_t least, const void *in);
 

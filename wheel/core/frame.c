@@ -1,4 +1,9 @@
 /* What the calling thread runs: a stack of frames, the innermost first. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "wheel/base/misuse.h"
+#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 
 _Thread_local struct tw__run *tw__current_run;
@@ -24,22 +29,19 @@ tw_timer tw_self(void)
 	return run && run->slot ? tw__handle_make(&run->service->slots, run->slot, run->generation) : (tw_timer){0};
 }
 
-uint64_t tw_overruns(void)
+int tw_current(struct tw_run_info *out)
 {
+	if (!out || out->size < offsetof(struct tw_run_info, overruns))
+		return tw__misuse(-EINVAL, "tw_current: %s", out ? "size: use TW_INIT(tw_run_info)" : "out is NULL");
 	const struct tw__run *run = current();
-	return run ? run->overruns : 0;
-}
-
-bool tw_late(void)
-{
-	const struct tw__run *run = current();
-	return run && run->late;
-}
-
-bool tw_closing(void)
-{
-	const struct tw__run *run = current();
-	return run && run->closing;
+	struct tw_run_info info = {.timer = tw_self()};
+	if (run) {
+		info.overruns = run->overruns;
+		info.late = run->late;
+		info.closing = run->closing;
+	}
+	tw__struct_write(out, &info, sizeof info);
+	return run != NULL;
 }
 
 bool tw__clock_in_callback(const tw_clock *clock)

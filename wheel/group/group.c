@@ -82,7 +82,7 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 	return handle;
 }
 
-int tw_group_create(tw_service *service, tw_group *out)
+int tw_group_create(tw_group *out, tw_service *service)
 {
 	int r = out ? tw__service_check(service) : -EINVAL;
 	if (r)

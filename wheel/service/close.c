@@ -121,12 +121,15 @@ static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
 
 static void tell_dropped(void *context, uint32_t slot, uint64_t word)
 {
-	const struct tw__closer *c = context;
+	struct tw__closer *c = context;
+	if (c->visited_enough)
+		return;
 	struct tw__slots *slots = &c->service->slots;
 	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
 	struct tw__record *record = &slots->records[slot]; /* WORD1: ours since the word was ended */
-	c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn), tw_load_relaxed(&record->arg),
-			    tw__remaining_of(c->service, slot, word));
+	c->visited_enough =
+	    c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
+				tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
 }
 
 static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)

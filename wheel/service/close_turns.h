@@ -26,6 +26,7 @@ struct tw__closer {
 	tw_service *service;
 	const struct tw_close_options *options;
 	bool alone;
+	bool visited_enough;     /* the visitor has returned non-zero */
 	uint64_t drain_until_ns; /* a drain's timeout */
 	uint64_t deadline_ns;    /* no wait for callbacks goes on after it */
 	uint64_t own_until_ns;   /* nor one for the tick thread after this */

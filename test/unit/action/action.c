@@ -56,7 +56,7 @@ Test(action, that_does_not_rearm_leaves_no_timer_and_can_be_armed_again)
 	rig_advance(&rig, MS);
 	expect_eq(work.runs, 1);
 	expect_eq(pending(&rig), 0);
-	tw_action_arm(work.action, &work, 3 * MS, &work.error);
+	work.error = tw_action_schedule(work.action, &work, 3 * MS);
 	expect_eq(work.error, 0);
 	expect_eq(pending(&rig), 1);
 	rig_advance(&rig, SECOND);
@@ -118,8 +118,8 @@ static void arm_twice(struct work *work)
 {
 	if (work->runs > 1)
 		return;
-	tw_action_arm(work->action, work, 10 * MS, NULL);
-	tw_action_arm(work->action, work, 10 * MS, NULL);
+	tw_action_schedule(work->action, work, 10 * MS);
+	tw_action_schedule(work->action, work, 10 * MS);
 }
 
 Test(action, rearmed_twice_in_a_run_has_one_next_run_in_phase)
@@ -147,7 +147,7 @@ Test(action, armed_again_before_its_run_gets_the_new_state_and_delay_and_no_seco
 	work_schedule(&first, scheduler, 5 * MS);
 	second.scheduler = scheduler;
 	for (uint64_t delay_ns = 9; delay_ns >= 2; delay_ns--) {
-		tw_action_arm(first.action, &second, delay_ns * MS, NULL);
+		tw_action_schedule(first.action, &second, delay_ns * MS);
 		expect_eq(pending(&rig), 1);
 	}
 	rig_advance(&rig, SECOND);
@@ -169,8 +169,7 @@ Test(action, closed_does_not_run_and_does_nothing_when_armed)
 	expect_eq(tw_action_close(work.action), TW_CANCELLED);
 	expect_eq(tw_action_close(work.action), TW_GONE);
 	expect_eq(pending(&rig), 0);
-	cr_assert_eq(tw_action_arm(work.action, &work, MS, &work.error), work.action);
-	expect_eq(work.error, -ECANCELED);
+	expect_eq(tw_action_schedule(work.action, &work, MS), -ECANCELED);
 	expect_eq(pending(&rig), 0);
 	cr_assert(tw_action_is_closed(work.action));
 	cr_assert_not(tw_action_is_armed(work.action));
@@ -184,7 +183,7 @@ Test(action, closed_does_not_run_and_does_nothing_when_armed)
 static void close_itself(struct work *work)
 {
 	work->other_answer = tw_action_close(work->action);
-	tw_action_arm(work->action, work, MS, &work->error);
+	work->error = tw_action_schedule(work->action, work, MS);
 }
 
 static void close_itself_and_wait(struct work *work)

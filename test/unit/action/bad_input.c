@@ -100,21 +100,18 @@ Test(action_bad_input, of_actions)
 	tw_action_scheduler *scheduler = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	tw_action *action = NULL;
 	struct work work = {.scheduler = scheduler};
-	int error = 1;
 	expect_eq(tw_action_create(NULL, scheduler, work_run), -EINVAL);
 	expect_eq(tw_action_create(&action, NULL, work_run), -EINVAL);
 	expect_eq(tw_action_create(&action, scheduler, NULL), -EINVAL);
 	cr_assert_null(action);
-	cr_assert_null(tw_action_schedule(scheduler, NULL, &work, 0, &error));
-	expect_eq(error, -EINVAL);
-	cr_assert_null(tw_action_schedule(NULL, work_run, &work, 0, &error));
-	expect_eq(error, -EINVAL);
-	cr_assert_null(tw_action_schedule(scheduler, work_run, &work, TW_MAX_DELAY_NS + 1, &error));
-	expect_eq(error, -ERANGE);
+	expect_eq(tw_action_scheduler_schedule(scheduler, NULL, &work, 0, &action), -EINVAL);
+	cr_assert_null(action);
+	expect_eq(tw_action_scheduler_schedule(NULL, work_run, &work, 0, &action), -EINVAL);
+	cr_assert_null(action);
+	expect_eq(tw_action_scheduler_schedule(scheduler, work_run, &work, TW_MAX_DELAY_NS + 1, &action), -ERANGE);
+	cr_assert_null(action);
 	expect_eq(action_stats(scheduler).actions, 0);
-	cr_assert_null(tw_action_arm(NULL, &work, 0, &error));
-	expect_eq(error, -EINVAL);
-	cr_assert_null(tw_action_arm(NULL, &work, 0, NULL));
+	expect_eq(tw_action_schedule(NULL, &work, 0), -EINVAL);
 	expect_eq(tw_action_run(NULL, &work), -EINVAL);
 	expect_eq(tw_action_close(NULL), -EINVAL);
 	expect_eq(tw_action_close_wait(NULL, 0), -EINVAL);
@@ -135,15 +132,13 @@ Test(action_bad_input, of_delays_leaves_the_action_as_it_was)
 	struct log log = {0};
 	struct work work = {.log = &log, .id = 1}, other = {.log = &log, .id = 2};
 	work_schedule(&work, scheduler, 5 * MS);
-	cr_assert_eq(tw_action_arm(work.action, &other, TW_MAX_DELAY_NS + 1, &work.error), work.action);
-	expect_eq(work.error, -ERANGE);
-	cr_assert_eq(tw_action_arm(work.action, &other, UINT64_MAX, &work.error), work.action);
-	expect_eq(work.error, -ERANGE);
+	expect_eq(tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_action_schedule(work.action, &other, UINT64_MAX), -ERANGE);
 	expect_eq(action_stats(scheduler).refused, 2);
 	rig_advance(&rig, 5 * MS);
 	expect_log(&log, 1);
 	rig_advance(&rig, SECOND);
-	tw_action_arm(work.action, &other, TW_MAX_DELAY_NS, &work.error); /* longer than the service will live */
+	work.error = tw_action_schedule(work.action, &other, TW_MAX_DELAY_NS); /* longer than the service will live */
 	expect_eq(work.error, -ERANGE);
 	tw_action_destroy(work.action);
 	expect_eq(tw_action_scheduler_destroy(scheduler), 0);
@@ -161,7 +156,7 @@ Test(action_bad_input, of_a_delay_without_a_service)
 		tw_action_scheduler *scheduler = scheduler_of(&config);
 		struct work work = {.scheduler = scheduler};
 		expect_eq(tw_action_create(&work.action, scheduler, work_run), 0);
-		tw_action_arm(work.action, &work, 1, &work.error);
+		work.error = tw_action_schedule(work.action, &work, 1);
 		expect_eq(work.error, -EINVAL);
 		cr_assert_not(tw_action_is_armed(work.action));
 		tw_action_destroy(work.action);
@@ -190,7 +185,7 @@ Test(action_bad_input, of_driving)
 	expect_eq(tw_action_scheduler_advance(clock, 1), -ERANGE);
 	struct work work = {.scheduler = clock};
 	expect_eq(tw_action_create(&work.action, clock, work_run), 0);
-	tw_action_arm(work.action, &work, TW_MAX_DELAY_NS, &work.error);
+	work.error = tw_action_schedule(work.action, &work, TW_MAX_DELAY_NS);
 	expect_eq(work.error, -ERANGE);
 	tw_action_destroy(work.action);
 	expect_eq(tw_action_scheduler_destroy(async), 0);
@@ -241,11 +236,11 @@ Test(action_bad_input, of_too_little_room_leaves_the_action_as_it_was)
 	for (; !error; n++) {
 		works[n].scheduler = scheduler;
 		expect_eq(tw_action_create(&works[n].action, scheduler, work_run), 0);
-		tw_action_arm(works[n].action, &works[n], SECOND, &error);
+		error = tw_action_schedule(works[n].action, &works[n], SECOND);
 	}
 	expect_eq(error, -EAGAIN);
 	cr_assert_not(tw_action_is_armed(works[n - 1].action));
-	tw_action_arm(works[0].action, &works[0], MS, &error); /* it has a timer, which is moved */
+	error = tw_action_schedule(works[0].action, &works[0], MS); /* it has a timer, which is moved */
 	expect_eq(error, 0);
 	rig_advance(&rig, MS);
 	expect_eq(works[0].runs, 1);
@@ -272,7 +267,7 @@ Test(action_bad_input, out_of_memory)
 	struct work work = {.scheduler = scheduler};
 	expect_eq(tw_action_create(&work.action, scheduler, work_run), 0);
 	faults_arm(0, true);
-	tw_action_arm(work.action, &work, MS, &work.error);
+	work.error = tw_action_schedule(work.action, &work, MS);
 	faults_disarm();
 	expect_eq(work.error, -ENOMEM);
 	cr_assert_not(tw_action_is_armed(work.action));

@@ -79,7 +79,7 @@ static void close_other(struct work *work)
 static void rearm_and_close_other(struct work *work)
 {
 	if (work->runs == 1)
-		tw_action_arm(work->action, work, 0, NULL);
+		tw_action_schedule(work->action, work, 0);
 	tw_action_close(work->other->action);
 }
 
@@ -146,7 +146,7 @@ Test(action_batch, armed_again_before_its_turn_runs_once_and_asks_once)
 	tw_action_scheduler *scheduler = by_caller(TW_ACTION_KIND_ASAP, &host);
 	work_schedule(&first, scheduler, 0);
 	second.scheduler = scheduler;
-	tw_action_arm(first.action, &second, 0, NULL);
+	tw_action_schedule(first.action, &second, 0);
 	expect_eq(host.wanted, 1);
 	expect_eq(host.unwanted, 0);
 	expect_eq(tw_action_scheduler_flush(scheduler), 0);
@@ -156,7 +156,7 @@ Test(action_batch, armed_again_before_its_turn_runs_once_and_asks_once)
 
 static void arm_other(struct work *work)
 {
-	tw_action_arm(work->other->action, work->other, 0, &work->error);
+	work->error = tw_action_schedule(work->other->action, work->other, 0);
 }
 
 Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_failure)
@@ -185,7 +185,7 @@ Test(action_batch, that_fails_closes_its_rest_spares_the_next_and_returns_the_fa
 	cr_assert_not(tw_action_is_closed(works[3].action));
 	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3);
-	tw_action_arm(works[0].action, &works[0], 0, &works[0].error);
+	works[0].error = tw_action_schedule(works[0].action, &works[0], 0);
 	expect_eq(tw_action_scheduler_flush(scheduler), 0);
 	expect_log(&log, 0, 1, 3, 0);
 	works_destroy(works, 4, scheduler);

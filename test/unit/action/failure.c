@@ -72,7 +72,7 @@ Test(action_failure, in_a_queue_goes_to_the_call_that_drives_it)
 		works[i] = (struct work){.log = &log, .id = i, .answer = i == 3 ? 13 : 0};
 	works[0] = (struct work){.log = &log, .act = arm_the_others, .other = works, .scheduler = queue};
 	expect_eq(tw_action_create(&works[0].action, queue, work_run), 0);
-	tw_action_arm(works[0].action, &works[0], 0, &works[0].error);
+	works[0].error = tw_action_schedule(works[0].action, &works[0], 0);
 	expect_eq(works[0].error, 10);
 	expect_log(&log, 0, 1, 2, 3, 4);
 	expect_eq(told.count, 1);
@@ -131,7 +131,7 @@ static void tell_slowly(void *arg, tw_action *action, int failure, size_t closed
 	if (arg)
 		queue_executor_run_all(arg); /* what else waits runs meanwhile, if it may */
 	if (action && action == hook.rearm)
-		tw_action_arm(action, NULL, MS, NULL);
+		tw_action_schedule(action, NULL, MS);
 	hook.inside--;
 }
 
@@ -175,7 +175,7 @@ Test(action_failure, refusals_are_told_one_at_a_time_and_beside_no_work)
 	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
 	tw_action *actions[3];
 	for (int i = 2; i >= 0; i--) { /* the one that runs is with the executor when the others are refused */
-		actions[i] = tw_action_schedule(scheduler, note_overlap, &queue, MS, NULL);
+		tw_action_scheduler_schedule(scheduler, note_overlap, &queue, MS, &actions[i]);
 		queue.refuse = i < 2 ? SIZE_MAX : 0;
 		rig_advance(&rig, 2 * MS);
 	}
@@ -195,7 +195,7 @@ Test(action_failure, refused_action_may_be_armed_again_where_it_is_told)
 	struct rig rig;
 	struct queue_executor queue;
 	tw_action_scheduler *scheduler = open_refusing(&rig, &queue, TW_ACTION_KIND_ASYNC);
-	hook.rearm = tw_action_schedule(scheduler, note_overlap, NULL, MS, NULL);
+	tw_action_scheduler_schedule(scheduler, note_overlap, NULL, MS, &hook.rearm);
 	queue.refuse = 1;
 	rig_advance(&rig, MS);
 	expect_eq(hook.told, 1);
@@ -229,7 +229,7 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 							      .failed = tell_slowly});
 	tw_action *actions[2];
 	for (int i = 0; i < 2; i++)
-		actions[i] = tw_action_schedule(frames, note_overlap, NULL, 0, NULL);
+		tw_action_scheduler_schedule(frames, note_overlap, NULL, 0, &actions[i]);
 	expect_eq(tw_immediate_submit(frames, count_run, &runs), 1);
 	expect_eq(tw_strand_close(strand), 0);
 	rig_advance(&rig, 50 * MS);
@@ -244,7 +244,7 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 	expect_eq(runs, 0);
 	for (int i = 0; i < 2; i++) {
 		cr_assert_not(tw_action_is_closed(actions[i]));
-		tw_action_arm(actions[i], NULL, MS, NULL);
+		tw_action_schedule(actions[i], NULL, MS);
 	}
 	rig_advance(&rig, 50 * MS);
 	expect_eq(hook.told, 5);

@@ -16,7 +16,7 @@ Test(action_queue, runs_at_once_while_idle)
 	struct work work = {.log = &log, .id = 1};
 	work_schedule(&work, queue, 0);
 	expect_log(&log, 1);
-	tw_action_arm(work.action, &work, 0, NULL);
+	tw_action_schedule(work.action, &work, 0);
 	expect_log(&log, 1, 1);
 	expect_eq(tw_action_destroy(work.action), TW_GONE);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
@@ -26,7 +26,7 @@ static void arm_other_and_note(struct work *work)
 {
 	if (!work->other)
 		return;
-	tw_action_arm(work->other->action, work->other, 0, &work->error);
+	work->error = tw_action_schedule(work->other->action, work->other, 0);
 	work->log->ids[work->log->count++] = 100 + work->id; /* the end of the parent */
 }
 
@@ -50,8 +50,8 @@ Test(action_queue, finishes_the_parent_before_the_child_begins)
 
 static void arm_two_others(struct work *work)
 {
-	tw_action_arm(work->other[0].action, &work->other[0], 0, NULL);
-	tw_action_arm(work->other[1].action, &work->other[1], 0, NULL);
+	tw_action_schedule(work->other[0].action, &work->other[0], 0);
+	tw_action_schedule(work->other[1].action, &work->other[1], 0);
 }
 
 Test(action_queue, keeps_the_order_in_which_things_were_armed)
@@ -81,7 +81,7 @@ static void note_stack(struct work *work)
 	lowest = !lowest || at < lowest ? at : lowest;
 	highest = !highest || at > highest ? at : highest;
 	if (work->rearms == 0 && work->other)
-		tw_action_arm(work->other->action, work->other, 0, NULL);
+		tw_action_schedule(work->other->action, work->other, 0);
 }
 
 Test(action_queue, nests_a_million_times_in_constant_stack)
@@ -107,7 +107,7 @@ static int chain(tw_action *action, void *state)
 	lowest = !lowest || at < lowest ? at : lowest;
 	highest = !highest || at > highest ? at : highest;
 	if (chain_left-- > 0)
-		tw_action_schedule(chain_queue, chain, state, 0, NULL);
+		tw_action_scheduler_schedule(chain_queue, chain, state, 0, NULL);
 	tw_action_destroy(action);
 	return 0;
 }
@@ -116,9 +116,7 @@ Test(action_queue, chains_a_million_actions_in_constant_stack)
 {
 	chain_queue = open_queue();
 	chain_left = 1000000;
-	int error = 1;
-	cr_assert_not_null(tw_action_schedule(chain_queue, chain, NULL, 0, &error));
-	expect_eq(error, 0);
+	expect_eq(tw_action_scheduler_schedule(chain_queue, chain, NULL, 0, NULL), 0);
 	expect_eq(chain_left, -1);
 	expect_lt(highest - lowest, 1024);
 	expect_eq(action_stats(chain_queue).runs, 1000001);
@@ -145,7 +143,7 @@ Test(action_queue, returns_a_failure_to_the_call_that_drove_it_closes_what_waits
 		others[i].scheduler = queue;
 		expect_eq(tw_action_create(&others[i].action, queue, work_run), 0);
 	}
-	parent.action = tw_action_schedule(queue, work_run, &parent, 0, &parent.error);
+	parent.error = tw_action_scheduler_schedule(queue, work_run, &parent, 0, &parent.action);
 	cr_assert_not_null(parent.action);
 	expect_eq(parent.error, 9);
 	expect_log(&log, 1);

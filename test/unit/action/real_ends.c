@@ -45,7 +45,7 @@ Test(action_real_ends, close_wait_waits_for_work_that_destroys_its_action_and_fo
 		struct tw_action_task task = {.size = sizeof(task), .fn = destroy_self, .release = count_release};
 		tw_action *action;
 		expect_eq(tw_action_create_task(&action, scheduler, &task), 0);
-		tw_action_arm(action, &self, 0, NULL);
+		tw_action_schedule(action, &self, 0);
 		while (!self.begun)
 			sched_yield();
 		expect_eq(tw_action_close_wait(action, TW_FOREVER), TW_FINISHED);
@@ -82,7 +82,7 @@ struct user {
 static void *arm_and_destroy(void *arg)
 {
 	struct user *user = arg;
-	tw_action_arm(user->action, NULL, user->delay_ns, NULL);
+	tw_action_schedule(user->action, NULL, user->delay_ns);
 	tw_action_destroy(user->action);
 	return NULL;
 }
@@ -93,7 +93,7 @@ static void *arm_only(void *arg)
 	struct user *user = arg;
 	while (!atomic_load(user->go_on))
 		sched_yield();
-	tw_action_arm(user->action, NULL, 0, NULL);
+	tw_action_schedule(user->action, NULL, 0);
 	return NULL;
 }
 

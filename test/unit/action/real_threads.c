@@ -35,7 +35,8 @@ static int close_and_wait_while_it_runs(tw_action_scheduler *scheduler)
 {
 	struct slow slow = {0};
 	pthread_t thread;
-	tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
 	while (!slow.begun)
 		sched_yield();
 	expect_eq(tw_action_run(action, &slow), -EBUSY);
@@ -70,7 +71,8 @@ Test(action_real_threads, destroying_a_scheduler_waits_for_the_last_run_and_free
 		    scheduler_on(service, i % 2 ? TW_ACTION_KIND_ASYNC : TW_ACTION_KIND_ASAP);
 		struct slow slow = {0};
 		pthread_t thread;
-		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+		tw_action *action;
+		tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
 		while (!slow.begun)
 			sched_yield();
 		expect_eq(tw_action_destroy(action), TW_RUNNING);
@@ -113,7 +115,8 @@ Test(action_real_threads, flush_waits_for_the_flush_of_another_thread)
 	for (int i = 0; i < 50; i++) {
 		struct flush first, second;
 		struct slow slow = {0};
-		tw_action *action = tw_action_schedule(scheduler, run_slowly, &slow, 0, NULL);
+		tw_action *action;
+		tw_action_scheduler_schedule(scheduler, run_slowly, &slow, 0, &action);
 		start_flush(&first, scheduler);
 		while (!slow.begun)
 			sched_yield();
@@ -140,7 +143,8 @@ struct ending {
 static void end_scheduler(void *arg)
 {
 	struct ending *ending = arg;
-	tw_action *action = tw_action_schedule(ending->scheduler, run_slowly, &ending->slow, 0, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(ending->scheduler, run_slowly, &ending->slow, 0, &action);
 	ending->action_result = tw_action_destroy(action);
 	ending->result = tw_action_scheduler_destroy(ending->scheduler);
 	ending->over = true;
@@ -168,7 +172,7 @@ struct arming {
 static void *arm(void *arg)
 {
 	struct arming *arming = arg;
-	tw_action_arm(arming->action, arming->slow, 0, NULL);
+	tw_action_schedule(arming->action, arming->slow, 0);
 	return NULL;
 }
 
@@ -186,7 +190,7 @@ Test(action_real_threads, queue_that_another_thread_is_in_is_given_more_to_do)
 	while (!slow.begun)
 		sched_yield();
 	int error = 1;
-	tw_action_arm(actions[1], &next, 0, &error);
+	error = tw_action_schedule(actions[1], &next, 0);
 	expect_eq(error, 0);
 	expect_eq(next.runs, 0);
 	slow.go_on = true;
@@ -206,7 +210,7 @@ static bool moves;
 static void *move_it(void *arg)
 {
 	(void)arg;
-	tw_action_arm(moved.action, &moved, HOUR, &moved.error);
+	moved.error = tw_action_schedule(moved.action, &moved, HOUR);
 	return NULL;
 }
 

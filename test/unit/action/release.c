@@ -53,7 +53,7 @@ static tw_action *make(tw_action_scheduler *scheduler, struct end *end)
 	int error = 1;
 	end->scheduler = scheduler;
 	expect_eq(tw_action_create_task(&action, scheduler, &task), 0);
-	tw_action_arm(action, end, 0, &error);
+	error = tw_action_schedule(action, end, 0);
 	expect_eq(error, 0);
 	return action;
 }

@@ -21,7 +21,7 @@ static int see(tw_action *action, void *state)
 	struct seer *seer = state;
 	seer->seen[seer->runs++ % 4] = tw_context_get();
 	if (seer->rearms && seer->runs < 3)
-		tw_action_arm(action, seer, seer->delay_ns, NULL);
+		tw_action_schedule(action, seer, seer->delay_ns);
 	tw_context_set(&second);
 	return 0;
 }
@@ -38,9 +38,11 @@ Test(action_seams, each_run_is_under_that_of_its_arming)
 	tw_action_scheduler *async = scheduler_on(rig.service, TW_ACTION_KIND_ASYNC);
 	struct seer seer = {.rearms = true, .delay_ns = MS}, other = {0};
 	tw_context_set(&first);
-	tw_action *action = tw_action_schedule(async, see, &seer, MS, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(async, see, &seer, MS, &action);
 	tw_context_set(NULL);
-	tw_action *none = tw_action_schedule(async, see, &other, MS, NULL);
+	tw_action *none;
+	tw_action_scheduler_schedule(async, see, &other, MS, &none);
 	tw_context_set(&mine);
 	rig_advance(&rig, SECOND);
 	for (int i = 0; i < 3; i++)
@@ -65,7 +67,8 @@ Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
 		tw_action_scheduler *scheduler = scheduler_of(&config);
 		struct seer seer = {0}, immediate = {0};
 		tw_context_set(&first);
-		tw_action *action = tw_action_schedule(scheduler, see, &seer, 0, NULL);
+		tw_action *action;
+		tw_action_scheduler_schedule(scheduler, see, &seer, 0, &action);
 		if (kinds[k] == TW_ACTION_KIND_ASAP)
 			tw_immediate_submit(scheduler, see_immediate, &immediate);
 		if (kinds[k] != TW_ACTION_KIND_QUEUE) {
@@ -108,7 +111,7 @@ Test(action_seams, timer_that_its_executor_drops_is_told_and_the_action_can_be_a
 	expect_eq(action_stats(scheduler).refused, 1);
 	cr_assert_not(tw_action_is_armed(work.action));
 	cr_assert_not(tw_action_is_closed(work.action));
-	tw_action_arm(work.action, &work, MS, &work.error);
+	work.error = tw_action_schedule(work.action, &work, MS);
 	rig_advance(&rig, 5 * MS);
 	queue_executor_run_all(&queue);
 	expect_eq(work.runs, 1);
@@ -156,12 +159,11 @@ static void check_inherited(void *arg)
 	tw_action_scheduler *scheduler = inherited->scheduler;
 	struct tw_action_scheduler_stats stats = {.size = sizeof(stats)};
 	tw_action *out = NULL;
-	int error = 1, value = 0;
+	int value = 0;
 	child_eq(tw_action_create(&out, scheduler, see), -EPERM);
-	child_eq(tw_action_schedule(scheduler, see, NULL, 0, &error) == NULL, true);
-	child_eq(error, -EPERM);
-	child_eq(tw_action_arm(inherited->action, NULL, 0, &error) == inherited->action, true);
-	child_eq(error, -EPERM);
+	child_eq(tw_action_scheduler_schedule(scheduler, see, NULL, 0, &out), -EPERM);
+	child_eq(out == NULL, true);
+	child_eq(tw_action_schedule(inherited->action, NULL, 0), -EPERM);
 	child_eq(tw_action_run(inherited->action, NULL), -EPERM);
 	child_eq(tw_action_close(inherited->action), -EPERM);
 	child_eq(tw_action_close_wait(inherited->action, 0), -EPERM);
@@ -189,7 +191,7 @@ Test(action_seams, inherited_ones_answer_eperm_in_a_forked_child)
 				  {scheduler_of(&config), NULL}};
 	for (int i = 0; i < 2; i++) {
 		struct seer seer = {0};
-		of[i].action = tw_action_schedule(of[i].scheduler, see, &seer, HOUR, NULL);
+		tw_action_scheduler_schedule(of[i].scheduler, see, &seer, HOUR, &of[i].action);
 		expect_in_child(check_inherited, &of[i]);
 		cr_assert(tw_action_is_armed(of[i].action));
 		tw_action_destroy(of[i].action);
@@ -215,8 +217,10 @@ Test(action_seams, run_that_forks_is_refused_in_its_child)
 	tw_action_scheduler *clock = scheduler_of(&config);
 	pid_t child = -1;
 	struct seer after = {0};
-	tw_action *action = tw_action_schedule(clock, forking, &child, MS, NULL);
-	tw_action *next = tw_action_schedule(clock, see, &after, 2 * MS, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(clock, forking, &child, MS, &action);
+	tw_action *next;
+	tw_action_scheduler_schedule(clock, see, &after, 2 * MS, &next);
 	expect_eq(tw_action_scheduler_advance(clock, SECOND), 0);
 	expect_eq(after.runs, 1);
 	expect_child_well(child);

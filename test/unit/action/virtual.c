@@ -171,7 +171,7 @@ Test(action_virtual, closing_and_moving_what_waits)
 	for (int i = 0; i < 3; i++)
 		work_schedule(&works[i], clock, (uint64_t)(i + 1) * MS);
 	expect_eq(tw_action_close(works[1].action), TW_CANCELLED);
-	tw_action_arm(works[0].action, &works[0], 10 * MS, NULL);
+	tw_action_schedule(works[0].action, &works[0], 10 * MS);
 	expect_eq(action_stats(clock).armed, 2);
 	expect_eq(tw_action_scheduler_flush(clock), 0);
 	expect_log(&log, 2, 0);

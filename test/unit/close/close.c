@@ -5,6 +5,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
+#include "test/support/current.h"
 
 TestSuite(close, .timeout = 30);
 
@@ -97,7 +98,7 @@ Test(close, that_runs_runs_each_pending_timer_once)
 	for (size_t i = 1; i < rig.ran; i++)
 		expect_eq(rig.events[i].closing, true);
 	expect_eq(stats_of(rig.service).dropped, 0);
-	expect_eq(tw_closing(), false);
+	expect_eq(current_run().closing, false);
 	rig_close(&rig);
 }
 

@@ -14,7 +14,7 @@ struct told {
 	int releases[TOLD_MAX]; /* so far */
 };
 
-static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	struct probe *probe = timer_arg;
@@ -24,6 +24,7 @@ static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, 
 		told->releases[told->count] = probe->releases;
 	}
 	told->count++;
+	return 0;
 }
 
 static int close_telling(struct rig *rig, struct told *told, enum tw_close_mode mode, uint32_t flags)

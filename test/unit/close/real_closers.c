@@ -43,10 +43,11 @@ struct closer {
 	pthread_t thread;
 };
 
-static void count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int count_told(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	atomic_fetch_add(&((struct closer *)arg)->told, 1);
+	return 0;
 }
 
 static void *do_close(void *arg)

@@ -27,12 +27,12 @@ struct told {
 	bool fine; /* says act */
 };
 
-static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	size_t i = told->count++;
 	if (i >= TOLD_MAX)
-		return;
+		return 0;
 	told->of[i].timer = timer;
 	told->of[i].self = tw_self();
 	told->of[i].fn = fn;
@@ -41,6 +41,7 @@ static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, 
 	told->of[i].releases = told->of[i].probe ? told->of[i].probe->releases : 0;
 	if (told->act)
 		told->act(told, timer);
+	return 0;
 }
 
 static struct tw_close_options telling(struct told *told, enum tw_close_mode mode)
@@ -56,6 +57,34 @@ static const struct tw_close_options no_wait = {
     .size = sizeof(no_wait), .flags = TW_CLOSE_FLAG_NO_WAIT, .timeout_ns = TW_FOREVER};
 
 /* ------------------------------------------------------------ the visitor */
+
+static int stop_at_the_second(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+{
+	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
+	return ++*(int *)arg == 2;
+}
+
+Test(close_with, a_visitor_that_returns_non_zero_is_not_called_again)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probes[4];
+	int visits = 0;
+	for (int i = 0; i < 4; i++) {
+		probes[i] = PROBE(&rig, i);
+		probe_schedule_released(&probes[i], SECOND);
+	}
+	struct tw_close_options options = {.size = sizeof(options),
+					   .mode = TW_CLOSE_DROP,
+					   .timeout_ns = TW_FOREVER,
+					   .dropped = stop_at_the_second,
+					   .visitor_arg = &visits};
+	expect_eq(tw_service_close_with(rig.service, &options), 0);
+	expect_eq(visits, 2);
+	for (int i = 0; i < 4; i++)
+		expect_eq(probes[i].releases, 1);
+	rig_close(&rig);
+}
 
 Test(close_with, a_visitor_is_told_of_each_timer_that_is_dropped_before_its_release)
 {

@@ -23,9 +23,7 @@ struct forking {
 static void check_in_child(const struct forking *f)
 {
 	struct tw_action_scheduler_stats stats = {.size = sizeof stats};
-	int error = 0;
-	child_eq(tw_action_arm(f->action, NULL, 0, &error) == f->action, 1);
-	child_eq(error, -EPERM);
+	child_eq(tw_action_schedule(f->action, NULL, 0), -EPERM);
 	child_eq(tw_action_close(f->action), -EPERM);
 	child_eq(tw_action_destroy(f->action), -EPERM);
 	child_eq(tw_action_scheduler_flush(f->scheduler), -EPERM);
@@ -60,10 +58,10 @@ static void arm_all(struct forking *f)
 {
 	int error;
 	expect_eq(tw_action_create(&f->action, f->scheduler, run_and_fork), 0);
-	tw_action_arm(f->action, f, 0, &error);
+	error = tw_action_schedule(f->action, f, 0);
 	for (int i = 0; i < BEHIND; i++) {
 		expect_eq(tw_action_create(&f->behind[i], f->scheduler, count_behind), 0);
-		tw_action_arm(f->behind[i], f, 0, &error);
+		error = tw_action_schedule(f->behind[i], f, 0);
 		expect_eq(error, 0);
 	}
 }
@@ -115,9 +113,9 @@ Test(fork_action_real, queue_run_that_forks)
 		int error = 1;
 		expect_eq(tw_action_create(&f.action, f.scheduler, run_and_fork), 0);
 		expect_eq(tw_action_create(&f.behind[0], f.scheduler, count_behind), 0);
-		tw_action_arm(f.action, &f, 0, &error);
+		error = tw_action_schedule(f.action, &f, 0);
 		expect_eq(error, 0);
-		tw_action_arm(f.behind[0], &f, 0, &error);
+		error = tw_action_schedule(f.behind[0], &f, 0);
 		expect_eq(f.behind_runs, 1);
 		expect_child_well(f.child);
 		tw_action_destroy(f.action);

@@ -7,6 +7,7 @@
 #include "test/support/child.h"
 #include "test/support/inherited.h"
 #include "test/support/rig.h"
+#include "test/support/current.h"
 
 TestSuite(fork_inside, .timeout = 60);
 
@@ -17,8 +18,8 @@ static void check_inside(struct probe *probe)
 {
 	check_calls(probe->rig->service, probe->timer);
 	child_eq(tw_self().id, 0);
-	child_eq(tw_overruns(), 0);
-	child_eq(tw_closing(), false);
+	child_eq(current_run().overruns, 0);
+	child_eq(current_run().closing, false);
 	child_eq(tw_service_destroy(probe->rig->service), -EDEADLK);
 	check_own_service();
 }
@@ -133,12 +134,13 @@ Test(fork_inside, from_a_release_on_the_callers_own_thread)
 	fork_inside_of(by_dropping_close, true);
 }
 
-static void fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int fork_in_visitor(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	(void)timer, (void)fn, (void)timer_arg, (void)remaining_ns;
 	struct probe *probes = arg;
 	if (!forked_child)
 		fork_and_exit(&probes[0]);
+	return 0;
 }
 
 Test(fork_inside, from_a_visitor_of_close)

@@ -437,7 +437,7 @@ Test(pool, refuses_bad_arguments)
 	expect_eq(tw_pool_submit(NULL, count, &ran), -EINVAL);
 	expect_eq(tw_pool_submit(pool, NULL, &ran), -EINVAL);
 	expect_eq(tw_pool_close(NULL, TW_CLOSE_DRAIN, NULL, NULL), -EINVAL);
-	expect_eq(tw_pool_close(pool, (enum tw_close_mode)2, NULL, NULL), -EINVAL);
+	expect_eq(tw_pool_close(pool, (enum tw_close_mode)3, NULL, NULL), -EINVAL);
 	expect_eq(tw_pool_stats(NULL, &small), -EINVAL);
 	expect_eq(tw_pool_stats(pool, NULL), -EINVAL);
 	expect_eq(tw_pool_stats(pool, &small), -EINVAL);

@@ -41,7 +41,7 @@ static int arm_again(tw_action *action, void *state)
 	note_run();
 	if (runs < LINKS) {
 		inside = true;
-		tw_action_arm(action, state, 0, NULL);
+		tw_action_schedule(action, state, 0);
 		inside = false;
 	}
 	return 0;
@@ -62,7 +62,8 @@ Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_a
 	open_eager();
 	tw_action_scheduler *asap = scheduler_on(rig.service, TW_ACTION_KIND_ASAP);
 	inside = true;
-	tw_action *action = tw_action_schedule(asap, arm_again, NULL, 0, NULL);
+	tw_action *action;
+	tw_action_scheduler_schedule(asap, arm_again, NULL, 0, &action);
 	inside = false;
 	expect_eq(runs, 0);
 	drive_until(LINKS);
@@ -89,7 +90,7 @@ static int arm_next(tw_action *action, void *state)
 	note_run();
 	if (next->action) {
 		inside = true;
-		tw_action_arm(next->action, next, 0, NULL);
+		tw_action_schedule(next->action, next, 0);
 		inside = false;
 	}
 	return 0;
@@ -105,7 +106,7 @@ Test(runs_eager_layers, chain_over_many_schedulers_needs_no_stack)
 		expect_eq(tw_action_create(&links[i].action, links[i].scheduler, arm_next), 0);
 	}
 	inside = true;
-	tw_action_arm(links[0].action, &links[0], 0, NULL);
+	tw_action_schedule(links[0].action, &links[0], 0);
 	inside = false;
 	drive_until(SCHEDULERS);
 	for (int i = 0; i < SCHEDULERS; i++) {

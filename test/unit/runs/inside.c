@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "test/support/rig.h"
+#include "test/support/current.h"
 
 TestSuite(runs_inside, .timeout = 30);
 
@@ -11,8 +12,8 @@ TestSuite(runs_inside, .timeout = 30);
 Test(runs_inside, outside_of_callbacks_there_is_no_self)
 {
 	expect_eq(tw_self().id, 0);
-	expect_eq(tw_overruns(), 0);
-	expect_eq(tw_closing(), false);
+	expect_eq(current_run().overruns, 0);
+	expect_eq(current_run().closing, false);
 	struct rig rig;
 	rig_open(&rig, NULL);
 	struct probe probe = PROBE(&rig, 1);

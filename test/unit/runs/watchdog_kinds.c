@@ -325,10 +325,9 @@ Test(runs_watchdog_kinds, action)
 	struct tw_action_scheduler_config config = {
 	    .size = sizeof config, .kind = TW_ACTION_KIND_ASYNC, .service = rig.service};
 	tw_action_scheduler *scheduler;
-	int error = 0;
 	expect_eq(tw_action_scheduler_create(&scheduler, &config), 0);
-	tw_action *action = tw_action_schedule(scheduler, action_blocks, NULL, MS, &error);
-	cr_assert(action);
+	tw_action *action;
+	expect_eq(tw_action_scheduler_schedule(scheduler, action_blocks, NULL, MS, &action), 0);
 	rig_advance(&rig, 2 * MS);
 	expect_seen_and_told(&rig, TW_RUN_KIND_ACTION, NAMED(action_blocks));
 	tw_action_close_wait(action, TW_FOREVER);

@@ -228,11 +228,6 @@ static void see(void *arg)
 	seen = tw_priority_current();
 }
 
-static void see_next(void *arg)
-{
-	tw_priority_next(see, arg);
-}
-
 Test(scheduler_ends, function_runs_with_a_priority_and_the_former_is_back)
 {
 	for (int priority = TW_PRIORITY_IMMEDIATE; priority <= TW_PRIORITY_IDLE; priority++) {
@@ -243,34 +238,6 @@ Test(scheduler_ends, function_runs_with_a_priority_and_the_former_is_back)
 	tw_priority_run((enum tw_priority)77, see, NULL);
 	expect_eq(seen, TW_PRIORITY_NORMAL);
 	tw_priority_run(TW_PRIORITY_LOW, NULL, NULL);
-}
-
-Test(scheduler_ends, next_is_normal_at_most)
-{
-	const enum tw_priority wanted[] = {[TW_PRIORITY_IMMEDIATE] = TW_PRIORITY_NORMAL,
-					   [TW_PRIORITY_USER_BLOCKING] = TW_PRIORITY_NORMAL,
-					   [TW_PRIORITY_NORMAL] = TW_PRIORITY_NORMAL,
-					   [TW_PRIORITY_LOW] = TW_PRIORITY_LOW,
-					   [TW_PRIORITY_IDLE] = TW_PRIORITY_IDLE};
-	for (int priority = TW_PRIORITY_IMMEDIATE; priority <= TW_PRIORITY_IDLE; priority++) {
-		tw_priority_run((enum tw_priority)priority, see_next, NULL);
-		expect_eq(seen, wanted[priority]);
-	}
-}
-
-static void wrap(void *arg)
-{
-	*(struct tw_priority_wrapped *)arg = tw_priority_wrap(see, NULL);
-}
-
-Test(scheduler_ends, wrapped_function_runs_with_the_priority_of_its_wrapping)
-{
-	struct tw_priority_wrapped wrapped;
-	tw_priority_run(TW_PRIORITY_IDLE, wrap, &wrapped);
-	expect_eq(tw_priority_current(), TW_PRIORITY_NORMAL);
-	tw_priority_call(&wrapped);
-	expect_eq(seen, TW_PRIORITY_IDLE);
-	tw_priority_call(NULL);
 }
 
 /* --------------------------------------------------------------------- closing */

@@ -12,6 +12,7 @@
 #include "test/support/rig.h"
 #include "test/support/rounds.h"
 #include "wheel/timer/timing.h"
+#include "test/support/current.h"
 
 /* Each takes six seconds of a processor, of which it may get a small share. */
 TestSuite(service_model, .timeout = 300);
@@ -138,10 +139,10 @@ static void check_run(const struct twin *t)
 	timer_assert(t, t->alive && !t->running, "a run that nobody expects");
 	timer_assert(t, now_ns >= t->earliest_ns, "early");
 	timer_assert(t, now_ns <= t->latest_ns || now_ns == m.driven_from_ns, "late");
-	timer_assert(t, tw_overruns() == t->missed, "missed instants");
+	timer_assert(t, current_run().overruns == t->missed, "missed instants");
 	timer_assert(t, tw_self().id == t->timer.id, "self");
-	timer_assert(t, !tw_closing(), "closing");
-	timer_assert(t, tw_late() == is_late(t), "told to be late");
+	timer_assert(t, !current_run().closing, "closing");
+	timer_assert(t, current_run().late == is_late(t), "told to be late");
 	timer_assert(t, !t->late_drop || !is_late(t), "run though too late");
 	check_order(t);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "test/support/shot.h"
+#include "test/support/current.h"
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
@@ -277,7 +278,7 @@ static void count_beat(void *arg)
 	struct beat *beat = arg;
 	if (atomic_fetch_add(&beat->inside, 1) != 0)
 		atomic_fetch_add(&beat->overlapping, 1);
-	beat->instants += 1 + tw_overruns();
+	beat->instants += 1 + current_run().overruns;
 	if (tw_service_now(beat->service) < beat->first_ns + (beat->instants - 1) * beat->period_ns)
 		atomic_fetch_add(&beat->early, 1);
 	atomic_fetch_sub(&beat->inside, 1);
@@ -406,7 +407,7 @@ static void release_slowly(void *arg, enum tw_fate fate)
 static void note_late(void *arg)
 {
 	struct slow_release *s = arg;
-	s->late = tw_late();
+	s->late = current_run().late;
 	sem_post(&s->ran);
 }
 

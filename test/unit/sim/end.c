@@ -6,6 +6,7 @@
 #include "test/support/child.h"
 #include "test/support/faults.h"
 #include "test/support/rig.h"
+#include "test/support/current.h"
 
 TestSuite(sim_end, .timeout = 30);
 
@@ -16,7 +17,7 @@ static void count(void *arg)
 {
 	(void)arg;
 	ran++;
-	closing += tw_closing();
+	closing += current_run().closing;
 }
 
 static void release(void *arg, enum tw_fate fate)

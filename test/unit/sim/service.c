@@ -7,6 +7,7 @@
 
 #include "test/support/rig.h"
 #include "test/support/seeds.h"
+#include "test/support/current.h"
 
 TestSuite(sim_service, .timeout = 120);
 
@@ -63,7 +64,7 @@ static void check_run(const struct entry *e)
 	uint64_t now_ns = tw_sim_now(p.sim);
 	sim_assert(e->alive && !e->running, "ran after its end, or beside itself");
 	sim_assert(!e->barred, "ran though it was cancelled (G4)");
-	sim_assert(!tw_closing() || p.closing, "tw_closing");
+	sim_assert(!current_run().closing || p.closing, "tw_closing");
 	sim_assert(p.closing || now_ns >= e->due_ns, "ran early (G1)");
 	sim_assert(!p.punctual || e->period_ns || now_ns <= e->due_ns + 2 * MS, "ran late (G2)");
 	if (p.workers == 1 && !e->moved && !p.closing)

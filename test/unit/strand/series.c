@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "test/support/strands.h"
+#include "test/support/current.h"
 
 TestSuite(strand_series, .timeout = 60);
 
@@ -26,7 +27,8 @@ static void run(void *arg)
 {
 	struct trace *trace = arg;
 	if (trace->runs < RUNS)
-		trace->seen[trace->runs] = (struct seen){rig_now(&trace->rig.rig), tw_overruns(), tw_late()};
+		trace->seen[trace->runs] =
+		    (struct seen){rig_now(&trace->rig.rig), current_run().overruns, current_run().late};
 	trace->runs++;
 	uint64_t took_ns = random_below(&trace->random, trace->longest_ns + 1);
 	tw_clock_manual_set(trace->rig.rig.clock, rig_now(&trace->rig.rig) + took_ns);

@@ -51,13 +51,14 @@ struct told {
 	int count, releases;
 };
 
-static void note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
+static int note_dropped(void *arg, tw_timer timer, tw_fn *fn, void *timer_arg, uint64_t remaining_ns)
 {
 	struct told *told = arg;
 	struct probe *probe = timer_arg;
 	(void)timer, (void)fn, (void)remaining_ns;
 	told->count++;
 	told->releases += probe->releases;
+	return 0;
 }
 
 /* On a manual clock a drain with timers pending would wait for itself: not with these. */

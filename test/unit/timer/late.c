@@ -3,6 +3,7 @@
 
 #include "test/support/queue_executor.h"
 #include "test/support/rig.h"
+#include "test/support/current.h"
 
 TestSuite(timer_late, .timeout = 30);
 
@@ -35,7 +36,7 @@ Test(timer_late, run_is_told_that_it_is_late)
 	expect_eq(rig.events[1].late, true);
 	expect_eq(rig.events[2].late, false);
 	expect_released(&beyond, TW_FATE_FIRED);
-	expect_eq(tw_late(), false);
+	expect_eq(current_run().late, false);
 	expect_eq(stats_of(rig.service).late_dropped, 0);
 	rig_close(&rig);
 }

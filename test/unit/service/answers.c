@@ -1,0 +1,88 @@
+/* Answers as texts, and structs that begin with their size. */
+#include <errno.h>
+#include <limits.h>
+#include <stddef.h>
+#include <string.h>
+#include "test/support/rig.h"
+#include "test/support/current.h"
+
+#include <string.h>
+static const char *const unknown = "not an answer of tickwheel";
+
+Test(service_answers, each_outcome_and_error_has_a_text_of_its_own)
+{
+	static const int answers[] = {
+	    TW_CANCELLED, TW_GONE,    TW_RUNNING, TW_FINISHED, TW_SELF,    -EINVAL, -E2BIG,     -ENOMEM,   -EAGAIN,
+	    -ERANGE,      -ESHUTDOWN, -EBUSY,     -EDEADLK,    -ETIMEDOUT, -ENOENT, -ECANCELED, -EALREADY, -EPERM,
+	    -EOVERFLOW,   -EMFILE,    -ENFILE,    -ENOSPC,     -ENOTSUP,   -ELOOP,  -EFAULT,    -EIO};
+	enum { COUNT = sizeof(answers) / sizeof(answers[0]) };
+	for (size_t i = 0; i < COUNT; i++) {
+		cr_assert_str_neq(tw_strerror(answers[i]), unknown);
+		for (size_t j = 0; j < i; j++)
+			cr_assert_str_neq(tw_strerror(answers[i]), tw_strerror(answers[j]));
+	}
+}
+
+Test(service_answers, numbers_that_are_none)
+{
+	static const int others[] = {5, 1000, INT_MAX, -10000, INT_MIN, -EILSEQ};
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_assert_str_eq(tw_strerror(others[i]), unknown);
+}
+
+Test(service_answers, an_initialized_struct_is_accepted_as_its_default)
+{
+	struct tw_service_config config = TW_INIT(tw_service_config);
+	tw_service *service;
+	expect_eq(config.size, sizeof(config));
+	expect_eq(config.tick_ns, 0);
+	expect_eq(tw_service_create(&service, &config), 0);
+	expect_eq(tw_service_destroy(service), 0);
+}
+
+Test(service_answers, current_outside_of_callbacks)
+{
+	struct tw_run_info info = {.size = sizeof(info), .timer = {7}, .overruns = 7, .late = true, .closing = true};
+	expect_eq(tw_current(&info), 0);
+	expect_eq(info.size, sizeof(info));
+	expect_eq(info.timer.id, 0);
+	expect_eq(info.overruns, 0);
+	cr_assert(!info.late && !info.closing);
+}
+
+Test(service_answers, current_with_bad_sizes)
+{
+	struct tw_run_info info = {.size = sizeof(size_t)};
+	expect_eq(tw_current(NULL), -EINVAL);
+	expect_eq(tw_current(&info), -EINVAL);
+	info = (struct tw_run_info){.size = offsetof(struct tw_run_info, overruns), .overruns = 9};
+	expect_eq(tw_current(&info), 0);
+	expect_eq(info.overruns, 9); /* beyond what the caller knows */
+	struct {
+		struct tw_run_info info;
+		uint64_t newer;
+	} later = {.info = {.size = sizeof(later)}, .newer = 9};
+	expect_eq(tw_current(&later.info), 0);
+	expect_eq(later.newer, 0);
+}
+
+static void describe(void *arg)
+{
+	struct tw_run_info *info = arg;
+	info->size = sizeof(*info);
+	if (tw_current(info) != 1)
+		info->size = 0;
+}
+
+Test(service_answers, current_inside_of_a_callback)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct tw_run_info info = {0};
+	tw_timer timer;
+	expect_eq(tw_schedule(rig.service, MS, describe, &info, &timer), 0);
+	rig_advance(&rig, 5 * MS);
+	expect_eq(info.size, sizeof(info));
+	expect_eq(info.timer.id, timer.id);
+	rig_close(&rig);
+}
