@@ -253,11 +253,12 @@ static void make_anew(struct slot *slot, uint64_t *seed)
 static void set_and_clear(uint64_t *seed)
 {
 	tw_action_scheduler *scheduler = schedulers[1 + random_below(seed, 2)];
-	int64_t id = tw_immediate_submit(scheduler, run_immediate, NULL);
-	if (id < 1)
-		violation("set_immediate", id);
+	tw_immediate immediate;
+	int r = tw_immediate_submit(scheduler, run_immediate, NULL, &immediate);
+	if (r)
+		violation("tw_immediate_submit", r);
 	atomic_fetch_add(&immediates, 1);
-	if (random_percent(seed, 50) && tw_immediate_cancel(scheduler, id) == TW_CANCELLED)
+	if (random_percent(seed, 50) && tw_immediate_cancel(scheduler, immediate) == TW_CANCELLED)
 		atomic_fetch_add(&immediates_cleared, 1);
 }
 

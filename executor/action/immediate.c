@@ -97,7 +97,7 @@ static int check(const tw_action_scheduler *scheduler)
 	return kind == TW_ACTION_KIND_ASAP || kind == TW_ACTION_KIND_FRAME ? 0 : -EINVAL;
 }
 
-int64_t tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg)
+int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw_immediate *out)
 {
 	int r = fn ? check(scheduler) : -EINVAL;
 	if (r)
@@ -108,18 +108,20 @@ int64_t tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg
 	int64_t id = set(scheduler, fn, arg, context, &rest);
 	if (id < 0)
 		rest.context = context;
+	else if (out)
+		out->id = (uint64_t)id;
 	tw__actions_unlock(scheduler, &rest);
-	return id;
+	return id < 0 ? (int)id : 0;
 }
 
-int tw_immediate_cancel(tw_action_scheduler *scheduler, int64_t id)
+int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 {
 	int r = check(scheduler);
 	if (r)
 		return r;
 	struct tw__rest rest = {0};
 	tw__actions_lock(scheduler);
-	struct tw_action *action = find(scheduler, id);
+	struct tw_action *action = find(scheduler, (int64_t)immediate.id);
 	if (action) {
 		tw__action_close(action, TW_FATE_CANCELLED, &rest);
 		tw__action_put(action);

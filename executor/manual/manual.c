@@ -11,6 +11,7 @@
  * queue, to a descriptor that is closed.
  */
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -123,21 +124,22 @@ static tw_batch *take(tw_manual *manual)
 	return batch;
 }
 
-int64_t tw_manual_pump(tw_manual *manual, size_t budget)
+int tw_manual_pump(tw_manual *manual, size_t budget)
 {
 	int r = check(manual, "tw_manual_pump");
 	if (r)
 		return r;
-	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting, done = 0;
+	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting;
+	int done = 0;
 	tw_batch *batch;
-	for (; done < most && (batch = take(manual)); done++) {
+	for (most = most < INT_MAX ? most : INT_MAX; (size_t)done < most && (batch = take(manual)); done++) {
 		r = tw_run_one(batch);
 		if (r < 0) {
 			tw_run_return(batch);
-			return done ? (int64_t)done : r;
+			return done ? done : r;
 		}
 	}
-	return (int64_t)done;
+	return done;
 }
 
 size_t tw_manual_waiting(tw_manual *manual)

@@ -62,7 +62,7 @@ static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
 	return held < most ? held : most;
 }
 
-int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
+int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
 {
 	int r = !out && n ? -EINVAL : TW__CHECK(scheduler);
 	if (r)
@@ -71,7 +71,7 @@ int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *
 	uint64_t count = held_events(scheduler, n);
 	copy_latest(scheduler, out, count);
 	pthread_mutex_unlock(&scheduler->lock);
-	return (int64_t)count;
+	return (int)count; /* at most 2^24 */
 }
 
 /* ------------------------------------------------------------------------ trace */

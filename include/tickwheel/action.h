@@ -81,6 +81,11 @@ typedef int tw_action_fn(tw_action *action, void *state);
  */
 typedef void tw_action_release_fn(tw_action *action, void *state, enum tw_fate fate);
 
+/* Handle of an immediate: a value. All-zero is "no immediate"; a stale handle is harmless. */
+typedef struct tw_immediate {
+	uint64_t id; /* from 1, in the order of submits */
+} tw_immediate;
+
 /* ---------------------------------------------------------------- schedulers */
 
 enum tw_action_kind {
@@ -304,28 +309,29 @@ TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64
 
 /*
  * ASAP and FRAME: runs fn(arg) once in the next turn, among the actions and in their order. Memory depends on how many immediates
- * wait at a time, not on how many were set.
+ * wait at a time, not on how many were submitted.
  *
  * Threads: any. Never blocks.
- * Returns: the immediate's number, from 1 on, which no other gets; or
+ * Returns:
+ *   0          fn will be called; *out (may be NULL) was written before
  *   -EINVAL    NULL, or another kind
  *   -ENOMEM    no memory
  *   -EAGAIN    the service has no room for a frame's timer
  *   -EPERM     forked child
  */
-TW_API int64_t tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg);
+TW_API int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw_immediate *out);
 
 /*
- * Clears an immediate that has not run.
+ * Cancels an immediate that has not run.
  *
  * Threads: any. Never blocks.
  * Returns:
  *   TW_CANCELLED   it will not run
- *   TW_GONE        it has run, runs, was cleared, or never was
+ *   TW_GONE        it has run, runs, was cancelled, or never was
  *   -EINVAL        NULL, or another kind
  *   -EPERM         forked child
  */
-TW_API int tw_immediate_cancel(tw_action_scheduler *scheduler, int64_t id);
+TW_API int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate);
 
 /* ----------------------------------------------------------------- statistics */
 

@@ -101,7 +101,7 @@ TW_API int tw_manual_fd(tw_manual *manual);
  * -EINVAL: NULL. -ENOMEM: this thread could not be set up for the service of the first run, which goes back to it and comes again in a
  * tick or two. -EPERM.
  */
-TW_API int64_t tw_manual_pump(tw_manual *manual, size_t budget);
+TW_API int tw_manual_pump(tw_manual *manual, size_t budget);
 
 /* Runs that wait; a hint if others are at it. 0 if NULL, or in a forked child. */
 TW_API size_t tw_manual_waiting(tw_manual *manual);

@@ -307,7 +307,7 @@ struct tw_scheduler_event {
 };
 
 /* Copies the latest events, at most n, the oldest first. How many. -EINVAL: NULL with n not 0. 0 too: there is no log. */
-TW_API int64_t tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n);
+TW_API int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n);
 
 /*
  * Writes the log as a Chrome trace (JSON, traceEvents): each turn a bar, in a row for each priority; cancellings are marks. For chrome://tracing,

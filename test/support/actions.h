@@ -58,6 +58,19 @@ tw_action_scheduler *scheduler_on(tw_service *service, enum tw_action_kind kind)
 
 struct tw_action_scheduler_stats action_stats(tw_action_scheduler *scheduler);
 
+/* The immediate's number, or an error. */
+static inline int64_t submit_immediate(tw_action_scheduler *scheduler, tw_fn *fn, void *arg)
+{
+	tw_immediate immediate = {0};
+	int r = tw_immediate_submit(scheduler, fn, arg, &immediate);
+	return r ? r : (int64_t)immediate.id;
+}
+
+static inline int cancel_immediate(tw_action_scheduler *scheduler, int64_t number)
+{
+	return tw_immediate_cancel(scheduler, (tw_immediate){(uint64_t)number});
+}
+
 /* The ids that ran, in order, are these. */
 #define expect_log(log, ...) \
 	expect_log_is(log, (const int[]){__VA_ARGS__}, (int)(sizeof((const int[]){__VA_ARGS__}) / sizeof(int)))

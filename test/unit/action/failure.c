@@ -230,7 +230,7 @@ Test(action_failure, closed_strand_ends_the_frame_with_a_notification)
 	tw_action *actions[2];
 	for (int i = 0; i < 2; i++)
 		tw_action_scheduler_schedule(frames, note_overlap, NULL, 0, &actions[i]);
-	expect_eq(tw_immediate_submit(frames, count_run, &runs), 1);
+	expect_eq(submit_immediate(frames, count_run, &runs), 1);
 	expect_eq(tw_strand_close(strand), 0);
 	rig_advance(&rig, 50 * MS);
 	expect_eq(hook.told, 3);

@@ -22,15 +22,15 @@ Test(action_immediate, runs_once_in_the_next_turn_and_is_numbered_from_one)
 {
 	tw_action_scheduler *asap = open_asap();
 	int runs = 0;
-	expect_eq(tw_immediate_submit(asap, count, &runs), 1);
-	expect_eq(tw_immediate_submit(asap, count, &runs), 2);
+	expect_eq(submit_immediate(asap, count, &runs), 1);
+	expect_eq(submit_immediate(asap, count, &runs), 2);
 	expect_eq(runs, 0);
 	expect_eq(tw_action_scheduler_flush(asap), 0);
 	expect_eq(runs, 2);
 	expect_eq(tw_action_scheduler_flush(asap), 0);
 	expect_eq(runs, 2);
-	expect_eq(tw_immediate_submit(asap, count, &runs), 3);
-	expect_eq(tw_immediate_cancel(asap, 3), TW_CANCELLED);
+	expect_eq(submit_immediate(asap, count, &runs), 3);
+	expect_eq(cancel_immediate(asap, 3), TW_CANCELLED);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
@@ -38,17 +38,17 @@ Test(action_immediate, cleared_does_not_run_and_clearing_again_or_afterwards_is_
 {
 	tw_action_scheduler *asap = open_asap();
 	int runs = 0;
-	int64_t first = tw_immediate_submit(asap, count, &runs), second = tw_immediate_submit(asap, count, &runs);
-	expect_eq(tw_immediate_cancel(asap, first), TW_CANCELLED);
-	expect_eq(tw_immediate_cancel(asap, first), TW_GONE);
+	int64_t first = submit_immediate(asap, count, &runs), second = submit_immediate(asap, count, &runs);
+	expect_eq(cancel_immediate(asap, first), TW_CANCELLED);
+	expect_eq(cancel_immediate(asap, first), TW_GONE);
 	expect_eq(tw_action_scheduler_flush(asap), 0);
 	expect_eq(runs, 1);
-	expect_eq(tw_immediate_cancel(asap, second), TW_GONE);
-	expect_eq(tw_immediate_cancel(asap, second), TW_GONE);
-	expect_eq(tw_immediate_cancel(asap, 0), TW_GONE);
-	expect_eq(tw_immediate_cancel(asap, -1), TW_GONE);
-	expect_eq(tw_immediate_cancel(asap, INT64_MAX), TW_GONE);
-	expect_eq(tw_immediate_cancel(asap, INT64_MIN), TW_GONE);
+	expect_eq(cancel_immediate(asap, second), TW_GONE);
+	expect_eq(cancel_immediate(asap, second), TW_GONE);
+	expect_eq(cancel_immediate(asap, 0), TW_GONE);
+	expect_eq(cancel_immediate(asap, -1), TW_GONE);
+	expect_eq(cancel_immediate(asap, INT64_MAX), TW_GONE);
+	expect_eq(cancel_immediate(asap, INT64_MIN), TW_GONE);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
@@ -63,9 +63,9 @@ static void clear_both(void *arg)
 {
 	struct clearer *clearer = arg;
 	clearer->runs++;
-	clearer->answer_self = tw_immediate_cancel(clearer->asap, clearer->self);
-	clearer->answer_other = tw_immediate_cancel(clearer->asap, clearer->other);
-	clearer->set = tw_immediate_submit(clearer->asap, count, &clearer->runs);
+	clearer->answer_self = cancel_immediate(clearer->asap, clearer->self);
+	clearer->answer_other = cancel_immediate(clearer->asap, clearer->other);
+	clearer->set = submit_immediate(clearer->asap, count, &clearer->runs);
 }
 
 Test(action_immediate, cleared_inside_a_turn_pulls_no_later_one_in)
@@ -73,8 +73,8 @@ Test(action_immediate, cleared_inside_a_turn_pulls_no_later_one_in)
 	tw_action_scheduler *asap = open_asap();
 	struct clearer clearer = {.asap = asap};
 	int runs = 0;
-	clearer.self = tw_immediate_submit(asap, clear_both, &clearer);
-	clearer.other = tw_immediate_submit(asap, count, &runs);
+	clearer.self = submit_immediate(asap, clear_both, &clearer);
+	clearer.other = submit_immediate(asap, count, &runs);
 	expect_eq(tw_action_scheduler_flush(asap), 0);
 	expect_eq(clearer.runs, 1);
 	expect_eq(clearer.answer_self, TW_GONE);
@@ -94,13 +94,13 @@ Test(action_immediate, takes_its_turn_among_actions_and_is_closed_by_their_failu
 						 .flags = TW_ACTION_FLAG_BY_CALLER | TW_ACTION_FLAG_CANCEL_BATCH});
 	struct work fails = {.answer = 1};
 	int before = 0, after = 0;
-	tw_immediate_submit(asap, count, &before);
+	submit_immediate(asap, count, &before);
 	work_schedule(&fails, asap, 0);
-	int64_t id = tw_immediate_submit(asap, count, &after);
+	int64_t id = submit_immediate(asap, count, &after);
 	expect_eq(tw_action_scheduler_flush(asap), 1);
 	expect_eq(before, 1);
 	expect_eq(after, 0);
-	expect_eq(tw_immediate_cancel(asap, id), TW_GONE);
+	expect_eq(cancel_immediate(asap, id), TW_GONE);
 	expect_eq(action_stats(asap).actions, 1);
 	tw_action_destroy(fails.action);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
@@ -116,13 +116,13 @@ Test(action_immediate, many_are_set_and_cleared_in_any_order)
 	for (int round = 0; round < 20; round++) {
 		for (int i = 0; i < MANY; i++) {
 			runs[i] = 0;
-			ids[i] = tw_immediate_submit(asap, count, &runs[i]);
+			ids[i] = submit_immediate(asap, count, &runs[i]);
 			expect_eq(ids[i], round * MANY + i + 1);
 		}
 		bool cleared[MANY] = {false};
 		for (int i = 0; i < MANY / 2; i++) {
 			int which = (int)random_below(&seed, MANY);
-			expect_eq(tw_immediate_cancel(asap, ids[which]), cleared[which] ? TW_GONE : TW_CANCELLED);
+			expect_eq(cancel_immediate(asap, ids[which]), cleared[which] ? TW_GONE : TW_CANCELLED);
 			cleared[which] = true;
 		}
 		expect_eq(tw_action_scheduler_flush(asap), 0);
@@ -137,9 +137,9 @@ Test(action_immediate, scheduler_with_one_waiting_is_busy)
 {
 	tw_action_scheduler *asap = open_asap();
 	int runs = 0;
-	int64_t id = tw_immediate_submit(asap, count, &runs);
+	int64_t id = submit_immediate(asap, count, &runs);
 	expect_eq(tw_action_scheduler_destroy(asap), -EBUSY);
-	expect_eq(tw_immediate_cancel(asap, id), TW_CANCELLED);
+	expect_eq(cancel_immediate(asap, id), TW_CANCELLED);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 }
 
@@ -148,11 +148,11 @@ Test(action_immediate, bad_input)
 	tw_action_scheduler *asap = open_asap();
 	tw_action_scheduler *queue = scheduler_of(&(struct tw_action_scheduler_config){
 	    .size = sizeof(struct tw_action_scheduler_config), .kind = TW_ACTION_KIND_QUEUE});
-	expect_eq(tw_immediate_submit(NULL, count, NULL), -EINVAL);
-	expect_eq(tw_immediate_submit(asap, NULL, NULL), -EINVAL);
-	expect_eq(tw_immediate_submit(queue, count, NULL), -EINVAL);
-	expect_eq(tw_immediate_cancel(NULL, 1), -EINVAL);
-	expect_eq(tw_immediate_cancel(queue, 1), -EINVAL);
+	expect_eq(submit_immediate(NULL, count, NULL), -EINVAL);
+	expect_eq(submit_immediate(asap, NULL, NULL), -EINVAL);
+	expect_eq(submit_immediate(queue, count, NULL), -EINVAL);
+	expect_eq(cancel_immediate(NULL, 1), -EINVAL);
+	expect_eq(cancel_immediate(queue, 1), -EINVAL);
 	expect_eq(tw_action_scheduler_destroy(asap), 0);
 	expect_eq(tw_action_scheduler_destroy(queue), 0);
 }
@@ -165,18 +165,18 @@ enum { LOOPS = 200000 };
 static void expect_constant_memory(tw_action_scheduler *scheduler)
 {
 	int runs = 0;
-	int64_t oldest = tw_immediate_submit(scheduler, count, &runs);
+	int64_t oldest = submit_immediate(scheduler, count, &runs);
 	size_t before = 0;
 	for (int i = 0; i < LOOPS; i++) {
-		int64_t id = tw_immediate_submit(scheduler, count, &runs);
-		if (tw_immediate_cancel(scheduler, id) != TW_CANCELLED)
+		int64_t id = submit_immediate(scheduler, count, &runs);
+		if (cancel_immediate(scheduler, id) != TW_CANCELLED)
 			cr_assert_fail("an immediate cannot be cleared");
 		if (i == LOOPS / 10)
 			before = mallinfo2().uordblks;
 	}
 	expect_lt(mallinfo2().uordblks, before + 64 * 1024);
 	expect_le(scheduler->immediates.room, 16);
-	expect_eq(tw_immediate_cancel(scheduler, oldest), TW_CANCELLED);
+	expect_eq(cancel_immediate(scheduler, oldest), TW_CANCELLED);
 	expect_eq(runs, 0);
 }
 
@@ -196,7 +196,7 @@ Test(action_immediate, frames_asked_for_and_called_off_in_a_loop_hold_constant_m
 	expect_constant_memory(frames);
 	size_t before = 0;
 	for (int i = 0; i < LOOPS; i++) {
-		expect_eq(tw_immediate_cancel(frames, tw_immediate_submit(frames, count, NULL)), TW_CANCELLED);
+		expect_eq(cancel_immediate(frames, submit_immediate(frames, count, NULL)), TW_CANCELLED);
 		if (i % 1000 == 0)
 			rig_advance(&rig, MS);
 		if (i == LOOPS / 2)

@@ -70,7 +70,7 @@ Test(action_seams, of_batches_queues_virtual_clocks_and_immediates)
 		tw_action *action;
 		tw_action_scheduler_schedule(scheduler, see, &seer, 0, &action);
 		if (kinds[k] == TW_ACTION_KIND_ASAP)
-			tw_immediate_submit(scheduler, see_immediate, &immediate);
+			submit_immediate(scheduler, see_immediate, &immediate);
 		if (kinds[k] != TW_ACTION_KIND_QUEUE) {
 			tw_context_set(&mine);
 			expect_eq(tw_action_scheduler_flush(scheduler), 0);
@@ -174,8 +174,8 @@ static void check_inherited(void *arg)
 	child_eq(tw_action_scheduler_advance(scheduler, 0), -EPERM);
 	child_eq(tw_action_scheduler_advance_to(scheduler, 0), -EPERM);
 	child_eq(tw_action_scheduler_now(scheduler), 0);
-	child_eq(tw_immediate_submit(scheduler, see_immediate, NULL), -EPERM);
-	child_eq(tw_immediate_cancel(scheduler, 1), -EPERM);
+	child_eq(submit_immediate(scheduler, see_immediate, NULL), -EPERM);
+	child_eq(cancel_immediate(scheduler, 1), -EPERM);
 	child_eq(tw_action_scheduler_stats(scheduler, &stats), -EPERM);
 	child_eq(tw_action_scheduler_destroy(scheduler), -EPERM);
 	tw_context_set(&value); /* a thread's own, there as here */

@@ -227,9 +227,8 @@ static int use_immediates(struct rig *rig)
 	int told = 0, before = runs;
 	cr_assert((r == 0) == (asap != NULL));
 	for (int i = 0; i < SOME && r == 0; i++) {
-		int64_t id = tw_immediate_submit(asap, count, NULL);
-		r = id < 0 ? (int)id : 0;
-		told += id > 0;
+		r = tw_immediate_submit(asap, count, NULL, NULL);
+		told += r == 0;
 	}
 	rig_advance(rig, 5 * MS);
 	expect_eq(runs - before, told);

@@ -52,7 +52,7 @@ static void set_again(void *asap)
 	note_run();
 	if (runs < LINKS) {
 		inside = true;
-		tw_immediate_submit(asap, set_again, asap);
+		submit_immediate(asap, set_again, asap);
 		inside = false;
 	}
 }
@@ -69,7 +69,7 @@ Test(runs_eager_layers, actions_and_immediates_do_not_run_inside_the_call_that_a
 	drive_until(LINKS);
 	runs = 0;
 	inside = true;
-	tw_immediate_submit(asap, set_again, asap);
+	submit_immediate(asap, set_again, asap);
 	inside = false;
 	drive_until(LINKS);
 	expect_eq(tw_action_destroy(action), TW_GONE);

@@ -2,11 +2,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <stddef.h>
-#include <string.h>
-#include "test/support/rig.h"
-#include "test/support/current.h"
 
-#include <string.h>
+#include "test/support/current.h"
+#include "test/support/rig.h"
+
 static const char *const unknown = "not an answer of tickwheel";
 
 Test(service_answers, each_outcome_and_error_has_a_text_of_its_own)
