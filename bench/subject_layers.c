@@ -132,7 +132,7 @@ static int open_limiter(struct layer *self)
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	int r = tw_limiter_create(&limiter, self->service, &config);
 	self->top = limiter;
-	return r ? r : tw_limiter_start(limiter, NULL, NULL);
+	return r;
 }
 
 static int shut_limiter(struct layer *self)

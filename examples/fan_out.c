@@ -235,7 +235,6 @@ int main(int argc, char **argv)
 		if (!submit(limiter, &pages[i]))
 			return 1;
 	}
-	tw_limiter_start(limiter, NULL, NULL);
 	bool survived = watch(limiter);
 	int status = verdict(limiter);
 	tw_limiter_destroy(limiter);

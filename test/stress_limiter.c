@@ -1,7 +1,7 @@
 /*
  * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
  *
- * Threads submit, cancel, resize, pause, stop and start, while others complete asynchronous jobs, some of them twice. In rounds with a
+ * Threads submit, cancel, resize, pause, resume and close, while others complete asynchronous jobs, some of them twice. In rounds with a
  * constant limit the number of attempts under way never exceeds it, with a rate no interval sees more starts; in all rounds each accepted
  * job settles once, is released once after that, with no attempt of it under way, and the counters balance.
  */
@@ -32,7 +32,7 @@ static tw_limiter *limiter;
 static struct job jobs[THREADS][JOBS];
 static atomic_long running;
 static long bound;
-static atomic_bool resizing, over;
+static atomic_bool resizing, over, closed;
 static uint64_t first_seed;
 static unsigned long rounds, accepted_all;
 static atomic_ulong statuses[5];
@@ -198,7 +198,8 @@ static void submit(struct job *job, uint64_t *seed)
 	job->plain = plain;
 	atomic_store(&job->seed, random_next(seed));
 	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
-	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT)
+	bool refused = r == -ESHUTDOWN && atomic_load(&closed);
+	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT && !refused)
 		violation("submit", r);
 	atomic_store(&job->accepted, r == 0);
 }
@@ -222,6 +223,15 @@ static bool complete_one(uint64_t *seed)
 	return any;
 }
 
+static void close_it(uint64_t *seed)
+{
+	static const enum tw_close_mode modes[] = {TW_CLOSE_DROP, TW_CLOSE_DRAIN};
+	atomic_store(&closed, true);
+	int r = tw_limiter_close(limiter, modes[random_below(seed, 2)], random_below(seed, 2) * 100000);
+	if (r != 0 && r != -ETIMEDOUT)
+		violation("close", r);
+}
+
 static void meddle(uint64_t *seed)
 {
 	switch (random_below(seed, 60)) {
@@ -229,13 +239,10 @@ static void meddle(uint64_t *seed)
 		wanted("pause", tw_limiter_pause(limiter), 0);
 		wanted("resume", tw_limiter_resume(limiter), 0);
 		break;
-	case 1: {
-		int r = tw_limiter_stop(limiter, random_below(seed, 2) * 100000);
-		if (r != 0 && r != -ETIMEDOUT)
-			violation("stop", r);
-		wanted("start", tw_limiter_start(limiter, NULL, NULL), 0);
+	case 1:
+		if (random_percent(seed, 2))
+			close_it(seed);
 		break;
-	}
 	case 2:
 		if (atomic_load(&resizing))
 			tw_limiter_set_max_concurrency(limiter, 1 + (uint32_t)random_below(seed, 8));
@@ -316,8 +323,8 @@ static void round_of(uint64_t *seed)
 	memset(jobs, 0, sizeof jobs);
 	atomic_store(&resizing, random_percent(seed, 50));
 	atomic_store(&over, false);
+	atomic_store(&closed, false);
 	wanted("create", tw_limiter_create(&limiter, service, &config), 0);
-	wanted("start", tw_limiter_start(limiter, NULL, NULL), 0);
 	for (int i = 0; i < THREADS; i++) {
 		atomic_store(&jobs[i][0].seed, random_next(seed));
 		pthread_create(&threads[i], NULL, work, jobs[i]);

@@ -14,8 +14,8 @@
  *   take         ATTENDED, any  ATTENDED       who has the lock
  *   shut         ATTENDED       0              who has the lock and gives it up: a permit is there, or nothing may start. Fails if a job came
  *
- * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching runners), and the limiter is started
- * and not paused. Each of these ends under the lock only, and whoever ends it shuts the inbox, or has given out the permits anew,
+ * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching runners), and the limiter is neither
+ * closed nor paused. Each of these ends under the lock only, and whoever ends it shuts the inbox, or has given out the permits anew,
  * before it gives the lock up.
  *
  * For limiters that have nothing more to decide at a submit: no bound on what waits, no rate, no collected results, no hook `added`, no
@@ -34,14 +34,14 @@
 /* Runners are out for all permits, so there is somebody to look. */
 static bool all_permits_out(const struct tw_limiter *l)
 {
-	return l->started && !l->paused && l->permits.running + l->permits.searching >= l->permits.limit;
+	return !l->closed && !l->paused && l->permits.running + l->permits.searching >= l->permits.limit;
 }
 
 void tw__inbox_init(struct tw_limiter *l)
 {
 	const struct tw_limiter_config *c = &l->config;
 	l->has_inbox = c->max_pending == TW__NODES_MAX && !c->rate_starts &&
-		       !(c->flags & ~(uint32_t)TW_LIMITER_NONBLOCKING) && !c->hooks.added;
+		       !(c->flags & ~(uint32_t)(TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED)) && !c->hooks.added;
 }
 
 bool tw__inbox_leave(struct tw_limiter *l, struct tw__job *job, tw_job *out)

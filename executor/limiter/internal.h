@@ -225,7 +225,9 @@ struct tw_limiter {
 	uint64_t pending; /* in line, or to be tried again */
 	uint64_t retrying;
 	struct tw__job *first_retrying;
-	bool started, paused, above_low_water;
+	bool closed; /* refuses jobs */
+	bool ended;  /* closed, and what waited was dropped: nothing starts, nothing is retried */
+	bool paused, above_low_water;
 
 	struct tw__permits permits;
 	struct tw__rate rate;

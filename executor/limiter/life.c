@@ -47,7 +47,7 @@ static int config_check(const struct tw_limiter_config *c)
 {
 	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY || c->reserved ||
 	    c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
-				   TW_LIMITER_NO_QUEUE))
+				   TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))
 		return -EINVAL;
 	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
 		return tw__misuse(-EINVAL, "tw_limiter_create: max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE",
@@ -95,6 +95,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 {
 	l->service = service;
 	l->config = *config;
+	l->paused = l->config.flags & TW_LIMITER_PAUSED;
 	if (!l->config.max_pending && !(l->config.flags & TW_LIMITER_NO_QUEUE))
 		l->config.max_pending = TW__NODES_MAX;
 	l->permits.limit = config->max_concurrency;

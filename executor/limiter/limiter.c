@@ -1,11 +1,12 @@
 /*
- * The limiter as a whole: start, pause, stop, waiting until it is idle.
+ * The limiter as a whole: pause, close, waiting until it is idle.
  */
 #include <errno.h>
 
 #include "executor/limiter/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
+#include "wheel/base/misuse.h"
 #include "wheel/timer/timing.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"
@@ -16,7 +17,7 @@
 #include "executor/limiter/settle.h"
 #include "executor/limiter/tell.h"
 
-/* Of a stop: then others have the lock, the driver among them, which keeps times. */
+/* Of a close: then others have the lock, the driver among them, which keeps times. */
 enum { DROPPED_IN_A_ROW = 64 };
 
 /* ------------------------------------------------------------------ waiting */
@@ -26,17 +27,11 @@ static bool is_idle(const struct tw_limiter *l)
 	return l->ends.unfinished == 0 && !l->idles.telling && l->idles.count == l->idles.told;
 }
 
-/* But for what waits: so after a stop. */
-static bool is_at_rest(const struct tw_limiter *l)
-{
-	return l->ends.unfinished == l->pending && !l->idles.telling && l->idles.count == l->idles.told;
-}
-
 /*
  * An idle that comes after the call's beginning, and has been told, is enough, though it may be over. One of before is not, even if it
- * is told only now: somebody has submitted since. The lock is held, and given up meanwhile.
+ * is told only now: somebody has submitted since. The lock is held, and given up while the call waits.
  */
-static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), uint64_t timeout_ns)
+static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 {
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	uint64_t deadline_ns = timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
@@ -44,20 +39,25 @@ static int await(struct tw_limiter *l, bool (*is)(const struct tw_limiter *), ui
 	    l->ends.unfinished == 0 && l->idles.told != l->idles.count ? l->idles.count - 1 : l->idles.count;
 	bool in_time = timeout_ns != 0;
 	l->ends.quiet_waiters++;
-	while (!is(l) && l->idles.told <= before && in_time) {
+	while (!is_idle(l) && l->idles.told <= before && in_time) {
 		uint32_t seen = tw_load_relaxed(&l->ends.quiet_bell);
 		pthread_mutex_unlock(&l->lock);
 		in_time = tw__futex_wait(&l->ends.quiet_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
 	}
 	l->ends.quiet_waiters--;
-	return is(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
+	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
-/* Something has to run, or to be told, and only the calling thread could do it. The lock is held. */
-static bool needs_caller(const struct tw_limiter *l)
+/* -EDEADLK: something has to run (jobs that wait, if they count) or to be told, and only the calling thread could do it. */
+static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_counts)
 {
-	return (l->pending || l->out.tellers) && tw__executor_needs_caller(l->base.executor);
+	tw__limiter_relock(l);
+	bool work = l->out.tellers || (line_counts && l->pending);
+	bool stuck = timeout_ns && work && tw__executor_needs_caller(l->base.executor);
+	int r = stuck ? -EDEADLK : await_idle(l, timeout_ns);
+	pthread_mutex_unlock(&l->lock);
+	return r;
 }
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
@@ -67,32 +67,10 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
-	tw__limiter_relock(l);
-	r = timeout_ns && needs_caller(l) ? -EDEADLK : await(l, is_idle, timeout_ns);
-	pthread_mutex_unlock(&l->lock);
-	return r;
+	return await_unlocked(l, timeout_ns, true);
 }
 
-/* ------------------------------------------------------ start, pause, resume */
-
-int tw_limiter_start(tw_limiter *l, tw_idle_fn *idle, void *arg)
-{
-	struct tw__todo todo;
-	int r = TW__CHECK(l);
-	if (r)
-		return r;
-	struct tw__listener *listener = idle ? tw__listener_make(idle, arg) : NULL;
-	if (idle && !listener)
-		return -ENOMEM;
-	uint64_t now_ns = tw_service_now(l->service);
-	tw__limiter_lock(l, &todo);
-	l->started = true;
-	if (listener)
-		tw__listener_add(l, listener, &todo);
-	tw__dispatch(l, now_ns, &todo);
-	tw__limiter_unlock(l, &todo);
-	return 0;
-}
+/* ------------------------------------------------------------- pause, resume */
 
 static int set_paused(tw_limiter *l, bool paused)
 {
@@ -140,7 +118,7 @@ int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 	return r;
 }
 
-/* --------------------------------------------------------------------- stop */
+/* -------------------------------------------------------------------- close */
 
 /* In the order in which they would have run; those that wait for a retry last. False: there are more. */
 static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
@@ -158,27 +136,46 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *to
 	return false;
 }
 
-int tw_limiter_stop(tw_limiter *l, uint64_t timeout_ns)
+static void refuse_jobs(struct tw_limiter *l)
 {
 	struct tw__todo todo;
+	tw__limiter_lock(l, &todo);
+	l->closed = true;
+	tw__room_ring(l); /* those who wait for room are refused */
+	tw__limiter_unlock(l, &todo);
+}
+
+static void drop_all(struct tw_limiter *l, uint64_t now_ns)
+{
+	struct tw__todo todo;
+	for (bool all = false; !all;) {
+		tw__limiter_lock(l, &todo);
+		l->ended = true;
+		all = drop_some(l, now_ns, &todo);
+		tw__limiter_unlock(l, &todo);
+	}
+}
+
+int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
+{
 	int r = TW__CHECK(l);
 	if (r)
 		return r;
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__misuse(-EINVAL, "tw_limiter_close: unknown mode %u", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return -EDEADLK;
 	uint64_t now_ns = tw_service_now(l->service);
 	pthread_mutex_lock(&l->lock);
 	l->out.calls++; /* this one goes on after each unlock */
 	pthread_mutex_unlock(&l->lock);
-	for (bool all = false; !all;) {
-		tw__limiter_lock(l, &todo);
-		l->started = false;
-		all = drop_some(l, now_ns, &todo);
-		tw__limiter_unlock(l, &todo);
+	refuse_jobs(l);
+	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
+	if (r == -ETIMEDOUT) {
+		drop_all(l, now_ns);
+		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
 	}
-	tw__limiter_relock(l);
-	bool stuck = timeout_ns && l->out.tellers && tw__executor_needs_caller(l->base.executor);
-	r = stuck ? -EDEADLK : await(l, is_at_rest, timeout_ns);
+	pthread_mutex_lock(&l->lock);
 	l->out.calls--;
 	if (l->out.homecoming)
 		tw__limiter_ring(l);

@@ -91,7 +91,7 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (!l->started || l->paused || l->permits.running >= l->permits.limit)
+	if (l->ended || l->paused || l->permits.running >= l->permits.limit)
 		return 0;
 	uint64_t permits = l->permits.limit - l->permits.running, tokens = tw__rate_tokens(l, now_ns);
 	return permits < tokens ? permits : tokens;
@@ -100,7 +100,7 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
 	/* planted: permit_less */
-	return l->started && !l->paused && l->permits.running + l->permits.searching < l->permits.limit &&
+	return !l->ended && !l->paused && l->permits.running + l->permits.searching < l->permits.limit &&
 	       l->line.count > l->permits.searching && tw__rate_allows(l, l->permits.searching, now_ns);
 }
 
@@ -129,8 +129,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
 		job = tw__line_first(&l->line);
 	}
-	if (!job || !l->started || l->paused || l->permits.running >= l->permits.limit ||
-	    !tw__rate_allows(l, 0, now_ns))
+	if (!job || l->ended || l->paused || l->permits.running >= l->permits.limit || !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
 	tw__line_leave(l, job, now_ns, todo);

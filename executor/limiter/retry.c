@@ -245,7 +245,7 @@ void tw__times_init(struct tw_limiter *l)
 bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
 {
 	const struct tw__job_options *o = job->options;
-	return o && job->attempts <= o->retry.count && l->started && !(job->flags & TW__JOB_CANCEL);
+	return o && job->attempts <= o->retry.count && !l->ended && !(job->flags & TW__JOB_CANCEL);
 }
 
 bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)

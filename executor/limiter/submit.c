@@ -121,6 +121,8 @@ static void *unmake(struct tw_limiter *l, struct tw__job *job)
 /* Whether the limiter takes another job, apart from memory. Those in line that can start now do not count as waiting. */
 static int admit(struct tw_limiter *l)
 {
+	if (l->closed)
+		return -ESHUTDOWN;
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
 	if (tw_likely(l->pending < l->config.max_pending))

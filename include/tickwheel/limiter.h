@@ -5,7 +5,6 @@
  *     struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 8};
  *     tw_limiter *limiter;
  *     tw_limiter_create(&limiter, service, &config);
- *     tw_limiter_start(limiter, NULL, NULL);
  *     tw_limiter_submit(limiter, fetch, page, NULL);
  *     tw_limiter_wait_idle(limiter, TW_FOREVER);
  *
@@ -42,13 +41,13 @@
  *
  * Threads: any thread may call anything at any time, also from jobs and callbacks, but destroy, which must be alone. Callbacks are called
  * with no lock held. `stop`, `done`, `release`, hooks and listeners run on the thread that caused the change: a worker, or the
- * caller of tw_job_complete, cancel or stop. What a timeout causes runs on the executor. None of them runs inside submit but the hook
+ * caller of tw_job_complete, cancel or close. What a timeout causes runs on the executor. None of them runs inside submit but the hook
  * `added`. A job, its callbacks, and an idle listener
  * are under the context of the call that passed them (context.h); hooks and low water under none. What a thread did before submit is
  * visible to the job, and what the job did to `done` and to whoever waited for it. In a forked child all calls answer -EPERM (bool:
  * false) but destroy, which frees the memory.
  *
- * Times are on the service's clock, but for threads that wait (tw_job_wait, tw_limiter_wait_idle, _stop, submit with wait_ns),
+ * Times are on the service's clock, but for threads that wait (tw_job_wait, tw_limiter_wait_idle, _close, submit with wait_ns),
  * whose timeouts are real time.
  */
 #ifndef TICKWHEEL_LIMITER_H
@@ -81,7 +80,7 @@ enum tw_job_status {
 	TW_JOB_STATUS_FAILED = 1, /* its last attempt's error */
 	TW_JOB_STATUS_CANCELLED = 2,
 	TW_JOB_STATUS_TIMED_OUT = 3,
-	TW_JOB_STATUS_DROPPED = 4 /* by tw_limiter_stop */
+	TW_JOB_STATUS_DROPPED = 4 /* by tw_limiter_close */
 };
 
 struct tw_job_result {
@@ -180,10 +179,9 @@ struct tw_limiter_task {
 };
 
 /*
- * Submits a job: it waits until the limiter has been started, a permit is free and its turn has come; so does one that is submitted to a
- * limiter not yet started, or stopped. *out (may be NULL) is written before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out
+ * Submits a job: it waits until a permit is free and its turn has come. *out (may be NULL) is written before the job can run. 0. -EINVAL: limiter or fn NULL, a knob out
  * of range, unknown flags. -ERANGE: a time beyond TW_MAX_DELAY_NS. -E2BIG. -EAGAIN: max_pending jobs wait, none could start now, and wait_ns is 0; or no timer
- * could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse then. -ENOMEM. A refused job is not called, nor
+ * could be had. -ETIMEDOUT: still no room. -EBUSY: paused, and the config says to refuse then. -ESHUTDOWN: closed. -ENOMEM. A refused job is not called, nor
  * is its done or release.
  */
 TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_job *out);
@@ -260,6 +258,7 @@ enum tw_limiter_flags {
 	TW_LIMITER_COLLECT = 1,        /* results are collected for idle listeners; 56 bytes each */
 	TW_LIMITER_PAUSED_REFUSES = 2, /* while paused, submit answers -EBUSY; else jobs wait */
 	TW_LIMITER_NONBLOCKING = 8,    /* no job blocks its thread: max_concurrency may exceed the executor's threads */
+	TW_LIMITER_PAUSED = 32,        /* paused from its creation on, until tw_limiter_resume */
 	TW_LIMITER_NO_QUEUE = 16 /* no job waits in line: one that cannot start now is refused; max_pending is 0 */
 };
 
@@ -297,7 +296,7 @@ struct tw_limiter_config {
 };
 
 /*
- * Makes a limiter, not started. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is written on
+ * Makes a limiter. The service (and executor) must outlive it and refuse to close meanwhile (-EBUSY). *out is written on
  * success only.
  *
  * Returns:
@@ -318,7 +317,7 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct
  * Hand-overs to the executor may still be under way when all jobs have settled. Destroy sleeps until they have come back: what runs, and what
  * is queued on a pool or for the tick thread, at most a second; what is queued on another executor, 20 ms; not at all
  * where the caller drives the service. Destroy also waits for other threads that are about to return from tw_job_wait,
- * tw_limiter_stop or a submit. A thread may therefore call destroy until it answers 0.
+ * tw_limiter_close or a submit. A thread may therefore call destroy until it answers 0.
  *
  * Returns:
  *   0         freed
@@ -329,12 +328,6 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service, const struct
 TW_API int tw_limiter_destroy(tw_limiter *limiter);
 
 /*
- * Jobs start. Harmless if they do already. idle (may be NULL) is told as with tw_limiter_on_idle; so a second start while the limiter is
- * idle gets the results that were collected. A paused limiter stays paused. 0. -EINVAL: NULL. -ENOMEM.
- */
-TW_API int tw_limiter_start(tw_limiter *limiter, tw_idle_fn *idle, void *idle_arg);
-
-/*
  * Running jobs finish; once this has returned no attempt starts (none leaves the line) until tw_limiter_resume. Nobody is waited for: the
  * function of one that had left the line before may be entered a moment later, so wait until `running` (tw_limiter_stats) is 0
  * where no job may be under way. Both are harmless if they say nothing new. 0. -EINVAL: NULL.
@@ -343,13 +336,25 @@ TW_API int tw_limiter_pause(tw_limiter *limiter);
 TW_API int tw_limiter_resume(tw_limiter *limiter);
 
 /*
- * Back to the state before start: all that wait settle as dropped, on the calling thread. Waits at most timeout_ns until those that run
- * have ended and idle listeners have been told. Attempts that fail meanwhile are not retried. Jobs submitted later, also while this waits,
- * are accepted, and wait for the next start. 0. -ETIMEDOUT: some still run. -EDEADLK: called from one of its jobs or callbacks with a
- * timeout; nothing changed. Also if `done` of a job waits for the calling thread, which is the executor's only one: the limiter is stopped.
- * -EINVAL: NULL.
+ * Refuses new jobs, ends those that it has, and waits for them.
+ *
+ *   mode                       jobs that wait                         jobs that run
+ *   TW_CLOSE_DROP              settle as dropped, on this thread      end after this attempt
+ *   TW_CLOSE_DRAIN, _RUN       run, and are retried                   end, and are retried
+ * When the timeout of a drain has passed, the jobs that still wait are dropped. A paused limiter drains nothing until
+ * tw_limiter_resume. Several closes may be under way; TW_CLOSE_DROP ends a drain.
+ *
+ * Threads: any. Blocks at most timeout_ns, beside the callbacks of the dropped jobs.
+ * Calls: `done` and `release` of the dropped jobs, on this thread.
+ * Returns:
+ *   0            all jobs have settled, nothing runs, idle listeners were called
+ *   -ETIMEDOUT   some jobs still run; call again
+ *   -EDEADLK     called from one of its jobs or callbacks with a timeout: nothing changed. Or only the calling thread could run
+ *                what is left: the limiter refuses jobs
+ *   -EINVAL      limiter is NULL; an unknown mode
+ *   -EPERM       in a forked child
  */
-TW_API int tw_limiter_stop(tw_limiter *limiter, uint64_t timeout_ns);
+TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64_t timeout_ns);
 
 /*
  * Calls fn(arg) once, when the limiter is idle: all that was added has settled, nothing runs. If that is so already, fn is called inside

@@ -15,7 +15,7 @@
  *
  * The end. A service waits in its close for what it has handed over, so somebody must pump meanwhile. Where closing and
  * pumping are one thread's: close with TW_CLOSE_FLAG_NO_WAIT, pump until nothing waits (what was dropped is passed over), destroy the
- * service, destroy the queue. What stands on the service comes first: strands and schedulers may be destroyed at once, a limiter is stopped
+ * service, destroy the queue. What stands on the service comes first: strands and schedulers may be destroyed at once, a limiter is closed
  * with timeout 0, pumped for, and destroyed.
  */
 #ifndef TICKWHEEL_MANUAL_H

@@ -24,7 +24,7 @@
  *
  * tw_sim_executor may be the executor of more services, and tw_sim_clock their clock (with TW_DRIVE_MANUAL); strands, schedulers, limiters
  * and whatever else stands on a service and an executor work on it alike. Strands and schedulers may be destroyed at any time. To end a limiter
- * or a semaphore in the middle: stop or close it with timeout 0, let
+ * or a semaphore in the middle: close it with timeout 0, let
  * the simulation run on (tw_sim_run_for; a tick is enough unless workers are late, busy or refuse), and only then destroy it: a destroy
  * that waits for the workers would wait in vain, since the waiting thread is the one that plays them.
  *

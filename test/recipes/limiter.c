@@ -94,7 +94,7 @@ int main(void)
 	submit(backend, requests + SILENT, RACES, jobs + SILENT);
 	CHECK(tw_limiter_wait_idle(backend, TW_FOREVER) == 0);
 	tw_cancel_wait(service, beat, TW_FOREVER);
-	CHECK(tw_limiter_stop(backend, TW_FOREVER) == 0);
+	CHECK(tw_limiter_close(backend, TW_CLOSE_DROP, TW_FOREVER) == 0);
 	while (tw_limiter_destroy(backend) != 0)
 		usleep(100);
 	return tw_service_destroy(service);

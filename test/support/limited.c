@@ -11,6 +11,7 @@ struct tw_limiter_config limited_config(uint32_t max_concurrency)
 void limited_open(struct limited *home, const struct tw_limiter_config *config)
 {
 	struct tw_limiter_config mine = *config;
+	mine.flags |= TW_LIMITER_PAUSED;
 	*home = (struct limited){.starts = 0};
 	rig_open(&home->rig, NULL);
 	queue_executor_open(&home->queue);

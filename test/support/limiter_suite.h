@@ -10,7 +10,7 @@ static inline void open_started(uint32_t max_concurrency)
 {
 	struct tw_limiter_config config = limited_config(max_concurrency);
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static inline void close_all(void)

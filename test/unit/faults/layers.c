@@ -142,11 +142,11 @@ static int use_limiter(struct rig *rig)
 		r = tw_limiter_submit(limiter, a_job, NULL, &job);
 		cr_assert((r == 0) == (job.id != 0));
 	}
-	r = r ? r : tw_limiter_start(limiter, NULL, NULL);
+	r = r ? r : tw_limiter_resume(limiter);
 	r = r ? r : tw_limiter_stats(limiter, &stats);
 	rig_advance(rig, 20 * MS);
 	if (limiter && r)
-		expect_eq(tw_limiter_stop(limiter, 0), 0); /* what waits for its start */
+		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0); /* what waits for its start */
 	rig_advance(rig, MS);
 	expect_eq(tw_limiter_destroy(limiter), 0);
 	return r;

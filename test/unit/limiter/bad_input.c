@@ -113,10 +113,10 @@ Test(limiter_bad_input, null_is_refused_everywhere)
 {
 	struct tw_limiter_stats stats = {.size = sizeof(stats)};
 	tw_job job = {1};
-	expect_eq(tw_limiter_start(NULL, NULL, NULL), -EINVAL);
+	expect_eq(tw_limiter_resume(NULL), -EINVAL);
 	expect_eq(tw_limiter_pause(NULL), -EINVAL);
 	expect_eq(tw_limiter_resume(NULL), -EINVAL);
-	expect_eq(tw_limiter_stop(NULL, 0), -EINVAL);
+	expect_eq(tw_limiter_close(NULL, TW_CLOSE_DROP, 0), -EINVAL);
 	expect_eq(tw_limiter_wait_idle(NULL, 0), -EINVAL);
 	expect_eq(tw_limiter_set_max_concurrency(NULL, 1), -EINVAL);
 	expect_eq(tw_limiter_stats(NULL, &stats), -EINVAL);
@@ -219,7 +219,7 @@ Test(limiter_bad_input, without_memory_nothing_is_accepted_and_nothing_left)
 		refusals++;
 	}
 	expect_ge(refusals, 4); /* options, nodes, the line, a runner, results */
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	limited_pump(&home);
 	expect_eq(load.dones, 1);
 	close_all();
@@ -242,10 +242,10 @@ static void check_in_child(void *arg)
 	child_eq(tw_limiter_create(&other, home.rig.service, &config), -EPERM);
 	child_eq(tw_limiter_submit_task(l, &task, NULL), -EPERM);
 	child_eq(tw_limiter_submit(l, task.fn, load, NULL), -EPERM);
-	child_eq(tw_limiter_start(l, NULL, NULL), -EPERM);
+	child_eq(tw_limiter_resume(l), -EPERM);
 	child_eq(tw_limiter_pause(l), -EPERM);
 	child_eq(tw_limiter_resume(l), -EPERM);
-	child_eq(tw_limiter_stop(l, TW_FOREVER), -EPERM);
+	child_eq(tw_limiter_close(l, TW_CLOSE_DROP, TW_FOREVER), -EPERM);
 	child_eq(tw_limiter_wait_idle(l, TW_FOREVER), -EPERM);
 	child_eq(tw_limiter_on_idle(l, on_idle, NULL), -EPERM);
 	child_eq(tw_limiter_set_max_concurrency(l, 2), -EPERM);

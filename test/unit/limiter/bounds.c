@@ -25,7 +25,7 @@ Test(limiter_bounds, more_than_may_wait_are_refused)
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 2;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	for (int i = 0; i < 4; i++)
 		loads[i] = LOAD(i, .held = true);
 	load_submit(&loads[0]);
@@ -55,7 +55,7 @@ Test(limiter_bounds, retries_find_their_place_though_the_line_is_full)
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&load, &task);
@@ -79,7 +79,7 @@ Test(limiter_bounds, low_water_is_told_each_time_it_is_reached_from_above)
 	config.on_low_water = on_low_water;
 	config.low_water_arg = &pending;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	for (int round = 1; round <= 2; round++) {
 		for (int i = 0; i < 5; i++) {
 			loads[i] = LOAD(i, .held = true);
@@ -106,7 +106,7 @@ Test(limiter_bounds, paused_one_refuses_or_queues_as_chosen)
 	struct tw_limiter_config config = limited_config(1);
 	config.flags = TW_LIMITER_PAUSED_REFUSES;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	tw_limiter_pause(home.limiter);
 	expect_eq(submit(&load), -EBUSY);
 	expect_eq(limited_stats(&home).rejected, 1);
@@ -186,7 +186,7 @@ static void wait_in_done(void *arg, const struct tw_job_result *result)
 	(void)result;
 	wait_for_self[0] = tw_job_wait(home.limiter, load->job, TW_FOREVER, NULL);
 	wait_for_self[1] = tw_limiter_wait_idle(home.limiter, TW_FOREVER);
-	wait_for_self[2] = tw_limiter_stop(home.limiter, TW_FOREVER);
+	wait_for_self[2] = tw_limiter_close(home.limiter, TW_CLOSE_DROP, TW_FOREVER);
 }
 
 Test(limiter_bounds, waits_that_would_wait_for_their_caller_are_refused)
@@ -282,7 +282,7 @@ Test(limiter_bounds, hooks_tell_the_story)
 		load_submit_task(&loads[i], &task);
 	}
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	limited_advance(&home, 10 * MS);
 	cr_assert_str_eq(story, "a1 a2 a3 e3 s1 e1 s2 r2 S2 e2 i9 ");
 	close_all();

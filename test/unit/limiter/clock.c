@@ -11,7 +11,7 @@ TestSuite(limiter_clock, .timeout = 60);
 static void open_with(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 /* The clock moves, nobody looks. */
@@ -35,7 +35,7 @@ static void open_stuck(uint32_t max_concurrency)
 	rig_open(&home.rig, &service);
 	config.executor = &home.queue.base;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static void close_stuck(void)
@@ -95,7 +95,7 @@ Test(limiter_clock, retry_delays_and_tokens_are_kept_while_the_services_executor
 	config.rate_starts = 2;
 	config.rate_interval_ns = 10 * MS;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	struct tw_limiter_task task = load_task(&loads[0]);
 	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
 	load_submit_task(&loads[0], &task);
@@ -164,7 +164,7 @@ Test(limiter_clock, untimed_jobs_are_told_on_the_executor_too)
 		taken++;
 	config.executor = &home.queue.base;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	for (int i = 0; i < 2; i++) {
 		struct tw_limiter_task task = load_task(&loads[i]);
 		task.attempt_timeout_ns = 5 * MS;

@@ -16,7 +16,7 @@ static struct limited home;
 static void open_started(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static void complete(struct load *load, int error)
@@ -176,7 +176,7 @@ struct stopper {
 static void *stop(void *arg)
 {
 	struct stopper *self = arg;
-	self->answer = tw_limiter_stop(home.limiter, self->timeout_ns);
+	self->answer = tw_limiter_close(home.limiter, TW_CLOSE_DROP, self->timeout_ns);
 	self->idles = idles;
 	return NULL;
 }
@@ -219,10 +219,10 @@ Test(limiter_ends, stop_waits_no_longer_than_asked)
 	load_submit(&load);
 	limited_pump(&home);
 	uint64_t begin_ns = tw_clock_now(tw_clock_monotonic());
-	expect_eq(tw_limiter_stop(home.limiter, 2 * MS), -ETIMEDOUT);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 2 * MS), -ETIMEDOUT);
 	expect_ge(tw_clock_now(tw_clock_monotonic()) - begin_ns, 2 * MS);
 	complete(&load, 0);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	limited_close(&home);
 }
 

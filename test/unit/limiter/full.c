@@ -40,7 +40,7 @@ static void open_small(struct tw_limiter_config config)
 	rig_open(&home.rig, &small);
 	config.executor = &home.queue.base;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static void close_small(void)
@@ -243,9 +243,9 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	limited_pump(&home);
 	expect_eq(home.limiter->times.untimed.count, 4);
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	expect_eq(home.limiter->times.untimed.count, 3);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
-	expect_eq(home.limiter->times.untimed.count, 0);
+	expect_eq(home.limiter->untimed.count, 3);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
+	expect_eq(home.limiter->untimed.count, 0);
 	expect_settled(&loads[0], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(home.limiter->times.retry_out, true);
 	close_small(); /* which takes it back */

@@ -44,7 +44,7 @@ static void submit_plain(struct load *load)
 static void open_and_fill(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	first = LOAD(0, .held = true);
 	load_submit(&first);
 	limited_pump(&home);
@@ -173,7 +173,7 @@ Test(limiter_inbox, closed_while_paused_or_stopped_or_a_permit_is_free)
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), TW__ATTENDED);
 	submit_plain(&load);
 	expect_eq(is_in_inbox(), true);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	expect_eq(limited_stats(&home).dropped, 2);
 	expect_eq(tw_load_relaxed(&home.limiter->inbox), 0);
 	limited_pump(&home);
@@ -210,7 +210,7 @@ Test(limiter_inbox, not_idle_while_one_is_there)
 	struct tw_limiter_config config = limited_config(1);
 	third = LOAD(3);
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	struct tw_limiter_task task = load_task(&load);
 	task.done = change_the_line;
 	load_submit_task(&load, &task);
@@ -278,7 +278,7 @@ static void open_and_submit_inside(struct tw_limiter_config config, int priority
 {
 	static struct load load;
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	load = LOAD(0, .answer = priority);
 	expect_eq(tw_limiter_submit(home.limiter, submit_inside, &load, NULL), 0);
 	limited_pump(&home);
@@ -431,7 +431,7 @@ Test(limiter_inbox, none_is_lost_or_run_twice_whoever_brings_them)
 		atomic_store(&ran, 0);
 		atomic_store(&most, 0);
 		expect_eq(tw_limiter_create(&threaded, service, &config), 0);
-		expect_eq(tw_limiter_start(threaded, NULL, NULL), 0);
+		expect_eq(tw_limiter_resume(threaded), 0);
 		for (int i = 0; i < THREADS; i++)
 			expect_eq(pthread_create(&threads[i], NULL, submit_many, &failed[i]), 0);
 		for (int i = 0; i < THREADS; i++) {

@@ -1,6 +1,7 @@
-/* The limiter: its permits, its line, start, pause, stop, idle. On a clock moved by hand. */
+/* The limiter: its permits, its line, pause, close, idle. On a clock moved by hand. */
 #include <errno.h>
 
+#include "executor/limiter/internal.h"
 #include "test/support/limited.h"
 
 static struct limited home;
@@ -14,7 +15,7 @@ static void open_with(uint32_t max_concurrency)
 static void open_started(uint32_t max_concurrency)
 {
 	open_with(max_concurrency);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static void close_all(void)
@@ -88,7 +89,7 @@ Test(limiter, worked_example_with_jobs_on_the_driving_thread)
 	fine.tick_ns = 50000;
 	rig_open(&home.rig, &fine);
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	submit_worked_example(loads);
 	rig_advance(&home.rig, 4000 * MS);
 	check_worked_example(loads);
@@ -280,17 +281,17 @@ Test(limiter, completing_one_that_waits_is_refused)
 	close_all();
 }
 
-/* ----------------------------------------------------- start, pause and stop */
+/* ------------------------------------------------------------ pause and close */
 
-Test(limiter, nothing_runs_until_start_and_a_second_start_is_harmless)
+Test(limiter, one_that_is_created_paused_runs_nothing_until_resume)
 {
 	struct load load = LOAD(1);
 	open_with(1);
 	load_submit(&load);
 	limited_advance(&home, 10 * MS);
 	expect_eq(load.starts, 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(load.starts, 1);
 	close_all();
@@ -307,9 +308,6 @@ Test(limiter, pause_lets_the_running_finish_and_starts_none)
 	expect_eq(loads[0].dones, 1);
 	expect_eq(home.starts, 1);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0); /* no resume */
-	limited_pump(&home);
-	expect_eq(home.starts, 1);
 	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(home.starts, 2);
@@ -333,30 +331,78 @@ Test(limiter, pause_holds_back_what_the_executor_was_given_already)
 	close_all();
 }
 
-Test(limiter, stop_drops_the_line_waits_for_the_running_and_starts_anew_later)
+static int try_submit(struct load *load)
+{
+	struct tw_limiter_task task = load_task(load);
+	return tw_limiter_submit_task(home.limiter, &task, NULL);
+}
+
+static int drained = 1;
+
+static void *drain(void *arg)
+{
+	drained = tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER);
+	return arg;
+}
+
+Test(limiter, close_drops_the_line_waits_for_the_running_and_refuses_jobs)
 {
 	struct load loads[4];
 	open_started(1);
 	held(loads, 3);
-	expect_eq(tw_limiter_stop(home.limiter, 0), -ETIMEDOUT); /* one runs */
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT); /* one runs */
 	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_settled(&loads[2], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(loads[1].releases, 1);
 	expect_eq(limited_stats(&home).dropped, 2);
 	expect_eq(loads[0].dones, 0);
 	loads[3] = LOAD(3);
-	load_submit(&loads[3]); /* waits for the next start */
+	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
 	complete(&loads[0], 0);
 	expect_settled(&loads[0], TW_JOB_STATUS_SUCCEEDED, 0);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
-	expect_settled(&loads[3], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
-	loads[3] = LOAD(3);
-	load_submit(&loads[3]);
-	limited_advance(&home, 5 * MS);
-	expect_eq(loads[3].starts, 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER), 0); /* again */
+	expect_eq(try_submit(&loads[3]), -ESHUTDOWN);
+	expect_eq(limited_stats(&home).added, 3);
+	close_all();
+}
+
+Test(limiter, drain_runs_what_waits_and_retries_it)
+{
+	struct load loads[3];
+	open_started(1);
+	held(loads, 2);
+	loads[2] = LOAD(2, .answer = -EIO, .fails = 1);
+	struct tw_limiter_task task = load_task(&loads[2]);
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
+	load_submit_task(&loads[2], &task);
+	pthread_t thread;
+	expect_eq(pthread_create(&thread, NULL, drain, NULL), 0);
+	for (bool closed = false; !closed; sched_yield()) {
+		pthread_mutex_lock(&home.limiter->lock);
+		closed = home.limiter->closed;
+		pthread_mutex_unlock(&home.limiter->lock);
+	}
+	complete(&loads[0], 0);
 	limited_pump(&home);
-	expect_settled(&loads[3], TW_JOB_STATUS_SUCCEEDED, 0);
+	complete(&loads[1], 0);
+	limited_advance(&home, 10 * MS);
+	expect_settled(&loads[2], TW_JOB_STATUS_SUCCEEDED, 0);
+	expect_eq(loads[2].starts, 2);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(drained, 0);
+	close_all();
+}
+
+Test(limiter, drain_drops_what_waits_when_its_timeout_has_passed)
+{
+	struct load loads[2];
+	open_started(1);
+	held(loads, 2);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, MS), -ETIMEDOUT);
+	expect_settled(&loads[1], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
+	complete(&loads[0], 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, 0), 0);
 	close_all();
 }
 
@@ -419,7 +465,7 @@ Test(limiter, highest_priority_first_and_in_turn_within)
 	open_with(1);
 	for (int i = 0; i < 7; i++)
 		submit_with_priority(&loads[i], i, priorities[i]);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	limited_pump(&home);
 	expect_started_in_order(&home, 7, (int[]){5, 1, 4, 0, 2, 3, 6});
 	close_all();
@@ -435,7 +481,7 @@ Test(limiter, aging_lets_low_priority_overtake_newcomers)
 	limited_advance(&home, 25 * MS);
 	submit_with_priority(&loads[1], 1, 2); /* that of 0 is 2.5 by now */
 	submit_with_priority(&loads[2], 2, 3);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	limited_pump(&home);
 	expect_started_in_order(&home, 3, (int[]){2, 0, 1});
 	close_all();
@@ -487,7 +533,7 @@ Test(limiter, stop_tells_idle_listeners)
 	open_started(1);
 	held(loads, 2);
 	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0);
-	tw_limiter_stop(home.limiter, 0);
+	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	expect_eq(idles, 0);
 	complete(&loads[0], 0);
 	expect_eq(idles, 1);
@@ -501,7 +547,8 @@ Test(limiter, results_are_collected_in_the_order_of_settling)
 	struct tw_limiter_config config = limited_config(3);
 	config.flags = TW_LIMITER_COLLECT;
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, on_idle, &number), 0); /* idle already: nothing collected */
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0); /* idle already: nothing collected */
 	expect_eq(idles, 1);
 	expect_eq(idle_n, 0);
 	held(loads, 3);
@@ -518,7 +565,7 @@ Test(limiter, results_are_collected_in_the_order_of_settling)
 	expect_eq(idle_results[2].id, 2);
 	expect_eq(idle_results[2].status, TW_JOB_STATUS_CANCELLED);
 	idle_n = 0;
-	expect_eq(tw_limiter_start(home.limiter, on_idle, &number), 0); /* a second start gets them too */
+	expect_eq(tw_limiter_on_idle(home.limiter, on_idle, &number), 0); /* a later listener gets them too */
 	expect_eq(idle_n, 3);
 	expect_eq(idle_results[0].id, 3);
 	held(loads, 1);

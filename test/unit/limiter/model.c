@@ -14,7 +14,7 @@ static struct limited home;
 static struct load loads[LOADS];
 static unsigned submitted;
 static uint64_t limit;
-static bool paused, started, shrunk;
+static bool paused, closed, shrunk;
 
 static struct load *any(uint64_t *seed)
 {
@@ -39,6 +39,10 @@ static void submit(uint64_t *seed)
 		task.attempt_timeout_ns = (1 + random_below(seed, 5)) * MS;
 	if (random_percent(seed, 10))
 		task.timeout_ns = (1 + random_below(seed, 9)) * MS;
+	if (closed) {
+		expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ESHUTDOWN);
+		return;
+	}
 	load_submit_task(load, &task);
 	submitted++;
 }
@@ -111,11 +115,10 @@ static void step(uint64_t *seed)
 			expect_eq(home.starts, starts);
 		break;
 	default:
-		started = random_percent(seed, 80);
-		if (started)
-			tw_limiter_start(home.limiter, NULL, NULL);
-		else
-			tw_limiter_stop(home.limiter, 0);
+		if (random_percent(seed, 3)) {
+			closed = true;
+			tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
+		}
 		break;
 	}
 	limited_pump(&home);
@@ -144,18 +147,18 @@ static void check(void)
 		expect_eq(shrunk, true); /* a debt, and nothing else */
 	else
 		shrunk = false;
-	if (started && !paused && stats.running < limit)
+	if (!closed && !paused && stats.running < limit)
 		expect_eq(stats.pending, stats.retrying); /* no permit lies idle beside a line */
 }
 
 static void end(uint64_t *seed)
 {
 	expect_eq(tw_limiter_resume(home.limiter), 0);
-	tw_limiter_stop(home.limiter, 0);
+	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	for (unsigned i = 0; i < submitted; i++)
 		complete(&loads[i], seed);
 	limited_pump(&home);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
 	for (unsigned i = 0; i < submitted; i++) {
 		expect_eq(loads[i].dones, 1);
 		expect_eq(loads[i].releases, 1);
@@ -174,9 +177,9 @@ Test(limiter_model, random_programs_keep_the_books, .timeout = 120)
 		limit = config.max_concurrency;
 		submitted = 0;
 		paused = shrunk = false;
-		started = true;
+		closed = false;
 		limited_open(&home, &config);
-		tw_limiter_start(home.limiter, NULL, NULL);
+		tw_limiter_resume(home.limiter);
 		for (int i = 0; i < STEPS; i++) {
 			step(&seed);
 			check();

@@ -23,7 +23,7 @@ static struct tw_limiter_config rated(uint32_t starts, uint64_t interval_ns)
 static void open_started(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 /* Time passes while a callback runs; nothing else happens meanwhile. */

@@ -136,7 +136,7 @@ static void call_silent_peers(const struct tw_service_config *cfg)
 	struct tw_period period = {.size = sizeof period, .period_ns = 10 * MS};
 	expect_eq(tw_service_create(&service, cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	begin_control();
 	uint64_t begun_ns = now_ns();
 	for (int i = 0; i < PEERS; i++) {
@@ -270,7 +270,7 @@ Test(limiter_real_blocking, jobs_that_block_run_as_many_at_a_time_as_the_limit_s
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 8};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	begin_control();
 	uint64_t begun_ns = now_ns();
 	for (int i = 0; i < 16; i++)
@@ -315,7 +315,7 @@ Test(limiter_real_blocking, job_in_line_is_timed_out_while_no_worker_is_free)
 	struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .queue_timeout_ns = 20 * MS};
 	expect_eq(tw_service_create(&service, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	for (int i = 0; i < 2; i++)
 		expect_eq(tw_schedule(service, 0, block, NULL, NULL), 0);
 	while (atomic_load(&blocked) < 2)
@@ -359,12 +359,12 @@ Test(limiter_real_blocking, destroy_waits_for_what_workers_bring_home)
 	for (int i = 0; i < 300; i++) {
 		tw_limiter *limiter;
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-		expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+		expect_eq(tw_limiter_resume(limiter), 0);
 		for (int j = 0; j < 8; j++) {
 			struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .timeout_ns = MS};
 			expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);
 		}
-		expect_eq(tw_limiter_stop(limiter, TW_FOREVER), 0);
+		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
 		expect_eq(tw_limiter_destroy(limiter), 0);
 	}
 	expect_eq(tw_service_destroy(service), 0);

@@ -21,7 +21,7 @@ static tw_limiter *open_limiter(tw_service *service)
 {
 	tw_limiter *limiter;
 	struct tw_limiter_config config = {
-	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
+	    .size = sizeof config, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING | TW_LIMITER_PAUSED};
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	return limiter;
 }
@@ -48,7 +48,7 @@ static void begin(pthread_t *thread, void *(*body)(void *), struct caller *calle
 		sched_yield();
 }
 
-/* -------------------------------------------------------------------- stop */
+/* ------------------------------------------------------------------- close */
 
 static void note_begun(void *arg, const struct tw_job_result *result)
 {
@@ -56,14 +56,14 @@ static void note_begun(void *arg, const struct tw_job_result *result)
 	atomic_store(&((struct caller *)arg)->begun, true);
 }
 
-static void *stop(void *arg)
+static void *drop_all(void *arg)
 {
 	struct caller *self = arg;
-	self->answer = tw_limiter_stop(self->limiter, TW_FOREVER);
+	self->answer = tw_limiter_close(self->limiter, TW_CLOSE_DROP, TW_FOREVER);
 	return NULL;
 }
 
-Test(limiter_real_ends, a_stop_that_has_dropped_the_last_job_holds_the_limiter)
+Test(limiter_real_ends, a_close_that_has_dropped_the_last_job_holds_the_limiter)
 {
 	tw_service *service = open_service(1);
 	for (int round = 0; round < ROUNDS; round++) {
@@ -71,7 +71,7 @@ Test(limiter_real_ends, a_stop_that_has_dropped_the_last_job_holds_the_limiter)
 		struct caller caller = {.limiter = open_limiter(service), .answer = 1};
 		struct tw_limiter_task task = {.size = sizeof task, .fn = succeed, .arg = &caller, .done = note_begun};
 		expect_eq(tw_limiter_submit_task(caller.limiter, &task, NULL), 0);
-		begin(&thread, stop, &caller);
+		begin(&thread, drop_all, &caller);
 		destroy_when_over(caller.limiter);
 		pthread_join(thread, NULL);
 		expect_eq(caller.answer, 0);
@@ -109,9 +109,9 @@ Test(limiter_real_ends, a_wait_for_the_last_job_holds_the_limiter)
 		while (!is_waited_for(&caller))
 			sched_yield();
 		if (round % 2)
-			expect_eq(tw_limiter_start(caller.limiter, NULL, NULL), 0);
+			expect_eq(tw_limiter_resume(caller.limiter), 0);
 		else
-			expect_eq(tw_limiter_stop(caller.limiter, TW_FOREVER), 0);
+			expect_eq(tw_limiter_close(caller.limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
 		destroy_when_over(caller.limiter);
 		pthread_join(thread, NULL);
 		expect_eq(caller.answer, 0);

@@ -14,7 +14,7 @@ TestSuite(limiter_room, .timeout = 60);
 static void open_with(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static int submit(struct load *load)
@@ -393,7 +393,7 @@ static uint64_t replay(uint64_t seed, uint64_t delays_ns[4])
 	expect_eq(tw_sim_create(&sim, &config), 0);
 	home = (struct limited){.rig.clock = tw_sim_clock(sim), .rig.service = tw_sim_service(sim)};
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &limited), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	struct tw_limiter_task task = load_task(&load);
 	task.retry = (struct tw_retry){.count = 4, .jitter_ns = HOUR};
 	expect_eq(tw_limiter_submit_task(limiter, &task, NULL), 0);

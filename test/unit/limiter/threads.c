@@ -62,7 +62,7 @@ Test(limiter_threads, submit_waits_for_room)
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	load_submit(&first);
 	limited_pump(&home);
 	load_submit(&second);
@@ -91,7 +91,7 @@ Test(limiter_threads, submit_waits_no_longer_than_asked)
 	uint64_t start_ns = tw_clock_now(tw_clock_monotonic());
 	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -ETIMEDOUT);
 	expect_ge(tw_clock_now(tw_clock_monotonic()) - start_ns, 2 * MS);
-	tw_limiter_stop(home.limiter, 0);
+	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	limited_close(&home);
 }
 
@@ -100,7 +100,7 @@ Test(limiter_threads, waits_for_a_job_and_for_idle_return_with_it)
 	struct load load = LOAD(1, .held = true);
 	struct tw_limiter_config config = limited_config(1);
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	load_submit(&load);
 	limited_pump(&home);
 	struct waiter waiters[2] = {{.load = &load}, {.load = &load}};
@@ -135,12 +135,12 @@ Test(limiter_threads, on_the_services_own_pool_and_on_its_tick_thread)
 		struct tw_limiter_config config = limited_config(2);
 		expect_eq(tw_service_create(&service, &cfg), 0);
 		expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-		expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+		expect_eq(tw_limiter_resume(limiter), 0);
 		for (int i = 0; i < 1000; i++)
 			expect_eq(tw_limiter_submit(limiter, count_up, &ran, NULL), 0);
 		expect_eq(tw_limiter_wait_idle(limiter, 50 * SECOND), 0);
 		expect_eq(atomic_load(&ran), 1000);
-		expect_eq(tw_limiter_stop(limiter, TW_FOREVER), 0);
+		expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, TW_FOREVER), 0);
 		expect_eq(tw_limiter_destroy(limiter), 0);
 		expect_eq(tw_service_destroy(service), 0);
 	}
@@ -161,7 +161,7 @@ Test(limiter_threads, a_kept_job_that_is_forgotten_is_gone_at_once)
 	struct tw_limiter_config config = {.size = sizeof(config), .max_concurrency = 2};
 	expect_eq(tw_service_create(&service, NULL), 0);
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	for (int i = 0; i < 2000; i++) {
 		struct tw_limiter_task task = {.size = sizeof(task), .fn = succeed, .flags = TW_LIMITER_TASK_KEEP};
 		tw_job job;

@@ -9,7 +9,7 @@ static void open_started(uint32_t max_concurrency)
 {
 	struct tw_limiter_config config = limited_config(max_concurrency);
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 static void close_all(void)
@@ -163,7 +163,7 @@ Test(limiter_times, stop_drops_those_that_wait_for_a_retry_and_no_more_are_made)
 	submit_with_retry(&load, (struct tw_retry){.count = 1, .delay_ns = 20 * MS});
 	submit_with_retry(&running, (struct tw_retry){.count = 9, .delay_ns = 20 * MS});
 	limited_pump(&home);
-	tw_limiter_stop(home.limiter, 0);
+	tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0);
 	expect_settled(&load, TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(load.result.attempts, 1);
 	complete(&running, -EIO);
@@ -424,7 +424,7 @@ Test(limiter_times, at_most_so_many_starts_in_any_interval)
 	config.rate_starts = 3;
 	config.rate_interval_ns = 10 * MS;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	for (int i = 0; i < 2; i++) {
 		loads[i] = LOAD(i);
 		load_submit(&loads[i]);
@@ -453,7 +453,7 @@ Test(limiter_times, rate_and_limit_hold_together)
 	config.rate_starts = 2;
 	config.rate_interval_ns = 10 * MS;
 	limited_open(&home, &config);
-	tw_limiter_start(home.limiter, NULL, NULL);
+	tw_limiter_resume(home.limiter);
 	for (int i = 0; i < 4; i++) {
 		loads[i] = LOAD(i, .takes_ns = 2 * MS);
 		load_submit(&loads[i]);

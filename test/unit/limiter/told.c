@@ -15,7 +15,7 @@ static struct limited home;
 static void open_started(struct tw_limiter_config config)
 {
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 }
 
 /* At limit 1 nobody else could start the second. */
@@ -119,14 +119,15 @@ static void submit_and_listen(void *arg)
 Test(limiter_told, listener_of_after_a_submit_is_not_told_of_the_idle_before)
 {
 	struct tw_limiter_config config = limited_config(1);
-	config.on_low_water = submit_and_listen; /* called when all has been dropped, before idle is told */
+	config.on_low_water = submit_and_listen; /* called when the only job was cancelled, before idle is told */
 	later = LOAD(2, .held = true);
 	limited_open(&home, &config);
-	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, NULL), 0);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	tw_job only;
+	expect_eq(tw_limiter_submit(home.limiter, plain, NULL, &only), 0);
+	expect_eq(tw_job_cancel(home.limiter, only), TW_CANCELLED);
 	expect_eq(later.starts, 0);
 	expect_eq(idles, 0); /* it has been submitted, and waits */
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	limited_pump(&home);
 	expect_eq(idles, 0);
 	expect_eq(tw_job_complete(home.limiter, later.job, 0, NULL), 0);
@@ -282,17 +283,20 @@ Test(limiter_told, wait_for_room_is_no_stay_in_line)
 
 Test(limiter_told, pause_that_refuses_refuses_those_who_wait_for_room)
 {
-	struct load line = LOAD(1), load = LOAD(2);
+	struct load first = LOAD(1, .held = true), line = LOAD(2), load = LOAD(3);
 	struct tw_limiter_config config = limited_config(1);
 	config.max_pending = 1;
 	config.flags = TW_LIMITER_PAUSED_REFUSES;
-	limited_open(&home, &config);
+	open_started(config);
+	load_submit(&first);
+	limited_pump(&home);
 	load_submit(&line);
 	let_another_wait_for_room(&load);
 	expect_eq(tw_limiter_pause(home.limiter), 0);
 	expect_eq(pthread_join(waiter, NULL), 0);
 	expect_eq(answer, -EBUSY);
-	expect_eq(tw_limiter_stop(home.limiter, 0), 0);
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), -ETIMEDOUT);
+	expect_eq(tw_job_complete(home.limiter, first.job, 0, NULL), 0);
 	limited_close(&home);
 }
 
@@ -316,7 +320,7 @@ Test(limiter_told, timers_come_though_the_services_executor_refuses_and_drops)
 	config.rate_starts = 2;
 	config.rate_interval_ns = 10 * MS;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	for (int i = 0; i < 3; i++) {
 		struct tw_limiter_task task = load_task(&loads[i]);
 		task.retry = (struct tw_retry){.count = 1, .delay_ns = 5 * MS};
@@ -346,7 +350,7 @@ Test(limiter_told, tokens_come_back_though_no_timer_could_be_had)
 	config.rate_starts = 1;
 	config.rate_interval_ns = 10 * MS;
 	expect_eq(tw_limiter_create(&home.limiter, home.rig.service, &config), 0);
-	expect_eq(tw_limiter_start(home.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
 	for (int i = 0; i < 2; i++)
 		load_submit(&loads[i]);
 	limited_advance(&home, 8 * MS);

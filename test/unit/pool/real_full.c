@@ -65,7 +65,7 @@ Test(pool_real_full, is_reported_when_only_jobs_of_limiters_wait)
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	for (int i = 0; i < 3; i++) {
 		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
-		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
+		expect_eq(tw_limiter_resume(limiters[i]), 0);
 		expect_eq(tw_limiter_submit(limiters[i], pass_job, NULL, NULL), 0);
 	}
 	await_value(&full_told, 1);

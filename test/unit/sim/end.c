@@ -88,7 +88,7 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_limiter_create(&limiter, service, &config), 0);
 	expect_eq(tw_semaphore_create(&semaphore, service, NULL, 1), 0);
 	expect_eq(tw_strand_create(&strand, service, NULL, NULL), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	expect_eq(tw_scheduler_submit(scheduler, TW_PRIORITY_NORMAL, count_turn, NULL, NULL), 0);
 	expect_eq(tw_limiter_submit(limiter, count_job, NULL, NULL), 0);
 	expect_eq(tw_semaphore_acquire_async(semaphore, count, NULL, &waiter), 0);
@@ -97,7 +97,7 @@ Test(sim_end, layers_end_in_the_middle_once_the_workers_have_moved)
 	expect_eq(tw_sim_step(sim), 1); /* one is taken */
 
 	expect_eq(tw_scheduler_close(scheduler, 0), -ETIMEDOUT);
-	expect_eq(tw_limiter_stop(limiter, 0), 0);
+	expect_eq(tw_limiter_close(limiter, TW_CLOSE_DROP, 0), 0);
 	expect_eq(tw_semaphore_cancel(semaphore, waiter), TW_CANCELLED);
 	expect_eq(tw_semaphore_destroy(semaphore), -EBUSY);
 	expect_eq(tw_strand_destroy(strand), 0);

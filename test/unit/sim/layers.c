@@ -134,7 +134,7 @@ static void open_program(uint64_t seed)
 	tw_service *service = tw_sim_service(p.sim);
 	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
 	sim_eq(tw_limiter_create(&p.limiter, service, &limiter), 0);
-	sim_eq(tw_limiter_start(p.limiter, NULL, NULL), 0);
+	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, service, NULL), 0);
 	sim_eq(tw_semaphore_create(&p.semaphore, service, NULL, PERMITS), 0);
 }

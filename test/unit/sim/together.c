@@ -216,7 +216,7 @@ static void open_program(uint64_t seed)
 	p.service = tw_sim_service(p.sim);
 	struct tw_limiter_config limiter = {.size = sizeof limiter, .max_concurrency = PERMITS, .seed = seed + 1};
 	sim_eq(tw_limiter_create(&p.limiter, p.service, &limiter), 0);
-	sim_eq(tw_limiter_start(p.limiter, NULL, NULL), 0);
+	sim_eq(tw_limiter_resume(p.limiter), 0);
 	sim_eq(tw_scheduler_create(&p.scheduler, p.service, NULL), 0);
 	for (struct connection *c = p.connections; c < p.connections + CONNECTIONS; c++) {
 		sim_eq(tw_strand_create(&c->strand, p.service, NULL, NULL), 0);
