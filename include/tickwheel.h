@@ -1,8 +1,8 @@
 /*
- * tickwheel: a timer service for multithreaded programs.
+ * tickwheel: timers for multithreaded programs.
  *
- * Any thread schedules, moves and cancels timers, without locks; one tick thread keeps a hashed hierarchical timing
- * wheel (Varghese and Lauck, 1987); a pool of workers runs what is due.
+ * Any thread schedules, moves and cancels timers, without a lock. One thread of the service files
+ * them in a timing wheel. A pool of worker threads runs the callbacks.
  *
  *     tw_service *service;
  *     tw_service_create(&service, NULL);
@@ -12,83 +12,106 @@
  *     if (tw_cancel(service, timeout) == TW_CANCELLED)
  *             free(connection);
  *
- * Threads. Who may call what, and beside what:
+ * Words used in all headers:
  *
- *   caller                     create  schedule*  cancel       cancel_wait   close*        advance    destroy
- *                                      reset*     is_pending    group_
- *                                      stats_get  remaining     cancel_wait
- *                                      liveness_get
- *   any thread                 yes     yes        yes          yes           yes           one at a   alone
- *                                                                                          time
- *   a callback of the service  yes     yes        yes          yes (itself:  -EDEADLK      -EBUSY     -EDEADLK
- *                                                              TW_SELF)                    if nested
- *   a signal handler           no      no         no           no            no            no         no
+ *   tick      the resolution of a service, 1 ms by default; deadlines are rounded up to ticks
+ *   slot      the place of one timer in a service; a handle is a slot and a generation
+ *   lane      a thread's queue of new entries, which the driver empties
+ *   driver    the thread that files timers and hands out due ones: the tick thread, or the
+ *             caller of tw_service_advance
+ *   executor  runs callbacks: the service's pool, another pool, a strand, or your own
+ *   run       one execution of a callback
+ *   claim     the step in which a worker takes a run; before it, a cancel wins
+ *   release   your function that is called once when a timer, job or task has ended
  *
- * The column of tw_service_advance holds for tw_service_next_expiry and the first tw_service_fd, too.
- * All but destroy may run side by side with all, on the same timer too: the control word of each timer decides.
- * "Alone": no other call on the service is under way or will follow.
+ * Who may call what:
  *
- * Lifetime. A service lives from create to destroy; its clock and its executor must outlive it. A timer lives from a
- * successful schedule until it has fired, was cancelled, or was dropped (at close, or as too late): exactly one of these (G3). Its handle is
- * a number and may be kept for ever. fn and arg are the library's to call until one of these answers:
- *   tw_cancel       TW_CANCELLED: arg is yours again. TW_RUNNING: not yet. TW_GONE: nothing of it will be called again
- *                   if you know that the callback has returned; tw_cancel_wait tells. (But for the release
- *                   of a timer whose group was cancelled: group.h.)
- *   tw_cancel_wait  TW_CANCELLED, TW_GONE, TW_FINISHED: arg is yours again.
- *   release         called once at the end, whatever it was; arg is yours again there.
+ *   function                     any      callback  inline    release   visitor,  signal   forked
+ *                                thread   on pool   callback            on_stuck  handler  child
+ *   tw_schedule*, tw_reset*      yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_cancel, tw_group_cancel   yes      yes       yes       yes       yes       no       -EPERM
+ *   tw_cancel_wait,              yes      yes (1)   yes (2)   yes (1)   yes (2)   no       -EPERM
+ *     tw_group_cancel_wait
+ *   tw_service_stats, _liveness, yes      yes       yes       yes       yes       no       -EPERM
+ *     tw_is_pending, tw_remaining
+ *   tw_service_close*            yes      -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       -EPERM
+ *   tw_service_advance,          driver   -EBUSY    -EBUSY    -EBUSY    -EBUSY    no       -EPERM
+ *     _next_expiry, first _fd
+ *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
  *
- * Ends. What destroy does, where it may be called; NULL is always fine, and each header says more:
+ *   (1) of the timer itself: TW_SELF.
+ *   (2) as (1); a wait for a run that this very thread would have to run never ends: set a timeout.
+ *   driver: one thread at a time. alone: no other call on the service is under way or follows.
  *
- *   service, pool                 ends what waits (service: dropped; pool: run first), and waits for what runs. -EBUSY while others stand on it:
- *                                 these first. -EDEADLK from inside.
- *   strand, scheduler             ends what waits, and waits for what runs on another thread (a strand not on a pool: no wait). What an
- *                                 executor holds of it is passed over in its time, and its memory goes then: the service's close waits for that.
- *                                 A strand also from its own task.
- *   action                        ends it, also from its own work; the memory goes when that has returned.
- *   action scheduler, limiter, semaphore, tw_manual, tw_sim, manual clock: -EBUSY while something of theirs has not ended; nothing changed.
- *   group                         closes it, which cancels its members, and gives its handle up.
+ * All other calls may run beside each other, on the same timer too.
  *
- * Time. All durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of tw_service_now(). Delays are
- * rounded up to ticks, never down; a past deadline is due at once; beyond TW_MAX_DELAY_NS the answer is -ERANGE, nothing
- * is ever clamped. Real time spent in suspend does not count on the monotonic clock; it does on tw_clock_boottime().
+ * May I free arg?
  *
- * Guarantees.
- *   G1  Never early: a callback starts no sooner than the clock at entry to tw_schedule or tw_reset plus the delay.
- *       (The one exception: TW_CLOSE_RUN.)
- *   G2  Bounded lateness while the machine keeps up: 2 ticks plus dispatch for delays, 1 for deadlines.
- *   G3  One fate: fired, cancelled, dropped, or dropped as too late, exactly once; the ledger in struct tw_service_stats balances.
- *   G4  Cancel wins until a worker has claimed the run; so does a reset to later.
- *   G5  Safe handles: a stale, foreign or random handle is harmless (taken for a live one: chance 2^-32).
- *   G6  Order: what one thread schedules in turn with equal delays, or for one tick, is handed over in that order. A timer
- *       that was reset, is a series, or has slack takes its place when it is filed.
- *   G7  Callbacks may call anything; only calls that would wait for their own caller are refused.
- *   G8  A slow callback delays no other timer until its pool has max_workers blocked (inline execution excepted).
- *   G9  Quiet when idle: an empty service never wakes up; otherwise one wake-up for the next live expiry, and
- *       at most 8 per coarse bucket to move far timers nearer; and after a storm, once, some ten seconds of sleep later, a
- *       few ticks in which memory goes back (G11).
- *   G10 Catching up after a stall costs what is due, not the ticks missed.
- *   G11 Cancelled timers cost no memory for long: the slot is free at once (of a member that ended with its group: once
- *       settled), what else they leave behind is bounded. After a storm, when more than twice of what is needed has been held
- *       for a second (ten more, if nothing wakes the tick thread), memory goes back to the system, a little in each tick:
- *       records, side records, entries, lanes; all but 8 bytes for each slot ever used, which make old handles harmless (G5).
- *       A tick thread ticks until that is done; a manually driven service does it in its turns.
- *   G12 No spikes: moving far timers nearer and sweeping dead ones is spread over the ticks.
- *   G13 Manners: the service's threads block all signals but those that report their own faults, carry names, and take
- *       affinity, priority and stack size from the config. The tick thread never allocates, but for callbacks that run on it (inline).
+ *   answer            timer without a release            timer with a release
+ *   TW_CANCELLED      yes                                the release has been called: it owns arg
+ *   TW_FINISHED       yes                                the release has been called
+ *   TW_GONE           tw_cancel: if you know that the    tw_cancel: the release has been called,
+ *                     callback has returned              or is about to be
+ *                     tw_cancel_wait: yes                tw_cancel_wait: it has been called
+ *   TW_RUNNING        no                                 no
+ *   TW_SELF           no: you are in the callback        no: the release follows
  *
- * Errors are negative errno values, listed with each function; ordinary outcomes are not errors. A refused call has
- * changed nothing. NULL for a service is -EINVAL everywhere but in tw_service_destroy. In a forked child: -EPERM.
+ * How a timer ends (each ends in exactly one of these ways):
  *
- * Fork, at any time, from any thread. The parent notices nothing. In the child:
- *   - Each call on a service of the parent answers -EPERM and changes nothing (bool: false; tw_service_now, tw_overruns: 0;
- *     tw_self: "no timer").
- *   - tw_service_destroy answers 0. It gives the address space back and closes descriptors. It joins no thread and calls
- *     no release. Small blocks of the parent's threads stay until the child ends.
- *   - Manual clocks of the parent answer -EPERM, and can be destroyed.
- *   - The child may create services and clocks of its own.
- * A callback, a release or any other function that the library calls may fork too. Its child must end inside that function,
- * by exec or _exit. If the function returns in the child, the behavior is undefined: the child would go on with the parent's
- * work. tw_service_destroy answers -EDEADLK inside a callback, also in its child.
+ *   cause                              fate               thread of the release     counter
+ *   its last run has returned          TW_FATE_FIRED      the one that ran it       fired
+ *   cancelled before a claim           TW_FATE_CANCELLED  the canceller             cancelled
+ *   cancelled while it ran             TW_FATE_CANCELLED  the one that ran it       cancelled
+ *   its group was cancelled            TW_FATE_CANCELLED  group.h                   cancelled
+ *   too late (TW_LATE_DROP)            TW_FATE_LATE       the one that claimed it   late_dropped
+ *   TW_CLOSE_DROP, or a drain's end    TW_FATE_DROPPED    the closer                dropped
+ *   TW_CLOSE_RUN                       TW_FATE_FIRED      the one that ran it       fired
+ *   refused (TW_REFUSED_DROP)          TW_FATE_DROPPED    the driver                dropped
+ *
+ * Guarantees:
+ *
+ *   G1   Never early. A callback starts no sooner than the time of the call plus the delay.
+ *        TW_CLOSE_RUN is the exception.
+ *   G2   Late by at most 2 ticks (a delay) or 1 tick (a deadline), plus the hand-over to a worker,
+ *        while the machine keeps up.
+ *   G3   One end. Each timer ends once, as above; the counters of tw_service_stats add up.
+ *   G4   A cancel, and a reset to later, win until a worker has claimed the run.
+ *   G5   Safe handles. A stale, foreign or random handle does no harm. The chance that it names
+ *        a live timer is 2^-32.
+ *   G6   Order. Timers that one thread schedules with equal delays, or for one tick, are handed
+ *        over in that order. A timer that was reset, is a series, or has slack is ordered when
+ *        it is filed.
+ *   G7   Callbacks may call anything. Only a call that would wait for its own caller is refused.
+ *   G8   A slow callback delays no other timer until max_workers callbacks block.
+ *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
+ *        expiry, and a few times to move far timers, and once after a storm (G11).
+ *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
+ *   G11  Cancelled timers free their memory. A slot is free at once. After a storm, memory goes
+ *        back to the system in pieces, all but 8 bytes for each slot ever used.
+ *   G12  No spikes. Large work of the service itself is spread over ticks.
+ *   G13  Manners. The service's threads block all signals except those of their own faults, have
+ *        names, and take affinity, priority and stack size from the config. The tick thread
+ *        never allocates.
+ *
+ * Time. Durations and instants are unsigned 64-bit nanoseconds. Deadlines are on the scale of
+ * tw_service_now. A delay is rounded up to ticks. A deadline in the past is due immediately. A time
+ * beyond TW_MAX_DELAY_NS is refused with -ERANGE, never shortened. Time in suspend does not count,
+ * except on tw_clock_boottime().
+ *
+ * Memory. What a thread wrote before it scheduled is visible to the callback; what a callback wrote
+ * is visible to its release, to the next run, and to a tw_cancel_wait that waited for it. A service
+ * reserves address space for max_timers, and touches about 50 bytes a timer as they come.
+ *
+ * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 in any other than a
+ * config is -EINVAL. Non-zero bytes beyond what the library knows are -E2BIG.
+ *
+ * Errors are negative errno values; tw_strerror explains them, and tw_set_misuse_hook gets the
+ * reason of a bad argument. A refused call has changed nothing.
+ *
+ * Fork. In the child no thread of the parent's services lives. Each call on an object of the parent
+ * answers -EPERM there, and destroy frees memory. The child may create objects of its own. A
+ * callback may fork, too: its child must end inside that callback, by exec or _exit. If the
+ * callback returns in the child, the behavior is undefined.
  */
 #ifndef TICKWHEEL_H
 #define TICKWHEEL_H

@@ -160,13 +160,13 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 		tw__heap_push_loose(&scheduler->timers, &task->item, start_ns);
 	else
 		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
-	scheduler->stats.posted++;
+	scheduler->stats.submitted++;
 }
 
 /* Tasks that have not ended. Cancelled ones that still take room in a heap are none. */
 static uint64_t living(const struct tw_scheduler_stats *stats)
 {
-	return stats->posted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
+	return stats->submitted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
 }
 
 /* The lock is held. *call_host: to be unlocked with tw__scheduler_unlock_and_call. */

@@ -285,7 +285,7 @@ int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out)
 					.running = (strand->flags & TW__STRAND_RUNNING) != 0,
 					.runs = strand->runs,
 					.cancelled = strand->cancelled,
-					.disposed = tw__strand_disposed(strand)};
+					.closed = tw__strand_disposed(strand)};
 	tw__tiny_unlock(&strand->lock);
 	if (out->size > sizeof stats)
 		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);

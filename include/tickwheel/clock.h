@@ -1,8 +1,8 @@
 /*
  * Clocks: what a service takes for "now", and how it sleeps.
  *
- * A clock is an object behind a const pointer. The monotonic one is a constant; a manual one is created, moved
- * by hand, and makes tests exact: nothing sleeps, nothing depends on the machine's speed.
+ * The monotonic clock is a constant. A manual clock is moved by hand and makes tests exact: nothing
+ * sleeps, and nothing depends on the machine's speed.
  */
 #ifndef TICKWHEEL_CLOCK_H
 #define TICKWHEEL_CLOCK_H
@@ -17,58 +17,106 @@ extern "C" {
 
 typedef struct tw_clock tw_clock;
 
-/* CLOCK_MONOTONIC in nanoseconds; stands still while the machine is suspended. Never fails; shared by all. */
+/*
+ * Returns CLOCK_MONOTONIC, in nanoseconds. It stands still while the machine is suspended.
+ *
+ * Threads: any. Never fails.
+ */
 TW_API tw_clock *tw_clock_monotonic(void);
 
 /*
- * CLOCK_BOOTTIME in nanoseconds: the same, but it goes on while the machine is suspended. What came due meanwhile runs when the
- * machine is awake again (no timer wakes it up). A tick thread sleeps on descriptors of its own (three), which costs it a system call
- * more for each sleep; calls on timers cost the same, but that tw_reset reads the clock rather than a counter. Never fails.
+ * Returns CLOCK_BOOTTIME, in nanoseconds. It goes on while the machine is suspended.
+ *
+ * What came due in suspend runs when the machine is awake again; no timer wakes it up. A tick
+ * thread on this clock uses three descriptors, and one more system call for each sleep.
+ *
+ * Threads: any. Never fails.
  */
 TW_API tw_clock *tw_clock_boottime(void);
 
 /*
- * The clock of services whose config names none: any clock, which must outlive them. NULL: the monotonic one, as at first. For
- * tests that put a whole program on a manual clock. Any thread, before the first service is made: 0.
- * -EBUSY: a service has been made in this process, or is being made. -EINVAL: not a clock. -EPERM: a manual clock that belongs to
- * the parent of this forked process; if that is the parent's default, the child's is the monotonic one. Its services count anew.
+ * Sets the clock of services whose config names none. NULL: the monotonic one, which is the
+ * default.
+ *
+ * For tests that run a whole program on a manual clock. The clock must outlive the services.
+ *
+ * Threads: any, before the first service is created.
+ * Returns:
+ *   0         set
+ *   -EBUSY    a service has been created in this process
+ *   -EINVAL   not a clock
+ *   -EPERM    a manual clock that belongs to the parent of this forked process
  */
 TW_API int tw_clock_set_default(tw_clock *clock);
 
-/* The clock's reading, nanoseconds. Any thread. 0 if clock is NULL. */
+/*
+ * Reads a clock, in nanoseconds.
+ *
+ * Threads: any.
+ * Returns: the time; 0 if clock is NULL.
+ */
 TW_API uint64_t tw_clock_now(const tw_clock *clock);
 
 /*
- * A clock that stands still until it is moved. It starts at `start_ns`.
- * -EINVAL: out is NULL, or start_ns is above INT64_MAX. -ENOMEM.
- * Destroy it after the last service that uses it: -EBUSY before (nothing changed); NULL is allowed. In a forked
- * child a clock of the parent can be destroyed at any time.
+ * Creates a clock that stands still at start_ns until it is moved.
+ *
+ * Threads: any.
+ * Returns:
+ *   0         *out is the clock
+ *   -EINVAL   out is NULL, or start_ns is above INT64_MAX
+ *   -ENOMEM   no memory
  */
 TW_API int tw_clock_manual_create(tw_clock **out, uint64_t start_ns);
+
+/*
+ * Frees a manual clock. NULL is allowed. In a forked child, a clock of the parent too.
+ *
+ * Threads: any.
+ * Returns:
+ *   0         freed
+ *   -EBUSY    a service still uses it; nothing changed
+ *   -EINVAL   not a manual clock
+ */
 TW_API int tw_clock_manual_destroy(tw_clock *clock);
 
 /*
- * Advance: move forward by / to. Every service on the clock hands over what has come due:
- *   - a manually driven one is driven by the calling thread, from tick to tick: each callback sees the clock at
- *     its own deadline, rounded up to a tick as every deadline is (never earlier, G1), in the order of these; in the order of
- *     scheduling within a tick (G6). A service whose deadlines should not be rounded gets a tick that divides them.
- *   - a service with a tick thread: the call returns when its tick thread has handed over all that is due at the
- *     new time (with an executor of threads the callbacks may still be running; see tw_service_stats).
- * What a callback schedules with delay 0, or in the past, comes in the next tick, at which it sees the clock, or in the next advance: as on
- * real clocks, which never stand still on a tick. So an advance ends, though a callback re-arms itself at once again and again (a series that makes up for
- * missed instants (TW_MISSED_BURST) does so within the advance: for ever only if its callback goes on setting the clock forward).
- * An advance never moves the clock backwards: a callback that sets the clock forward takes the advance with it, also past its target.
- * 0; -EINVAL: not a manual clock, or the target lies beyond INT64_MAX; -ERANGE: advance_to into the past (nothing
- * changed; use set). -EDEADLK: called from a callback of a service on this clock. Advances of several threads
- * are carried out one after the other. -EPERM: the clock belongs to the parent of this forked process.
+ * Moves a manual clock forward by ns, and lets every service on it hand over what has come due.
+ *
+ *   - A manually driven service is driven by this thread, tick by tick: each callback sees the
+ *     clock at its own deadline, rounded up to a tick, in the order of the deadlines.
+ *   - A service with a tick thread hands over what is due before the call returns. Its callbacks
+ *     may still run on their executor.
+ *
+ * What a callback schedules for now comes in the next tick, or in the next advance. So an advance
+ * ends, although a callback re-arms itself again and again. A callback that sets the clock forward
+ * takes the advance with it. An advance never moves the clock backwards.
+ *
+ * Threads: any, one after the other. Blocks while callbacks run.
+ * Returns:
+ *   0          advanced
+ *   -EINVAL    not a manual clock, or the target is above INT64_MAX
+ *   -EDEADLK   called from a callback of a service on this clock
+ *   -EPERM     the clock belongs to the parent of this forked process
  */
 TW_API int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns);
+
+/*
+ * Moves a manual clock forward to an instant, as tw_clock_manual_advance_by does.
+ *
+ * Threads, blocks: as tw_clock_manual_advance_by.
+ * Returns: as tw_clock_manual_advance_by, and
+ *   -ERANGE   the instant is in the past; nothing changed: use tw_clock_manual_set
+ */
 TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
 
 /*
- * Set: put the clock to any instant, also backwards, and do nothing else: tick threads notice at their next
- * wake-up, a manually driven service in its next tw_service_advance. A service takes a step back as standing still and
- * counts it (tw_service_stats.clock_steps). 0; -EINVAL, -EPERM as above.
+ * Sets a manual clock to any instant, also backwards, and does nothing else.
+ *
+ * A tick thread notices at its next wake-up, a manually driven service in its next advance. A
+ * service takes a step back as standing still, and counts it (tw_service_stats.clock_steps).
+ *
+ * Threads: any. Never blocks.
+ * Returns: 0, -EINVAL, -EPERM, as tw_clock_manual_advance_by
  */
 TW_API int tw_clock_manual_set(tw_clock *clock, uint64_t ns);
 

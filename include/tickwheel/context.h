@@ -1,18 +1,17 @@
 /*
- * Context: what belongs to a request (its id, its trace, its tenant) goes with what the request schedules.
+ * Context: a pointer that follows a request through what it schedules, such as its id or its trace.
  *
- * Each thread has a context pointer, NULL at first. What it is when a timer or task is **scheduled** is what it is in the callback,
- * and in the timer's release, on whatever thread they run; afterwards that thread's former context is back, also if the callback has
- * set another. Counted from the scheduling, not from anything's creation: a series keeps the context of its scheduling in all its runs,
- * and a reset changes nothing. What was scheduled without a context runs without one, whatever the thread's own is: a loop that calls
- * tw_service_advance under a context of its own does not lend it to callbacks.
+ * Each thread has a context pointer, NULL at first. A timer or task takes the context of the thread
+ * that schedules it. Its callback and its release run under that context; then the worker's former
+ * context is back. A series keeps the context of its scheduling, and a reset does not change it.
+ * What is scheduled without a context runs without one.
  *
- * It goes with timers (all calls that schedule), with tasks (tw_pool_submit), and with what the layers above take.
+ * Timers, pool tasks, strand tasks, jobs and actions carry it.
  *
- * Cost. As long as nobody in the process has set a context: one branch. A timer with a context has a side record, as one with a release has;
- * one without has none.
+ * Cost: while no thread of the process has set a context, one branch. A timer with a context has an
+ * extension record, as one with a release has.
  *
- * Threads: any thread, any time, also from callbacks, also in a forked child (a context is the thread's, and no service's).
+ * Threads: any, also from callbacks and in a forked child.
  */
 #ifndef TICKWHEEL_CONTEXT_H
 #define TICKWHEEL_CONTEXT_H
@@ -25,23 +24,26 @@
 extern "C" {
 #endif
 
-/* The calling thread's context pointer: never read through by the library, and not owned by it. */
+/* Returns the calling thread's context. The library never dereferences or frees it. */
 TW_API void *tw_context_get(void);
+
+/* Sets the calling thread's context. NULL: none. */
 TW_API void tw_context_set(void *context);
 
 /*
- * For systems that keep a context of their own (tracing): they take the pointer's place for the whole process, which is then
- * no longer carried (tw_context_get and _set still work, as a plain variable of the thread).
+ * Hooks for systems that keep a context of their own, such as tracing. They replace the pointer in
+ * the whole process; tw_context_get and tw_context_set then are a plain variable of the thread.
  *
- * Each may be called on any thread, also inside of the library's calls: it must be short, must not wait for other threads, and must not
- * call the library, but for tw_context_get and _set.
+ * A hook runs on any thread, also inside calls of the library. It must be short, must not wait for
+ * other threads, and may call nothing of the library except tw_context_get and tw_context_set.
  *
- *   capture  at scheduling, on the scheduling thread: what is to be carried; NULL: nothing. From here on it is the timer's or task's.
- *   install  before a callback or release, on its thread, with what was captured, or NULL for what was scheduled without. What
- *            it returns is given to restore.
- *   restore  after it, on the same thread. Pairs nest.
- *   release  once for each capture that was not NULL: when its timer or task has come to its end, whatever the end, or when it was refused.
- *            Where a timer's release would be called (service.h), after it. May be NULL: nothing to give back. Not called in a forked child.
+ *   capture   when something is scheduled, on that thread: returns what it shall carry; NULL:
+ *             nothing
+ *   install   before a callback or release, on its thread, with the captured value, or NULL; its
+ *             result is given to restore
+ *   restore   after it, on the same thread; pairs nest
+ *   release   once for each captured value that is not NULL: when its timer or task has ended, or
+ *             was refused; after the timer's own release. May be NULL. Not called in a forked child
  */
 struct tw_context_hooks {
 	size_t size; /* sizeof(struct tw_context_hooks) */
@@ -52,9 +54,14 @@ struct tw_context_hooks {
 };
 
 /*
- * Once for each process, before contexts are used; for good. The struct is copied. 0. -EINVAL: NULL, smaller than its first four
- * fields, or one of capture, install and restore is NULL. -E2BIG: non-zero bytes beyond the known struct. -EBUSY: hooks
- * were set before, or a context is in use: some thread has set one, or a task has named one. Nothing has changed then.
+ * Sets the hooks, once in a process, before contexts are used. The struct is copied.
+ *
+ * Threads: any.
+ * Returns:
+ *   0         set
+ *   -EINVAL   NULL; a size too small; capture, install or restore is NULL
+ *   -E2BIG    non-zero bytes beyond the known struct
+ *   -EBUSY    hooks were set before, or a context is in use; nothing changed
  */
 TW_API int tw_context_hooks_set(const struct tw_context_hooks *hooks);
 

@@ -7,8 +7,9 @@
  *     }
  *     tw_set_misuse_hook(print);
  *
- * A call that refuses bad input answers with an error number, which cannot say which knob was wrong. The hook gets that
- * sentence, for example "tw_pool_create: max_workers 1 is below workers 4".
+ * A call that refuses bad input answers with an error number, which cannot say which knob was
+ * wrong. The hook gets that sentence, for example "tw_pool_create: max_workers 1 is below workers
+ * 4".
  */
 #ifndef TICKWHEEL_MISUSE_H
 #define TICKWHEEL_MISUSE_H
@@ -23,9 +24,9 @@ extern "C" {
 typedef void tw_misuse_fn(const char *text);
 
 /*
- * Sets the function that is called with the reason whenever a call refuses bad input. NULL (default) turns texts off.
- * There is one hook in a process. It runs on the thread whose call is refused, before that call returns.
- * It may log, abort, or call the library.
+ * Sets the function that is called with the reason whenever a call refuses bad input. NULL
+ * (default) turns texts off. There is one hook in a process. It runs on the thread whose call is
+ * refused, before that call returns. It may log, abort, or call the library.
  *
  * Threads: any. Never blocks.
  */
@@ -39,7 +40,8 @@ TW_API void tw_set_misuse_hook(tw_misuse_fn *hook);
  *             fprintf(stderr, "tw_schedule: %s\n", tw_strerror(r));
  *
  * Threads: any. Never blocks.
- * Returns: a constant text; for a number that the library does not use: "not an answer of tickwheel".
+ * Returns: a constant text; for a number that the library does not use: "not an answer of
+ * tickwheel".
  */
 TW_API const char *tw_strerror(int answer);
 

@@ -8,13 +8,15 @@
  *             tw_semaphore_release(permits);
  *     }
  *
- * A permit belongs to nobody: any thread may release what another has acquired. Waiters of both kinds are served in the order in which
- * they came, and nobody overtakes them: while somebody waits, a permit that comes back goes to the oldest, never to a newcomer.
+ * Any thread may release what another has acquired. Waiters of both kinds are served in the order
+ * in which they came; a permit that returns goes to the oldest waiter, never to a newcomer. What a
+ * thread did before a release is visible to the one that gets the permit.
  *
- * Threads: any thread may call anything at any time, also from callbacks, but destroy, which must be alone. A thread that waits
- * in a callback keeps its
- * worker. Uncontended acquire and release are one compare-and-swap each. What a thread did before it released
- * is visible to whoever gets that permit. In a forked child all calls answer -EPERM but destroy, which frees the memory.
+ * An acquire or release without contention is one compare-and-swap. A thread that waits inside a
+ * callback keeps its worker.
+ *
+ * Threads: any thread may call anything at any time, also from callbacks; only destroy must be
+ * alone. In a forked child each call answers -EPERM, and destroy frees the memory.
  */
 #ifndef TICKWHEEL_SEMAPHORE_H
 #define TICKWHEEL_SEMAPHORE_H
@@ -32,69 +34,129 @@ extern "C" {
 
 typedef struct tw_semaphore tw_semaphore;
 
-/* Handle of a function that waits for a permit: a value. All-zero is "none"; a stale handle is harmless. */
+/*
+ * Handle of a function that waits for a permit: a value. All-zero is "none"; a stale one is
+ * harmless.
+ */
 typedef struct tw_waiter {
 	uint64_t id;
 } tw_waiter;
 
 /*
- * Makes a semaphore with `capacity` permits, all available; 0 is allowed. executor: what runs the functions of
- * tw_semaphore_acquire_async; NULL: whatever
- * runs the service's callbacks. Service and executor must outlive it; the service refuses to close meanwhile (-EBUSY).
- * *out is written on success only. -EINVAL: out or service NULL, capacity negative, executor without submit. -ENOMEM. -ESHUTDOWN:
- * the service or the
- * executor's pool is closed. -EPERM: forked child.
+ * Creates a semaphore with `capacity` permits, all available; 0 is allowed.
+ *
+ * executor runs the functions of tw_semaphore_acquire_async; NULL: the service's. Service and
+ * executor must outlive the semaphore; the service answers -EBUSY to a close meanwhile.
+ *
+ * Threads: any.
+ * Returns:
+ *   0            *out is the semaphore; on an error *out is not written
+ *   -EINVAL      out or service is NULL; capacity is negative; an executor without sound ops
+ *   -ENOMEM      no memory
+ *   -ESHUTDOWN   the service or the pool is closed
  */
-TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity);
+TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor,
+			       int32_t capacity);
 
 /*
- * Frees it. Permits may be out. NULL is allowed. -EBUSY: somebody waits, or a function that has been given a permit has not
- * returned, or the executor has not yet passed over one that was cancelled after that; nothing changed. Try again.
+ * Frees the semaphore. Permits may be out. NULL is allowed.
+ *
+ * Threads: any, with no other call beside it.
+ * Returns:
+ *   0        freed
+ *   -EBUSY   somebody waits, or a function that has a permit has not returned, or the executor
+ *            holds a cancelled one; nothing changed: try again
  */
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
-/* Takes a permit if one is available. 0. -EAGAIN: none is. -EINVAL: NULL. */
+/*
+ * Takes a permit if one is available.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         taken
+ *   -EAGAIN   none is available
+ *   -EINVAL   semaphore is NULL
+ */
 TW_API int tw_semaphore_try_acquire(tw_semaphore *semaphore);
 
 /*
- * Takes a permit; waits for it at most timeout_ns of real time, whatever clock the service has (TW_FOREVER; 0: not at all).
- * 0. -EAGAIN: none, and timeout 0. -ETIMEDOUT. -EINVAL: NULL.
+ * Takes a permit, and waits for it. The timeout is real time, whatever the service's clock.
+ *
+ * Threads: any. Blocks at most timeout_ns (TW_FOREVER: without limit).
+ * Returns:
+ *   0            taken
+ *   -ETIMEDOUT   none came in time
+ *   -EAGAIN      none is available, and timeout_ns is 0
+ *   -EINVAL      semaphore is NULL
  */
 TW_API int tw_semaphore_acquire(tw_semaphore *semaphore, uint64_t timeout_ns);
 
-/* The same, until an instant of tw_clock_now(tw_clock_monotonic()). A past one: -ETIMEDOUT, unless a permit is available. */
+/*
+ * Takes a permit, and waits for it until an instant of tw_clock_now(tw_clock_monotonic()).
+ *
+ * Threads: any. Blocks until the instant; not at all if it is past.
+ * Returns: as tw_semaphore_acquire; never -EAGAIN
+ */
 TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline_ns);
 
 /*
- * Has fn(arg) called with a permit, on the executor, once there is one; never inside this call or inside a release. fn, or
- * whoever it tells,
- * gives the permit back with tw_semaphore_release. No thread waits. *out (may be NULL) is written before fn can run.
- * If the executor refuses fn, the permit goes to the oldest thread that waits, and fn stays first in line for the next; if no thread waits,
- * fn keeps the permit and is offered to the executor again each tick. The context of this call goes with fn (context.h).
- * 0. -EINVAL: semaphore or fn NULL. -ENOMEM. -EAGAIN: 2^28 functions wait.
+ * Calls fn(arg) with a permit as soon as there is one, on the executor. No thread waits.
+ *
+ * fn never runs inside this call or inside a release. fn, or another one on its behalf, gives the
+ * permit back. *out (may be NULL) is written before fn can run. If the executor refuses fn, the
+ * permit goes to the oldest thread that waits, and fn stays first in line; if no thread waits, fn
+ * is offered again in each tick.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         fn will be called, unless it is cancelled
+ *   -EAGAIN   2^28 functions wait
+ *   -ENOMEM   no memory
+ *   -EINVAL   semaphore or fn is NULL
  */
-TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *arg, tw_waiter *out);
+TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *arg,
+				      tw_waiter *out);
 
 /*
- * TW_CANCELLED: fn will not be called; if a permit had been handed to it already, that went to the next waiter, or back.
- * TW_RUNNING: fn is running, with its permit. TW_GONE: it has returned, was cancelled, or never was. -EINVAL: NULL.
+ * Cancels a function that waits for a permit. A permit that it had been given goes to the next
+ * waiter.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   TW_CANCELLED   fn will not be called
+ *   TW_RUNNING     fn is running, with its permit
+ *   TW_GONE        fn has returned, was cancelled, or never was
+ *   -EINVAL        semaphore is NULL
  */
 TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
 
 /*
- * Gives a permit back: to the oldest waiter, or to a debt (see set_capacity), or to those available; exactly one of these.
- * 0. -EINVAL: NULL. -EOVERFLOW: no permit is out; nothing changed, but it is counted.
+ * Gives a permit back: to the oldest waiter, else to a debt (tw_semaphore_set_capacity), else to
+ * those available.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            given back
+ *   -EOVERFLOW   no permit is out; nothing changed, and it is counted
+ *   -EINVAL      semaphore is NULL
  */
 TW_API int tw_semaphore_release(tw_semaphore *semaphore);
 
 /*
- * Growth starts as many waiters as there are new permits. Shrinking takes what is available; what is out beyond the new capacity
- * is a debt:
- * so many of the next releases go to nobody. 0. -EINVAL: NULL, or capacity negative.
+ * Changes the number of permits.
+ *
+ * Growth serves as many waiters as there are new permits. Shrinking takes available permits; what
+ * is out beyond the new capacity is a debt, which the next releases pay.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         changed
+ *   -EINVAL   semaphore is NULL, or capacity is negative
  */
 TW_API int tw_semaphore_set_capacity(tw_semaphore *semaphore, int32_t capacity);
 
-/* capacity + debt == available + held, in each snapshot. */
+/* Gauges and counters. In each snapshot, capacity + debt == available + held. */
 struct tw_semaphore_stats {
 	size_t size; /* in: sizeof(struct tw_semaphore_stats) */
 	uint64_t capacity;
@@ -108,7 +170,14 @@ struct tw_semaphore_stats {
 	uint64_t refused;       /* hand-overs that the executor refused */
 };
 
-/* A snapshot. -EINVAL: NULL, or size too small for `capacity`. Sizes as tw_service_stats. */
+/*
+ * Reads a semaphore's statistics. An older or newer `size` is fine, as with tw_service_stats.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         *out is filled
+ *   -EINVAL   NULL, or out->size is too small for `capacity`
+ */
 TW_API int tw_semaphore_stats(tw_semaphore *semaphore, struct tw_semaphore_stats *out);
 
 #ifdef __cplusplus

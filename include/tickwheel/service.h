@@ -1,5 +1,8 @@
 /*
- * The timer service: create, schedule, reset, cancel, close. Rules that hold for all of it stand in tickwheel.h.
+ * The timer service: create, schedule, move, cancel, close.
+ *
+ * tickwheel.h has the rules that all calls share: who may call what, how a timer ends, when arg may
+ * be freed.
  */
 #ifndef TICKWHEEL_SERVICE_H
 #define TICKWHEEL_SERVICE_H
@@ -23,204 +26,204 @@ struct tw_service_liveness; /* stats.h */
 typedef void tw_fn(void *arg);
 
 /*
- * Handle of a timer: a value, copied freely, kept anywhere, used from any thread, never freed. All-zero is
- * "no timer". A stale handle is harmless (G5).
+ * Handle of a timer: a value, copied freely and kept as long as you like. All-zero is "no timer". A
+ * stale handle is harmless (G5).
  */
 typedef struct tw_timer {
 	uint64_t id;
 } tw_timer;
 
-/* Handle of a group of timers (group.h): a value too. All-zero is "no group". A stale handle is harmless. */
+/* Handle of a group of timers (group.h), a value. All-zero is "no group". */
 typedef struct tw_group {
 	uint64_t id;
 } tw_group;
 
-/* For ever, as a timeout; no limit, as a budget. */
+/* As a timeout: without limit. */
 #define TW_FOREVER UINT64_MAX
+
+/* As a budget: no limit. */
 #define TW_NO_LIMIT SIZE_MAX
 
-/* The longest delay, and the farthest deadline from the service's creation: 146 years. Beyond it: -ERANGE. */
+/* The longest delay, and the latest deadline after the service's creation: 146 years. */
 #define TW_MAX_DELAY_NS (UINT64_C(1) << 62)
 
-/* What became of a cancel; see the functions. */
+/* Answers of cancels. tickwheel.h says after which of them arg may be freed. */
 enum tw_outcome {
-	TW_CANCELLED = 0, /* it had not been claimed and will never run (again); exactly one canceller gets this */
-	TW_GONE = 1,      /* it ran, was cancelled, was dropped, or never was */
-	TW_RUNNING = 2,   /* its callback or its release is running right now */
-	TW_FINISHED = 3,  /* tw_cancel_wait only: it was running and has returned */
-	TW_SELF = 4       /* tw_cancel_wait only: called from its own callback or release */
+	TW_CANCELLED =
+	    0,           /* it was not claimed, and will not run (again); one canceller gets this */
+	TW_GONE = 1,     /* it has ended, or never was */
+	TW_RUNNING = 2,  /* its callback or its release is running */
+	TW_FINISHED = 3, /* tw_cancel_wait: it was running, and has returned */
+	TW_SELF = 4      /* tw_cancel_wait: called from its own callback or release */
 };
 
-/* How a timer came to its end, told to its release. */
+/* How a timer ended, for its release. tickwheel.h has the table. */
 enum tw_fate {
 	TW_FATE_FIRED = 0,
 	TW_FATE_CANCELLED = 1,
-	TW_FATE_DROPPED = 2, /* by close, or by a refusing executor under TW_REFUSED_DROP */
-	TW_FATE_LATE = 3     /* it would have started later than max_lateness_ns allows: TW_LATE_DROP */
+	TW_FATE_DROPPED = 2, /* by a close, or by TW_REFUSED_DROP */
+	TW_FATE_LATE = 3     /* by TW_LATE_DROP */
 };
 
-/* Called exactly once when the timer has come to its end: the place to free arg. See struct tw_task. */
+/* Called once when a timer has ended: the place to free arg. */
 typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
 /* ------------------------------------------------------------------ service */
 
+/* Who drives a service. */
 enum tw_drive {
-	TW_DRIVE_THREAD = 0, /* the service has a tick thread */
-	TW_DRIVE_MANUAL = 1  /* the caller drives it with tw_service_advance */
+	TW_DRIVE_THREAD = 0, /* a tick thread of the service */
+	TW_DRIVE_MANUAL = 1  /* the caller, with tw_service_advance */
 };
 
 /*
- * What happens when an executor refuses a hand-over. Never silent: tw_service_stats.refused counts each. What has waited for an executor, refused or
- * unclaimed, for more than 2^26 ticks (18.6 hours at 1 ms, 56 minutes at 50 us) may wait up to 2^26 more once it is taken: late, never early.
+ * What happens to runs that an executor refuses. tw_service_stats.refused counts each refusal.
+ * A run that waits for its executor for more than 2^26 ticks (18.6 hours at 1 ms) may wait as long
+ * again: late, never early.
  */
 enum tw_on_refused {
-	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order, cancellable meanwhile */
-	TW_REFUSED_INLINE = 1, /* run by the tick thread */
-	/*
-	 * Ended with TW_FATE_DROPPED, without a run. The driver (the tick thread, or the caller of tw_service_advance) calls the
-	 * release: a release that blocks holds up all timers. The service's own pool refuses when thousands of batches wait.
-	 */
-	TW_REFUSED_DROP = 2
+	TW_REFUSED_RETRY = 0,  /* offered again in the next tick, in order; cancellable meanwhile */
+	TW_REFUSED_INLINE = 1, /* run by the driver */
+	TW_REFUSED_DROP =
+	    2 /* ended as dropped; the driver calls the release, which must be short */
 };
 
-/* All-zero is a good choice: each knob's 0 means its default. */
+/* Knobs of a service. 0 is the default of each. */
 struct tw_service_config {
-	size_t size;           /* sizeof(struct tw_service_config); 0 only if all else is 0 too */
-	uint64_t tick_ns;      /* resolution; 50 us .. 1 s; default 1 ms */
-	uint32_t buckets;      /* of the first wheel; power of two, 64 .. 65536; default 4096 */
-	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi; address space, touched on demand. Each thread that uses the
-				* service, its own ones included, may add up to 256: its cache of free slots */
-	uint32_t lane_entries; /* undrained entries per scheduling thread; 1024 .. 2^30; default 1 Mi */
-	uint32_t workers;      /* threads that the service's own pool keeps; 1 .. 1024; default: CPUs the process
-	                        * may use (affinity, and CPU quota of its control groups), at most max_workers.
-	                        * Must be 0 if executor is given */
+	size_t size;           /* sizeof(struct tw_service_config); may be 0 if all else is 0 */
+	uint64_t tick_ns;      /* resolution: 50 us .. 1 s; default 1 ms */
+	uint32_t buckets;      /* of the first wheel: a power of two, 64 .. 65536; default 4096 */
+	uint32_t max_timers;   /* 1 .. 2^28; default 16 Mi. Each thread may add up to 256 */
+	uint32_t lane_entries; /* entries of one thread that wait for the driver: 1024 .. 2^30;
+				* default 1 Mi */
+	uint32_t workers;      /* threads that the service's own pool keeps: 1 .. 1024; default: the
+				* processors that the process may use (affinity and control
+				* groups). 0 with an executor */
 	enum tw_drive drive;
 	enum tw_on_refused on_refused;
 	tw_clock *clock;       /* NULL: the process's default (clock.h). Outlives the service */
-	tw_executor *executor; /* NULL: a pool of `workers` threads. Outlives the service */
+	tw_executor *executor; /* NULL: a pool of its own. Outlives the service */
 
-	/* For the threads that the service makes. */
-	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw". Tick thread: "tw-tick" */
-	size_t stack_size;       /* bytes; 0: the system's default */
-	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
+	/* Threads of the service. */
+	const char
+	    *thread_name;     /* prefix, at most 9 bytes; default "tw" (tick thread: "tw-tick") */
+	size_t stack_size;    /* bytes; default: the system's */
+	const void *affinity; /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
-	int sched_policy;   /* SCHED_OTHER, SCHED_FIFO, SCHED_RR of the tick thread; 0 (SCHED_OTHER): default */
-	int sched_priority; /* for SCHED_FIFO and SCHED_RR, not 0; else 0 */
+	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */
+	int sched_priority; /* not 0 for SCHED_FIFO and SCHED_RR; else 0 */
 
 	/*
-	 * Notifies of user code that does not return: any kind that tw_service_liveness sees, once for each run that has lasted stuck_ns. `seen` is
-	 * what tw_service_liveness says of turns and runs, with that run as the longest; overdue timers are not counted in it.
+	 * Watchdog: on_stuck is called once for each run of any kind that has lasted stuck_ns, and
+	 * once for a pool whose max_workers workers are all inside runs for stuck_ns while others
+	 * wait (seen->pool_at_max). Set both stuck_ns and on_stuck, or neither.
 	 *
-	 * on_stuck is called on the thread that drives the service, in a turn. The tick thread wakes up for it while anything runs, and not if
-	 * nothing does. With a manual drive it is called in tw_service_advance; neither tw_service_fd nor tw_service_next_expiry asks for that.
-	 * on_stuck must be short, as a callback that runs inline, and must not wait for the driver.
-	 * If the tick thread itself is stuck (in an inline callback, or in on_stuck), on_stuck is not called: have another thread ask
-	 * tw_service_liveness.
-	 *
-	 * Costs: a reading of the clock for each run that is no timer. Set both, or neither.
-	 *
-	 * A pool at its maximum is reported too, once: when runs wait, all of its max_workers workers are inside runs, and none
-	 * has begun or ended one for stuck_ns. For jobs of limiters all workers but one count. seen->pool_at_max is 1 then. Only a service with a tick thread looks for it by itself.
-	 * With a manual drive ask tw_service_liveness, whose pool_at_max is the same.
+	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. Only a
+	 * tick thread wakes up for it. A driver that is itself stuck calls nothing: let another
+	 * thread ask tw_service_liveness. Costs a clock read for each run that is no timer.
 	 */
-	uint64_t stuck_ns; /* default 0: not wanted */
+	uint64_t stuck_ns; /* default 0: no watchdog */
 	void (*on_stuck)(void *stuck_arg, const struct tw_service_liveness *seen);
 	void *stuck_arg;
 
 	/*
-	 * Of what jitter draws. 0: a random one. Each thread draws numbers of its own, told by the order in which threads first
-	 * use the service (its own ones included; one that comes after another has ended may go on with that one's numbers):
-	 * the same seed and order give the same draws.
+	 * Seed for jitter. 0 picks a random one. With a seed, the draws of each thread depend on
+	 * the order in which threads first use the service.
 	 */
 	uint64_t seed;
 
 	/*
-	 * Most threads of the service's own pool at a time; `workers` .. 1024. Default: 64, or `workers` if that is more.
-	 * While callbacks block and others wait, the pool starts threads beyond `workers` ("Blocking" in pool.h).
-	 * So `workers` 1 alone does not keep callbacks from running beside each other. Set max_workers to 1, too: then one
-	 * thread runs all callbacks, one after the other. Must be 0 if executor is given.
+	 * The most threads of the service's own pool: `workers` .. 1024; default 64. While
+	 * callbacks block, the pool starts threads beyond `workers` (pool.h). Set both to 1 to run
+	 * callbacks one after the other.
 	 */
 	uint32_t max_workers;
 	uint32_t reserved; /* 0 */
 };
 
 /*
- * Makes a service. cfg may be NULL. *out is written on success only.
- * -EINVAL: out is NULL; a knob out of range; an unknown enum value; workers and executor both given.
- * -E2BIG: cfg->size is larger than the library knows and the tail is not zero. -ENOMEM. -EAGAIN or -EPERM: a thread
- * could not be made, or not with the wanted policy. -EPERM also: in a forked child, on a manual clock or a pool of the parent. -ESHUTDOWN: the
- * executor is a pool that is closed. -EMFILE, -ENFILE,
- * -ENOSPC: no descriptors for a tick thread on tw_clock_boottime(). Whatever fails, nothing is left behind.
+ * Creates a service. cfg may be NULL.
+ *
+ * Threads: any.
+ * Returns:
+ *   0            *out is the service; on an error *out is not written
+ *   -EINVAL      out is NULL; a knob is out of range; workers or max_workers with an executor
+ *   -E2BIG       cfg has non-zero bytes beyond the known struct
+ *   -ENOMEM      no memory
+ *   -EAGAIN      a thread cannot be created: raise the limit of threads
+ *   -EPERM       the scheduling policy is not permitted; or clock or pool belong to the parent of a
+ *                forked child
+ *   -ESHUTDOWN   the executor is a closed pool
+ *   -EMFILE, -ENFILE, -ENOSPC   no descriptors for a tick thread on tw_clock_boottime()
  */
 TW_API int tw_service_create(tw_service **out, const struct tw_service_config *cfg);
 
+/* What a close does with what is pending. */
 enum tw_close_mode {
-	TW_CLOSE_DROP = 0, /* pending timers end as dropped; their releases are told, on the calling thread */
-	TW_CLOSE_RUN = 1,  /* each pending timer runs once, now; tw_run_info.closing is true in it */
-	TW_CLOSE_DRAIN = 2 /* wait for the pending to fire; series end after their next run; at the timeout: drop */
+	TW_CLOSE_DROP = 0, /* ends it as dropped */
+	TW_CLOSE_RUN = 1,  /* runs it once, now; tw_current says `closing` in it */
+	TW_CLOSE_DRAIN = 2 /* waits until it has run in its time */
 };
 
 /*
- * Refuses new work (-ESHUTDOWN), ends the old, waits for callbacks that run, and stops the service's threads.
- * Handles stay usable (tw_cancel: TW_GONE). A callback that re-arms its timer after the call has begun does not re-arm it.
+ * Closes the service: refuses new work, ends the old, waits for callbacks, ends the threads.
  *
- * What becomes of a timer:
- *   mode    pending, or queued at its executor    background (TW_TASK_BACKGROUND)          running
- *   DROP    dropped, by the calling thread        likewise                                 ends after this run
- *   RUN     runs once, soon                       likewise                                 ends after this run
- *   DRAIN   fires at its time; a series ends      goes on, series too; dropped when the    ends after this run
- *           after its next run                    last other timer has ended
- * When the timeout has passed: DROP and RUN leave what has not ended, DRAIN drops it.
- * Members of groups that were cancelled end as cancelled. Completions of groups (tw_group_close_then) have all been called when
- * a close that waits answers 0.
+ *   mode    pending, or queued at its executor    running               at the timeout
+ *   DROP    dropped, on this thread               its run is the last   runs are left behind
+ *   RUN     runs once, soon                       its run is the last   the rest stays pending
+ *   DRAIN   runs in its time; a series ends       its run is the last   the rest is dropped
+ *           after its next run
  *
- * Several closes, one after the other or at once: the strictest mode that any of them has asked for holds for all, DROP
- * before RUN before DRAIN, so a drain under way ends when another thread asks for TW_CLOSE_DROP. The latest takes over, and
- * the earlier ones wait for it, each as long as its own timeout allows, one with TW_CLOSE_FLAG_NO_WAIT too.
+ *   - A background timer goes on during a drain, and is dropped when the last other timer has
+ *     ended.
+ *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
+ *     the answer is 0.
+ *   - Two closes: the strictest mode that was asked for holds for all, DROP before RUN before
+ *     DRAIN. So a close with TW_CLOSE_DROP ends another thread's drain. The latest call does the work, the
+ *     others wait for it.
+ *   - TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs: the tick thread gets 0.1 s.
+ *   - The handles stay valid; tw_cancel answers TW_GONE.
  *
- * A worker of the service's pool may close the service from work that is not the service's own.
- * Another worker then runs what the service has handed over. A pool with max_workers 1 has no other
- * worker, and a strand no other thread: there a close that waits, and tw_service_destroy, answer -EDEADLK.
- *
- * 0: nothing is left, no callback runs, the service's threads have ended, whichever close saw to it. -EINVAL: NULL or unknown
- * mode. -EBUSY: strands, schedulers and the like still use it; nothing has changed then. -EDEADLK:
- * the calling thread is the only one that runs the service's callbacks; or
- * nothing uses it, and the call comes from a callback, a release or a visitor of this service, or asks for
- * TW_CLOSE_DRAIN with timers pending on a manual clock, which nobody could advance; nothing has
- * changed then either. Those layers that were destroyed while an executor had a piece of their work are waited for first; but by
- * a strand's own task that has destroyed it: -EDEADLK.
- * -ETIMEDOUT: callbacks still run (or wait for their executor) after timeout_ns; the service stays closed, call again (if it is such
- * a strand that waits for its executor, it is still open). With
- * TW_CLOSE_RUN what has not begun by then is still pending. The service's own tick thread is given a tenth of a second at least,
- * so that TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs. For TW_CLOSE_DRAIN the timeout bounds the draining; what
- * then is left is dropped, and callbacks that run are waited for a second longer at most. With inline execution, or a manual drive that another thread is in, a callback that does not return
- * holds up all of close: what is pending then stays so until the next close. When all has come to rest, exit handlers
- * that callbacks have left on the service's threads (pthread_key_create) are waited for without bound.
- *
- * -ENOTSUP: the kernel refuses membarrier, which it granted when the service was created (a sandbox entered meanwhile). Nothing has
- * changed, and the service runs on. Enter the sandbox before you create the service, or end the service by tw_service_destroy.
+ * Threads: any, but no callback, release or visitor of the service. Blocks at most timeout_ns, plus
+ * 1 s for runs after a drain. An inline callback that does not return holds up the call, and so
+ * does an exit handler (pthread_key_create) of a service's thread.
+ * Calls: releases and visitors of dropped timers, on this thread.
+ * Returns:
+ *   0            closed: nothing is pending, no callback runs, the threads have ended
+ *   -ETIMEDOUT   callbacks still run, or wait for their executor; the service stays closed: call
+ *                again
+ *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first;
+ *                nothing changed
+ *   -EDEADLK     called from inside; or by the only thread that could run what is left (a pool with
+ *                max_workers 1, a strand); or a drain with timers pending on a manual clock;
+ *                nothing changed
+ *   -ENOTSUP     the kernel refuses membarrier, which it granted at creation (a sandbox entered
+ *                meanwhile): nothing changed; enter the sandbox before you create the service
+ *   -EINVAL      service is NULL; an unknown mode
  */
 TW_API int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns);
 
 enum tw_close_flags {
 	/*
-	 * Do not wait for callbacks and releases that run on other threads, nor for the service's threads. 0 then means:
-	 * nothing is pending, no further run will be claimed. What a thread had claimed (a run each) it may be about to begin or in
-	 * the middle of, then comes its release; these may use their args and call anything. tw_cancel_wait waits for one of them.
-	 * TW_CLOSE_RUN and TW_CLOSE_DRAIN wait until all have been claimed.
-	 * A later close without this flag, or tw_service_destroy, waits for them and ends the threads.
+	 * Does not wait for runs on other threads, nor for the service's threads. The answer 0 then
+	 * means: nothing is pending, and no further run is claimed. Each worker may still start or
+	 * finish the one run that it had claimed, followed by its release. A later close without
+	 * this flag, or tw_service_destroy, waits for them.
 	 */
 	TW_CLOSE_FLAG_NO_WAIT = 1
 };
 
 /*
- * A visitor of timers: tw_service_foreach calls it for each pending timer, a close for each timer that it drops.
+ * A visitor of timers: tw_service_foreach calls it for each pending timer, a close for each timer
+ * that it drops.
  *
- * fn and arg are what the timer would have called. remaining_ns is the time until it is due (0: due), a hint
- * as that of tw_remaining. A visitor that returns non-zero is not called again by the same call.
+ * fn and arg are what the timer would have called. remaining_ns is the time until it is due (0:
+ * due), a hint. A visitor that returns non-zero is not called again by the same call.
  */
-typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns);
+typedef int tw_visit_fn(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg,
+			uint64_t remaining_ns);
 
+/* A close in full. */
 struct tw_close_options {
 	size_t size; /* sizeof(struct tw_close_options) */
 	enum tw_close_mode mode;
@@ -228,311 +231,408 @@ struct tw_close_options {
 	uint64_t timeout_ns;
 
 	/*
-	 * Called for each timer that this call drops, before the timer's release, on the same thread. NULL: not wanted.
-	 * tw_self() is the timer. The visitor may call what a release may; new work is refused.
+	 * Called for each timer that this call drops, before the timer's release, on the same
+	 * thread. NULL: not wanted. tw_self() is the timer. The visitor may call what a release
+	 * may.
 	 */
 	tw_visit_fn *dropped;
 	void *visitor_arg;
 };
 
-/* The full form. -EINVAL also: options NULL or too small, unknown flags. -E2BIG: non-zero bytes beyond the known struct. */
+/*
+ * Closes the service as `options` say.
+ *
+ * Threads, blocks, calls: as tw_service_close.
+ * Returns: as tw_service_close, and
+ *   -EINVAL   options is NULL; unknown flags
+ *   -E2BIG    non-zero bytes beyond the known struct
+ */
 TW_API int tw_service_close_with(tw_service *service, const struct tw_close_options *options);
 
 /*
- * Closes with TW_CLOSE_DROP if no close that waits has answered 0 yet (so what a close with TW_CLOSE_RUN that timed out had not run is
- * dropped), waits without bound, and frees everything. May not race with any
- * other call on the service. NULL is allowed. 0, or -EDEADLK or -EBUSY as tw_service_close.
- * In a forked child: frees without closing, releases are not called. 0.
+ * Frees the service. NULL is allowed. Closes it with TW_CLOSE_DROP if need be, and waits without
+ * limit.
+ *
+ * Threads: any, with no other call on the service beside it.
+ * Calls: releases of dropped timers, on this thread. In a forked child: none.
+ * Returns:
+ *   0          freed
+ *   -EBUSY     a strand, scheduler, limiter or the like still uses it; nothing changed
+ *   -EDEADLK   called from inside, or by the only thread that could run what is left; nothing
+ *              changed
  */
 TW_API int tw_service_destroy(tw_service *service);
 
 /*
- * The service's clock, nanoseconds: the scale of deadlines. Any thread. Costs a clock read. 0 if service is NULL. It never
- * falls by more than a tick: while a manual clock is set back it stands still. 0 in a forked child.
+ * Reads the service's clock: nanoseconds, the scale of deadlines.
+ *
+ * It never falls by more than a tick: while a manual clock is set back it stands still.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the time; 0 if service is NULL, or in a forked child.
  */
 TW_API uint64_t tw_service_now(const tw_service *service);
 
 /* ----------------------------------------------------------------- schedule */
 
 /*
- * Common to all that schedule. Any thread, also from callbacks. Lock-free; no allocation but now and then to grow.
- * fn runs once, on the executor, never inside the call itself; not before now + delay (G1), at most 2 ticks
- * plus dispatch after it (G2). Delay 0 is a delay like any other: it also takes up to 2 ticks. A deadline in the past
- * is due in the driver's next turn, by the next tick at the latest. *out (may be NULL) is
- * written before the timer is published: its callback may read it. On an error nothing is scheduled and *out is "no timer"
- * (untouched if arguments are bad).
- * -EINVAL: service or fn NULL, a bad option. -ERANGE: beyond TW_MAX_DELAY_NS. -EAGAIN: max_timers or lane_entries
- * reached. -ENOMEM. -ESHUTDOWN: closed.
+ * Schedules fn(arg) to run once, after delay_ns.
+ *
+ * fn runs on the executor, never inside this call. It starts no sooner than delay_ns after the call
+ * (G1). A delay of 0 is a delay like any other, so the run comes within 2 ticks (G2). *out (may be
+ * NULL) is written before the timer is published: its callback may read it. fn sees what the caller
+ * wrote before. On an error nothing is scheduled, and *out is "no timer" (untouched after -EINVAL).
+ *
+ * Threads: any, also from callbacks. Never blocks. Allocates now and then, when the service grows.
+ * Returns:
+ *   0            scheduled
+ *   -EINVAL      service or fn is NULL
+ *   -ERANGE      delay_ns is above TW_MAX_DELAY_NS
+ *   -EAGAIN      max_timers timers exist, or lane_entries entries of this thread wait for the
+ *                driver: raise the knob, or try again after the driver has run
+ *   -ENOMEM      no memory
+ *   -ESHUTDOWN   the service is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_schedule(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out);
 
-/* At an instant on tw_service_now()'s scale; reads no clock; at most 1 tick plus dispatch late. */
-TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out);
+/*
+ * Schedules fn(arg) to run once, at an instant on the scale of tw_service_now.
+ *
+ * The call reads no clock. The run comes within 1 tick of the deadline; a deadline in the past is
+ * due immediately.
+ *
+ * Threads, returns: as tw_schedule.
+ */
+TW_API int tw_schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg,
+			  tw_timer *out);
 
 enum tw_period_mode {
-	TW_FIXED_RATE = 0, /* run n is due at first + n * period, whatever the runs took */
-	TW_FIXED_DELAY = 1 /* the next run is due a period after the last has returned */
+	TW_FIXED_RATE = 0, /* run n is due at first + n * period */
+	TW_FIXED_DELAY = 1 /* the next run is due a period after the last one has returned */
 };
 
 /*
- * What a fixed-rate series does when its next nominal instant is past already as a run returns. With each policy, runs
- * and overruns together make up the nominal instants, and the phase is kept. No matter with TW_FIXED_DELAY, which misses none.
+ * What a fixed-rate series does when instants have passed during a run.
+ *
+ * A period of 10 ms, and one run of 35 ms that starts at 10 ms and returns at 45 ms. The instants
+ * 20, 30 and 40 have passed:
+ *
+ *   TW_MISSED_SKIP       next run at 50, overruns 3; then 60, 70 ...
+ *   TW_MISSED_COALESCE   a run at 45 for the instant 40, overruns 2; then 50, 60 ...
+ *   TW_MISSED_BURST      runs at 45 for 20, 30 and 40, overruns 0; then 50, 60 ...
+ *
+ * With BURST a series whose runs take longer than its period falls behind without limit, unless
+ * max_lateness_ns and TW_LATE_DROP bound it.
  */
-enum tw_missed_policy {
-	/* Goes on with the next instant in the future; all that are past were missed. */
-	TW_MISSED_SKIP = 0,
+enum tw_missed_policy { TW_MISSED_SKIP = 0, TW_MISSED_COALESCE = 1, TW_MISSED_BURST = 2 };
 
-	/* One run now, for the last of those that are past; the others were missed. Then on phase. */
-	TW_MISSED_COALESCE = 1,
-
-	/*
-	 * One run for each, back to back, each through the executor's queue like all else: none is missed. A series whose runs
-	 * take longer than its period falls behind without bound, unless max_lateness_ns and TW_LATE_DROP bound it.
-	 */
-	TW_MISSED_BURST = 2
-};
-
-/*
- * Runs of one series never overlap. A fixed-rate series that has fallen behind does as `missed` says; the callback learns from
- * tw_current how many instants were missed. A period below the tick is allowed: what is missed is counted.
- */
+/* A series. Its runs never overlap. tw_current tells a run how many instants were missed. */
 struct tw_period {
 	size_t size;        /* sizeof(struct tw_period) */
-	uint64_t first_ns;  /* delay of the first run; 0: at once */
-	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS */
+	uint64_t first_ns;  /* delay of the first run; 0: immediately */
+	uint64_t period_ns; /* 1 .. TW_MAX_DELAY_NS; may be less than a tick */
 	enum tw_period_mode mode;
-	uint64_t count; /* runs after which the series ends; 0: no end */
+	uint64_t count; /* runs after which the series ends; 0: none */
 	enum tw_missed_policy missed;
 	uint32_t reserved; /* 0 */
 };
 
 /*
- * A series. The handle stays the same over all its runs. -EINVAL also: period NULL or zero, unknown mode or policy, reserved
- * not 0.
+ * Schedules a series. The handle stays the same over all its runs.
+ *
+ * Threads: as tw_schedule.
+ * Returns: as tw_schedule, and
+ *   -EINVAL   period is NULL; period_ns is 0; an unknown mode or policy
  */
-TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out);
+TW_API int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn,
+			     void *arg, tw_timer *out);
 
 enum tw_task_flags {
-	TW_TASK_AT = 1, /* when_ns is a deadline on tw_service_now()'s scale instead of a delay */
+	TW_TASK_AT = 1, /* when_ns is a deadline on the scale of tw_service_now, not a delay */
+	TW_TASK_CONTEXT =
+	    2, /* the context is `context`, not that of the calling thread (context.h) */
+
 	/*
-	 * A background timer: TW_CLOSE_DRAIN does not wait for it. A series goes on during the drain. When the last other timer
-	 * has ended, background timers are dropped (TW_FATE_DROPPED). A series must be endless: -EINVAL with a `count`.
+	 * A background timer: TW_CLOSE_DRAIN does not wait for it, and drops it when the last other
+	 * timer has ended. A series must have no `count`.
 	 */
-	TW_TASK_BACKGROUND = 4,
-	TW_TASK_CONTEXT = 2 /* the context is `context`, instead of the calling thread's (context.h) */
+	TW_TASK_BACKGROUND = 4
 };
 
-/* What happens to a run that would start more than max_lateness_ns after its deadline. */
+/* What happens to a run that would start more than max_lateness_ns late. */
 enum tw_late_policy {
-	TW_LATE_RUN = 0, /* it runs, and tw_run_info.late is true in it */
-	TW_LATE_DROP =
-	    1 /* it does not run: the timer ends with TW_FATE_LATE; of a series only this instant is missed */
+	TW_LATE_RUN = 0, /* it runs; tw_current says `late` in it */
+	TW_LATE_DROP = 1 /* it does not run. A one-shot ends with TW_FATE_LATE; a series goes on */
 };
 
-/* The full form. Fields left 0 mean: not wanted. */
+/* A timer in full. Members that are 0 are not used. */
 struct tw_task {
 	size_t size; /* sizeof(struct tw_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t when_ns;  /* delay, or deadline with TW_TASK_AT; must be 0 for a series without TW_TASK_AT */
-	uint32_t flags;    /* enum tw_task_flags */
+	uint64_t
+	    when_ns;    /* delay, or deadline with TW_TASK_AT; 0 for a series without TW_TASK_AT */
+	uint32_t flags; /* enum tw_task_flags */
 	uint32_t reserved; /* 0 */
-	const struct tw_period *period; /* a series; read during the call only. With TW_TASK_AT first_ns must be 0 */
+	const struct tw_period
+	    *period; /* a series; read during the call. first_ns is 0 with TW_TASK_AT */
 
-	/*
-	 * Told when the timer has come to its end: fired, cancelled or dropped. Called exactly once, after the last
-	 * callback has returned: on the thread that cancelled it, by the executor, by the driver (TW_REFUSED_DROP), or by
-	 * the caller of close; if it ended with its group, see group.h.
-	 */
+	/* Called once when the timer has ended. tickwheel.h says on which thread. */
 	tw_release_fn *release;
 
-	/*
-	 * Where and when exactly. All but the executor hold for a series too, as said with each.
-	 *
-	 * executor: other than the service's, which NULL stands for. It must outlive the service. It gets batches of its own
-	 * timers only, in the order that G6 promises; if it refuses, the service's on_refused says what follows, and
-	 * other executors' timers are not held up.
-	 */
+	/* Runs this timer in place of the service's executor. It must outlive the service. */
 	tw_executor *executor;
 
 	/*
-	 * How late a run may start, as seen by the service's clock just before it; any value, 0: as late as may be. Counted from the
-	 * deadline, which for this is the instant that jitter and slack have chosen; rounding up to ticks and handing over count
-	 * as lateness, so a limit of less than three ticks is seldom kept. It holds in TW_CLOSE_RUN too. For a series each run is
-	 * judged by its own instant; what is not run is an overrun, does not count towards `count`, and the series goes on.
+	 * The most that a run may start after its deadline; 0: no limit. Rounding to ticks and the
+	 * hand-over count, so a limit below three ticks is seldom kept. A series judges each run
+	 * alone.
 	 */
 	uint64_t max_lateness_ns;
 
 	/*
-	 * May be due up to so much later, to share a wake-up with others: it gets the roundest tick within slack (that with
-	 * the largest power of two in its number). 0 .. TW_MAX_DELAY_NS. A reset chooses anew from the new deadline. A series chooses for
-	 * each run, while its nominal instants stay what they are; with a slack as long as the period it may miss some.
+	 * The timer may be due up to this much later, to share a wake-up: 0 .. TW_MAX_DELAY_NS. It
+	 * gets the roundest tick in that span. A reset and each run of a series choose anew.
 	 */
 	uint64_t slack_ns;
 
 	/*
-	 * Adds a random time of 0 .. jitter_ns, drawn once, when it is scheduled (config: seed). 0 .. TW_MAX_DELAY_NS. It moves the
-	 * first instant of a series, and with it the phase of all: series that begin together are spread, and stay
-	 * so. A reset draws no other, and adds none.
+	 * Adds a random time of 0 .. jitter_ns, drawn once: 0 .. TW_MAX_DELAY_NS. It moves the
+	 * first instant of a series, and so the phase of all. A reset adds none.
 	 */
 	uint64_t jitter_ns;
-	enum tw_late_policy late; /* must be 0 without max_lateness_ns */
+	enum tw_late_policy late; /* 0 without max_lateness_ns */
 	uint32_t reserved_late;   /* 0 */
 
-	tw_group group; /* it becomes a member; {0}: of none */
+	tw_group group; /* the timer becomes a member; {0}: of none */
 
 	/*
-	 * With TW_TASK_CONTEXT: what callback and release run under, NULL: nothing. Else it must be NULL. Where hooks are set it must be
-	 * what their capture could have returned, and is the timer's once the call has succeeded: till then it is the caller's.
+	 * With TW_TASK_CONTEXT: the context of callback and release; NULL: none. Where hooks are
+	 * set, it must be what their capture returns, and belongs to the timer after a success.
 	 */
 	void *context;
 };
 
 /*
- * -EINVAL also: task NULL or its size too small, unknown flags or policies, reserved fields not 0, an executor without sound ops.
- * -ERANGE also: the delay or deadline with jitter and slack added. -E2BIG: non-zero bytes beyond the known struct. -ESHUTDOWN also: its
- * group is closed. -ENOENT: its group was destroyed.
+ * Schedules a timer in full.
+ *
+ * Threads: as tw_schedule.
+ * Returns: as tw_schedule, and
+ *   -EINVAL      task is NULL, or its size too small; unknown flags or policies; an executor
+ *                without sound ops
+ *   -ERANGE      the deadline with jitter and slack added is out of range
+ *   -E2BIG       non-zero bytes beyond the known struct
+ *   -ESHUTDOWN   the group is closed
+ *   -ENOENT      the group was destroyed
  */
 TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out);
 
 /*
- * Schedules n tasks, all or none: as tw_schedule_task for each, in array order (G6), at a fraction of the cost, with one reading of
- * the clock at most and one wake-up. The array is read during the call only. Its elements lie tasks[0].size apart, and all have that
- * size, which is sizeof(struct tw_task) as the caller knows it: so older and newer programs may pass arrays.
- * out: NULL, or room for n handles; all are written before any timer is published. n 0: nothing happens, 0.
- * Room for all is found before the first is scheduled. If any is refused, for whatever reason, nothing was scheduled. Against a close:
- * all are part of it, or -ESHUTDOWN and none is.
- * Errors as tw_schedule_task; which one, if several tasks are bad, is not said. tw_service_stats.rejected counts n. -EINVAL also: sizes that differ.
- * -EAGAIN also: n is more than max_timers leaves, or lane_entries (for n from lane_entries on: always). Any thread; close waits for it.
+ * Schedules n timers, all or none, in array order (G6).
+ *
+ * It costs a fraction of n calls: at most one clock read and one wake-up. The elements are
+ * tasks[0].size apart, and all have that size. out is NULL, or has room for n handles, which are
+ * written before any timer is published. Beside a close, all are part of it, or none is scheduled.
+ *
+ * Threads: as tw_schedule. A close waits for the call.
+ * Returns: as tw_schedule_task, for the first bad task it finds; tw_service_stats.rejected counts
+ * n.
+ *   0         all are scheduled; or n is 0
+ *   -EINVAL   sizes that differ
+ *   -EAGAIN   n is more than max_timers or lane_entries leave room for
  */
-TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out);
+TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
+			    tw_timer *out);
 
 /* -------------------------------------------------------------------- reset */
 
 /*
- * Moves an armed timer: it is due delay_ns from now, earlier or later than before; the handle stays. A reset to later
- * costs one compare-and-swap; to earlier an entry in this thread's lane too. A reset to the tick it has already
- * changes nothing in memory, and so orders nothing towards the callback. A reset of a fixed-rate series moves its phase.
- * From inside its own callback it re-arms the timer (a one-shot too): no allocation, the same handle, armed when the
- * callback has returned, the delay counted from the call.
- * 0. -ENOENT: gone, or its release runs. -EBUSY: running, and this is not its callback. -ECANCELED: from its own callback, after a cancel.
- * -ESHUTDOWN: closed. -ERANGE. -EINVAL: service NULL. -EAGAIN, -ENOMEM: no room to move it earlier; nothing changed.
+ * Moves an armed timer to delay_ns from now. The handle stays valid.
+ *
+ * A move to later is one compare-and-swap. A move to earlier also queues an entry. A move to the
+ * tick that the timer has already changes nothing, and orders nothing. A reset of a fixed-rate
+ * series moves its phase. From the timer's own callback it re-arms the timer after the callback
+ * returns, a one-shot too; the delay counts from the call.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            moved
+ *   -ENOENT      the timer has ended, or its release runs
+ *   -EBUSY       its callback is running on another thread
+ *   -ECANCELED   from its own callback: the timer was cancelled
+ *   -ERANGE      delay_ns is above TW_MAX_DELAY_NS
+ *   -EAGAIN, -ENOMEM   no room for the entry of a move to earlier; nothing changed
+ *   -ESHUTDOWN   the service is closed
+ *   -EINVAL      service is NULL
+ *   -EPERM       in a forked child
  */
 TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
 
-/* The same to an instant on tw_service_now()'s scale: reads no clock. For servers that keep a loop time. */
+/*
+ * Moves an armed timer to an instant on the scale of tw_service_now. Reads no clock.
+ *
+ * Threads, returns: as tw_reset.
+ */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
 /* ------------------------------------------------------------------- cancel */
 
 /*
- * Never blocks; any thread. Wins until a worker has claimed the run, also when it has expired and waits in the
- * pool (G4). TW_CANCELLED: the callback will never run (again), and arg is the caller's, unless the timer has a release,
- * which has then been called on this thread. TW_RUNNING: the callback or release runs now, perhaps the caller's
- * own; a series ends after it, a one-shot cannot be re-armed any more. TW_GONE. -EINVAL: service NULL.
+ * Cancels a timer, unless a worker has claimed its run.
+ *
+ * It wins also when the timer has expired and waits in the pool's queue (G4).
+ *
+ * Threads: any. Never blocks.
+ * Calls: the release, on this thread, if the answer is TW_CANCELLED.
+ * Returns:
+ *   TW_CANCELLED   the callback will not run (again)
+ *   TW_RUNNING     the callback or the release runs now. A series ends after it; a one-shot cannot
+ *                  be re-armed
+ *   TW_GONE        the timer has ended, or never was
+ *   -EINVAL        service is NULL
+ *   -EPERM         in a forked child
  */
 TW_API int tw_cancel(tw_service *service, tw_timer timer);
 
 /*
- * Cancels, and waits for the callback (and release) if it is running. After any answer but TW_RUNNING (timeout_ns
- * ran out) and TW_SELF, nothing of the timer runs any more: arg may be freed, and all that the callback wrote is visible.
- * Two callbacks that wait for each other wait for ever.
+ * Cancels a timer, and waits for its callback and release if they run.
+ *
+ * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, arg may be freed, and
+ * what the callback wrote is visible. Two callbacks that wait for each other wait without limit.
+ *
+ * Threads: any. Blocks at most timeout_ns.
+ * Calls: as tw_cancel.
+ * Returns: as tw_cancel, and
+ *   TW_FINISHED    it was running, and has returned
+ *   TW_RUNNING     it still runs after timeout_ns
+ *   TW_SELF        called from its own callback or release; it will not run again
  */
 TW_API int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns);
 
 /*
- * tw_is_pending: whether the timer waits to run. tw_remaining: the time until it is due, exact to the tick; 0: it is due.
- * Another thread may run, cancel or move the timer in the same moment.
+ * Tells whether a timer waits to run. Another thread may change that in the same moment.
  *
- * Threads: any.
- * Returns of tw_remaining:
- *   0          *out_ns is written
- *   -ENOENT    the timer is not pending
- *   -EINVAL    service or out_ns is NULL
+ * Threads: any. Never blocks.
+ * Returns: true if it does; false if not, or if service is NULL.
  */
 TW_API bool tw_is_pending(tw_service *service, tw_timer timer);
+
+/*
+ * Tells the time until a timer is due, exact to the tick. Another thread may change that in the
+ * same moment.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0          *out_ns is written; 0 means that the timer is due
+ *   -ENOENT    the timer is not pending
+ *   -EINVAL    service or out_ns is NULL
+ *   -EPERM     in a forked child
+ */
 TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 
 /* ------------------------------------------------- from inside a callback */
 
-/* The running callback's own timer ("no timer" outside of callbacks and releases). */
+/*
+ * Returns the timer whose callback or release the calling thread runs; outside, "no timer".
+ *
+ * Threads: any. Never blocks.
+ */
 TW_API tw_timer tw_self(void);
 
-/* What the calling thread runs. Members at the end may be added. */
+/* What the calling thread runs. Later versions may add members at the end. */
 struct tw_run_info {
-	size_t size;       /* in: sizeof(struct tw_run_info) */
-	tw_timer timer;    /* as tw_self; "no timer" in a task of a strand */
-	uint64_t overruns; /* instants that the series missed since its last run; 0 for a one-shot */
-	bool late;         /* the run started later than max_lateness_ns allows */
-	bool closing;      /* TW_CLOSE_RUN runs the timer, perhaps before its time */
+	size_t size;    /* in: sizeof(struct tw_run_info) */
+	tw_timer timer; /* as tw_self; "no timer" in a task of a strand */
+	uint64_t
+	    overruns; /* instants that the series missed since its last run; 0 for a one-shot */
+	bool late;    /* the run started later than max_lateness_ns allows */
+	bool closing; /* TW_CLOSE_RUN runs the timer, perhaps before its time */
 };
 
 /*
  * Describes the innermost callback that the calling thread runs.
  *
+ *     struct tw_run_info run = TW_INIT(tw_run_info);
+ *     tw_current(&run);
+ *     beats += 1 + run.overruns;
+ *
  * Threads: any. Never blocks, reads no clock.
  * Returns:
- *   1         inside a callback or release of a timer, or a run of a strand's series; *out describes it
- *   0         outside; all members of *out but size are 0
+ *   1         inside a callback or release of a timer, or a run of a strand's series; *out
+ *             describes it
+ *   0         outside; all members of *out except size are 0
  *   -EINVAL   out is NULL, or out->size is too small for `timer`
- *   -EPERM    inside a callback that has forked, in the child
  */
 TW_API int tw_current(struct tw_run_info *out);
 
 /* -------------------------------------------------------------- manual drive */
 
 /*
- * A service with TW_DRIVE_MANUAL is driven by a loop of the caller's. In each turn the sockets come first, and tw_service_advance last:
+ * Runs what is due on a service with TW_DRIVE_MANUAL.
+ *
+ * In each turn of a loop, sockets come first and this call comes once, last:
  *
  *     for (;;) {
- *             wait for the loop's sockets and for tw_service_fd, or until tw_service_next_expiry;
+ *             wait for the sockets and for tw_service_fd, or until tw_service_next_expiry;
  *             handle every socket that is ready;
- *             tw_service_advance(service, TW_NO_LIMIT);   (once, after all sockets)
+ *             tw_service_advance(service, TW_NO_LIMIT);
  *     }
  *
- * A callback may close and free a connection whose socket is ready in the same turn. If tw_service_advance came first, the event that
- * stands later in the turn would name a freed connection. It would also run the timeout of a peer whose answer has arrived.
+ * A callback may close and free a connection whose socket is ready in the same turn: with the other
+ * order, the socket's event would name a freed connection.
  *
- * Its driver is whoever is in one of the three calls below, one thread at a time, usually always the same. All else is as with a tick
- * thread, and any thread may schedule, reset and cancel.
- */
-
-/*
- * Runs what is due: at most `budget` callbacks (TW_NO_LIMIT: all); with an executor other than tw_executor_inline() it hands them
- * over instead. What callbacks schedule or re-arm meanwhile comes in a later call, even if it is due at once: so
- * each call returns. The number of callbacks run or handed over; what strands, schedulers and the like have to do counts as one
- * callback each, though it may be up to 64 tasks of a strand, or a slice of a scheduler; and is run even if the budget is less. Releases
- * of cancelled groups are no callbacks: up to 256 of them are called in a turn, beside the budget and the number. Without tw_service_fd, a call in
- * a tick that was dealt with already, with nothing
- * scheduled meanwhile that is due, costs a reading of the clock: it may come in each turn of a busy loop.
- * -EINVAL: NULL, budget 0 or above INT_MAX without being TW_NO_LIMIT, or the service has a tick thread.
- * -EBUSY: called from inside itself, or while another thread drives. -ESHUTDOWN: closed. -ENOMEM.
+ * At most `budget` callbacks run (TW_NO_LIMIT: all that are due); with an executor other than
+ * tw_executor_inline() they are handed over. A piece of work of a strand or scheduler counts as
+ * one, and up to 256 releases of cancelled groups come on top. What callbacks schedule meanwhile
+ * comes in a later call, so each call returns. A call in a tick that is done, with nothing new,
+ * costs a clock read.
+ *
+ * Threads: one at a time; that thread is the driver. Blocks only if a callback does.
+ * Returns:
+ *   >= 0         callbacks run or handed over
+ *   -EINVAL      service is NULL; budget is 0, or above INT_MAX; the service has a tick thread
+ *   -EBUSY       called from inside itself, or while another thread drives
+ *   -ENOMEM      no memory
+ *   -ESHUTDOWN   the service is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_service_advance(tw_service *service, size_t budget);
 
 /*
- * *out_ns: the instant on tw_service_now()'s scale to call tw_service_advance at. UINT64_MAX: nothing is pending; an instant that is not in the
- * future: something is due now. It is not later than the next expiry, and now and then earlier (to move far timers nearer, G9).
- * It takes all calls into account that the driver's thread has made, and those of other threads that came before; so it is
- * sufficient alone when no other thread schedules, resets to earlier, or cancels many (G11); else use tw_service_fd. No system
- * call; as much work as was scheduled since the last call, or advance.
- * -EINVAL: NULL, or the service has a tick thread. -EBUSY: called from a callback that tw_service_advance runs, or while another thread
- * drives. -ESHUTDOWN: closed. *out_ns is written on success only.
+ * Tells when to call tw_service_advance next.
+ *
+ * The instant is not later than the next expiry, and now and then earlier, to move far timers. It
+ * covers all calls that happened before on any thread. If other threads schedule while the loop
+ * waits, use tw_service_fd.
+ *
+ * Threads: the driver's. Never blocks, makes no system call.
+ * Returns:
+ *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: nothing is
+ *                pending
+ *   -EINVAL      NULL, or the service has a tick thread
+ *   -EBUSY       called from a callback, or while another thread drives
+ *   -ESHUTDOWN   the service is closed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
 
 /*
- * One descriptor that is readable when it is time to call tw_service_advance, and when another thread needs the loop: it has scheduled
- * something earlier, filled a part of its queue, or cancelled much. What the driver's own thread schedules between advances counts as
- * another's: one advance with nothing to do makes it quiet. To be watched for reading, level-triggered (epoll, poll, libuv,
- * libevent, libev, GLib), and for nothing else: it must not be read or closed. tw_service_advance makes it quiet again, unless its
- * budget was used up with something left: then it stays readable. From close on it stays readable for good, and tw_service_advance
- * answers -ESHUTDOWN: take it out of the loop. It belongs to the service; the same for each call; closed by tw_service_destroy.
- * The first call makes it (three descriptors in all, close-on-exec); from then on advances keep it set: a system call when the next
- * expiry is another one, and membarrier when it is later and other threads use the service. Without that call, none is made.
- * Not negative: the descriptor. -EINVAL: NULL; the service has a tick thread; a manual clock, of which no descriptor could
- * tell when it is time (its advances drive the service themselves). The first call also: -EBUSY: as tw_service_next_expiry. -ESHUTDOWN: closed.
- * -EMFILE, -ENFILE, -ENOMEM, -ENOSPC: the system has no descriptors left, or no room to watch them; nothing changed.
+ * Returns a descriptor that is readable when tw_service_advance has something to do.
+ *
+ * Watch it for reading, level-triggered. Never read or close it: it belongs to the service. An
+ * advance makes it quiet, unless the budget was used up. After a close it stays readable: take it
+ * out of the loop. The first call makes it (three descriptors, close-on-exec); from then on an
+ * advance costs a system call when the next expiry has changed.
+ *
+ * Threads: the driver's for the first call; any later. Never blocks.
+ * Returns:
+ *   >= 0         the descriptor
+ *   -EINVAL      service is NULL, has a tick thread, or has a manual clock
+ *   -EBUSY       the first call: called from a callback, or while another thread drives
+ *   -ESHUTDOWN   the first call: the service is closed
+ *   -EMFILE, -ENFILE, -ENOMEM, -ENOSPC   the first call: the system has no room; nothing changed
+ *   -EPERM       in a forked child
  */
 TW_API int tw_service_fd(tw_service *service);
 

@@ -1,38 +1,37 @@
 /*
- * Simulation: a service, and a pool of so many workers, played on one thread and a virtual clock, from a seed.
+ * Simulation: a service and a pool of workers, played on one thread and a virtual clock, from a
+ * seed.
  *
- * For tests of what a program does with its timeouts: nothing sleeps, a virtual day takes milliseconds, and what threads might do to each
- * other is drawn from the seed instead of left to chance. The same program with the same seed sees the same order of all events; another
- * seed gives another order that the guarantees allow as well. So a test runs over many seeds, and one that fails fails
- * again with its seed.
+ * For tests of what a program does with its timeouts. Nothing sleeps: a virtual day takes
+ * milliseconds. What threads might do to each other is drawn from the seed. The same program with
+ * the same seed sees the same order of all events; another seed gives another order that the
+ * guarantees allow. A test that fails fails again with its seed.
  *
  *     tw_sim *sim;
- *     tw_sim_create(&sim, &(struct tw_sim_config){.size = sizeof(struct tw_sim_config), .seed = seed, .workers = 4});
+ *     struct tw_sim_config config = TW_INIT(tw_sim_config);
+ *     config.seed = seed;
+ *     tw_sim_create(&sim, &config);
  *     tw_schedule(tw_sim_service(sim), 30 * TW_SECOND, on_timeout, connection, &timeout);
  *     tw_sim_run_for(sim, 60 * TW_SECOND);
  *     ... look at what has happened ...
  *     tw_sim_destroy(sim);
  *
- * What is drawn. A worker takes a run off the queue, and begins it later: each that holds one may be overtaken by all the others, as by
- * a thread that the system has not let run. Which worker moves next, which service's queue it takes from, in which turn several services on the
- * clock are driven: that is drawn. On demand, how late workers and tick thread are (max_late_ns), and whether a hand-over is
- * refused (refuse_percent). What is not drawn is what G6 fixes: with one worker all runs come in the order of handing over.
+ * Drawn: which worker moves next, which service's queue it takes from, in which order services on
+ * the clock are driven; on demand how late workers and tick thread are (max_late_ns), and which
+ * hand-overs are refused (refuse_percent). With one worker, runs come in the order of handing over
+ * (G6).
  *
- * What is not simulated: two callbacks at once. Each runs to its end before the next one begins, and takes no virtual time, but as
- * tw_sim_spend says. Nothing that waits for another thread ends: in a simulated callback, and between the runs of a simulation, call
- * nothing that blocks.
+ * Not simulated: two callbacks at once. Each callback runs to its end, and takes no virtual time
+ * except by tw_sim_spend. Call nothing that blocks in a simulated callback or between the runs:
+ * nobody would end the wait.
  *
- * tw_sim_executor may be the executor of more services, and tw_sim_clock their clock (with TW_DRIVE_MANUAL); strands, schedulers, limiters
- * and whatever else stands on a service and an executor work on it alike. Strands and schedulers may be destroyed at any time. To end a limiter
- * or a semaphore in the middle: close it with timeout 0, let
- * the simulation run on (tw_sim_run_for; a tick is enough unless workers are late, busy or refuse), and only then destroy it: a destroy
- * that waits for the workers would wait in vain, since the waiting thread is the one that plays them.
+ * tw_sim_executor may run more services, and tw_sim_clock be their clock (with TW_DRIVE_MANUAL).
+ * All layers work on it. To end a limiter or a semaphore in the middle: close it with timeout 0,
+ * let the simulation run on, then destroy it.
  *
- * Threads: one at a time. (The executor takes submits from any thread, but then the order is chance.) In a forked child all
- * calls that can fail answer -EPERM, but destroy, which frees the memory.
- *
- * In the order of events addresses, handles and real time have no part, so that a trace is the same in each process; it may change with the
- * version of the library.
+ * Threads: one at a time. The executor takes submits from any thread, but then the order is chance.
+ * In a forked child each call answers -EPERM, and destroy frees the memory. A trace may change with
+ * the version of the library.
  */
 #ifndef TICKWHEEL_SIM_H
 #define TICKWHEEL_SIM_H
@@ -53,16 +52,19 @@ typedef struct tw_sim tw_sim;
 
 /* ------------------------------------------------------------------- events */
 
+/* Kinds of events, and what their value is. */
 enum tw_sim_event_kind {
 	TW_SIM_TURN = 0,    /* the services were driven; value: 0 */
 	TW_SIM_HANDED = 1,  /* runs came into the queue; value: how many */
 	TW_SIM_REFUSED = 2, /* runs were refused (refuse_percent); value: how many */
-	TW_SIM_TAKEN = 3,   /* a worker took a run; value: its number, counted in the order of handing over */
+	TW_SIM_TAKEN =
+	    3, /* a worker took a run; value: its number, counted in the order of handing over */
 	TW_SIM_RAN = 4,     /* a callback, a work or a plain task has returned; value: its number */
 	TW_SIM_SKIPPED = 5, /* it had been cancelled or moved meanwhile; value: its number */
 	TW_SIM_NOTE = 6     /* tw_sim_note; value: the note */
 };
 
+/* An event of a simulation. */
 struct tw_sim_event {
 	size_t size;    /* sizeof(struct tw_sim_event), the library's */
 	uint64_t at_ns; /* virtual time */
@@ -71,23 +73,22 @@ struct tw_sim_event {
 	uint64_t value;
 };
 
-/* Told of each event as it happens. It must call nothing of the simulation's but tw_sim_now and tw_sim_trace. */
+/* Called for each event. It may call only tw_sim_now and tw_sim_trace. */
 typedef void tw_sim_event_fn(void *event_arg, const struct tw_sim_event *event);
 
 /* -------------------------------------------------------------- birth and end */
 
-/* Zero means default for each knob. */
+/* Knobs of a simulation. 0 is the default of each. */
 struct tw_sim_config {
 	size_t size;             /* sizeof(struct tw_sim_config); 0 only if all else is 0 too */
-	uint64_t seed;           /* any number; 0 is one too */
+	uint64_t seed;           /* any number */
 	uint32_t workers;        /* 1 .. 1024; default 4 */
-	uint32_t refuse_percent; /* of all hand-overs, drawn; 0 .. 90 */
-	uint64_t start_ns;       /* what the clock shows at first; default 0 */
-	uint64_t
-	    max_late_ns; /* how much later than it could a worker begins, and the tick thread turns, at most; drawn; default 0 */
+	uint32_t refuse_percent; /* of all hand-overs: 0 .. 90 */
+	uint64_t start_ns;       /* the clock's first reading; default 0 */
+	uint64_t max_late_ns;    /* the most that a worker or the tick thread is late; default 0 */
 	uint64_t max_steps; /* at one instant, before a run gives up with -ELOOP; default 16 Mi */
 
-	/* The service's knobs, read during the call. NULL: defaults. Clock, executor, drive, workers and seed are the simulation's: 0 there. */
+	/* The service's knobs; NULL: defaults. No clock, executor, drive, workers, seed. */
 	const struct tw_service_config *service;
 
 	tw_sim_event_fn *on_event; /* may be NULL */
@@ -95,72 +96,131 @@ struct tw_sim_config {
 };
 
 /*
- * Makes a simulation: clock, executor and service. cfg may be NULL. *out is written on success only. -EINVAL: out NULL, a knob out of range,
- * also of the service's; -E2BIG, as for services. -ENOMEM. Whatever fails, nothing is left behind.
+ * Creates a simulation: clock, executor and service. cfg may be NULL.
+ *
+ * Threads: any.
+ * Returns:
+ *   0         *out is the simulation; on an error *out is not written
+ *   -EINVAL   out is NULL; a knob is out of range, also of the service's
+ *   -E2BIG    non-zero bytes beyond the known struct
+ *   -ENOMEM   no memory
  */
 TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
 
 /*
- * Closes the service with TW_CLOSE_DROP if it is open, and frees all; plain tasks that have not run are dropped. NULL is allowed. 0. -EDEADLK:
- * from inside. -EBUSY: another service stands on the clock, or strands and the like use the service. Nothing has changed then.
+ * Closes the service with TW_CLOSE_DROP if it is open, drops tasks that have not run, and frees
+ * all. NULL is allowed.
+ *
+ * Threads: the simulation's.
+ * Returns:
+ *   0          freed
+ *   -EDEADLK   called from inside
+ *   -EBUSY     another service uses the clock, or layers use the service; nothing changed
  */
 TW_API int tw_sim_destroy(tw_sim *sim);
 
 /*
- * Closes the simulated service, with TW_CLOSE_DROP or TW_CLOSE_RUN, and plays the workers until all has come to rest: what a
- * tw_service_close on the simulation's thread would wait for in vain. (Instead of TW_CLOSE_DRAIN: tw_sim_run_until_idle first.) 0; -EINVAL: NULL,
- * another mode; -EDEADLK: from inside; -EBUSY as tw_service_close; -ENOMEM; -EPERM; -ELOOP: max_steps.
+ * Closes the simulated service with TW_CLOSE_DROP or TW_CLOSE_RUN, and plays the workers until all
+ * rests.
+ *
+ * A tw_service_close on this thread would wait without end. In place of TW_CLOSE_DRAIN call
+ * tw_sim_run_until_idle first.
+ *
+ * Threads: the simulation's.
+ * Returns:
+ *   0          closed
+ *   -EINVAL    sim is NULL; another mode
+ *   -EDEADLK   called from inside
+ *   -EBUSY     as tw_service_close
+ *   -ELOOP     max_steps events at one instant
+ *   -ENOMEM, -EPERM
  */
 TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
 
-/* The parts; NULL if sim is. The clock is moved by the simulation only. */
+/* Returns the simulated service; NULL if sim is NULL. */
 TW_API tw_service *tw_sim_service(tw_sim *sim);
+
+/* Returns the executor that the simulated workers take runs from; NULL if sim is NULL. */
 TW_API tw_executor *tw_sim_executor(tw_sim *sim);
+
+/* Returns the virtual clock, which only the simulation moves; NULL if sim is NULL. */
 TW_API tw_clock *tw_sim_clock(tw_sim *sim);
 
 /* ------------------------------------------------------------------- running */
 
 /*
- * One event: a worker takes a run, or carries one out, or the clock goes on to the next instant at which something is to be done and the
- * services are driven. What is due at once comes with the next tick. 1: done. 0: nothing waits and nothing is pending, the clock stands still.
- * -EINVAL: NULL. -EDEADLK: from inside. -ENOMEM: call again. -EPERM.
+ * Plays one event: a worker takes a run or carries one out, or the clock goes on to the next
+ * instant with something to do.
+ *
+ * Threads: the simulation's.
+ * Returns:
+ *   1          played
+ *   0          nothing waits and nothing is pending
+ *   -EINVAL    sim is NULL
+ *   -EDEADLK   called from inside
+ *   -ENOMEM    call again
+ *   -EPERM     in a forked child
  */
 TW_API int tw_sim_step(tw_sim *sim);
 
 /*
- * All events up to an instant, that included, where the clock then stands; of the next ns nanoseconds. 0. -ERANGE: in the past, or beyond
- * INT64_MAX. -ELOOP: max_steps at one instant, as of tasks that submit each other for ever; may be called again. Else as tw_sim_step.
+ * Plays all events up to and at an instant, where the clock then is.
+ *
+ * Threads: the simulation's.
+ * Returns: 0, or as tw_sim_step, and
+ *   -ERANGE   the instant is in the past, or above INT64_MAX
+ *   -ELOOP    max_steps events at one instant; may be called again
  */
 TW_API int tw_sim_run_until(tw_sim *sim, uint64_t at_ns);
+
+/*
+ * Plays all events of the next ns nanoseconds.
+ *
+ * Threads, returns: as tw_sim_run_until.
+ */
 TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
 
 /*
- * Until nothing waits and nothing is pending, but no longer than most_ns of virtual time (TW_FOREVER). 0: idle. -ETIMEDOUT: something is left,
- * as always with an endless series. Else as tw_sim_run_until.
+ * Plays until nothing waits and nothing is pending, for at most most_ns of virtual time.
+ *
+ * Threads: the simulation's.
+ * Returns: as tw_sim_run_until, and
+ *   -ETIMEDOUT   something is left, as always with an endless series
  */
 TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);
 
-/* The virtual time. 0 if NULL. */
+/* Returns the virtual time; 0 if sim is NULL. */
 TW_API uint64_t tw_sim_now(const tw_sim *sim);
 
-/* A plain task for the workers, as tw_pool_submit for a pool; from anywhere. 0; -EINVAL: sim or fn NULL; -ENOMEM; -EPERM. */
+/*
+ * Submits a task to the simulated workers, as tw_pool_submit does to a pool.
+ *
+ * Threads: any.
+ * Returns: 0; -EINVAL if sim or fn is NULL; -ENOMEM; -EPERM
+ */
 TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 
-/* In a simulated callback: its worker will not be free again before so much virtual time has passed; adds up, to 292 years at most. Elsewhere nothing. */
+/*
+ * In a simulated callback: keeps its worker busy for ns of virtual time. Calls add up, to 292 years
+ * at most. Elsewhere it does nothing.
+ */
 TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 
-/* In a simulated callback: its worker's number. -1 elsewhere. */
+/* In a simulated callback: returns its worker's number. Elsewhere -1. */
 TW_API int tw_sim_worker(const tw_sim *sim);
 
 /* --------------------------------------------------------------------- trace */
 
-/* A number that stands for all events so far, notes included: two runs that have the same saw the same. 0 if NULL. */
+/* Returns a number that stands for all events so far, notes included; 0 if sim is NULL. */
 TW_API uint64_t tw_sim_trace(const tw_sim *sim);
 
-/* Takes what the program under test has done into the trace. */
+/* Takes a note of the test into the trace. */
 TW_API void tw_sim_note(tw_sim *sim, uint64_t note);
 
-/* 0 .. bound - 1, from the seed, apart from what the simulation draws itself: for the test's own choices. 0 if sim is NULL or bound 0. */
+/*
+ * Returns a number from 0 to bound - 1, from the seed, for the test's own choices. It does not
+ * disturb what the simulation draws. 0 if sim is NULL or bound is 0.
+ */
 TW_API uint64_t tw_sim_random(tw_sim *sim, uint64_t bound);
 
 #ifdef __cplusplus

@@ -1,37 +1,40 @@
 /*
- * Strands: serial executors, many and cheap, over a pool or any other executor. A strand runs its tasks one at a time, in order,
- * without a lock in the user's code. Use one for each connection, actor or session.
+ * Strands: serial executors, many and cheap, on a pool or any other executor.
+ *
+ * A strand runs its tasks one at a time, in order, so they need no lock. Use one for each
+ * connection, actor or session.
  *
  *     tw_strand *strand;
  *     tw_strand_create(&strand, service, NULL, NULL);
  *     tw_strand_submit(strand, on_read, connection);
  *     tw_strand_schedule(strand, 30 * TW_SECOND, on_timeout, connection, &timeout);
  *
- * Order. Tasks with delay 0 run in the order of their submits. So do tasks with equal delays. A delayed task enters the queue when
- * it is due. Nothing of one strand overlaps: tasks, series, releases that the strand calls, and timers that name the strand as their
- * executor. What one task has written, the next task sees.
+ * Order. Submitted tasks run in the order of their submits, and so do tasks with equal delays. A
+ * delayed task enters the queue when it is due. Tasks, series, releases on the strand, and timers
+ * that name the strand as their executor never overlap. A task sees what the one before it has
+ * written.
  *
- * Fairness. A strand keeps its thread while it has work, for at most 64 runs and for at most 5 ms. Then it goes to the back of its
- * executor's queue. It never interrupts a task, so a longer task is the only one of its turn.
+ * Fairness. A strand keeps its thread for at most 64 runs and 5 ms; then other work of the executor
+ * gets its turn. A longer task is the only one of its turn.
  *
- * Delays begin at the call, on the service's clock. A task never runs early. It is late as a timer is (G1, G2), plus a dispatch. When a task
- * is due, the service's driver hands it to the strand's own executor. It never waits for a worker of the service's executor.
+ * Time. A delay counts from the call, on the service's clock. A task never runs early. Its lateness
+ * is that of a timer (G2) plus a hand-over, and does not depend on the workers of the service's
+ * executor.
  *
- * Context. The context of the call that submits goes with the task and its release (context.h).
+ * Context. A task and its release run under the context of the call that submitted it (context.h).
  *
- * Threads. Any thread may call any function beside any other, on the same task too, also from the strand's own tasks. The exception is
- * tw_strand_destroy: no other call on the strand is under way or follows. One case is allowed: a task may destroy its own strand while
- * other threads are in a cancel, a dispose, or one of their waits. The strand stays until these calls have returned.
- * From a task of the strand itself, cancel and dispose are final without waiting, since nothing else of the strand can be running. Calls that would wait for their own caller are refused.
+ * Lifetime. Destroy a strand before its service is closed (-EBUSY until then). A strand holds its
+ * pool; any other executor must outlive it.
  *
- * Lifetime. A strand holds its service: tw_service_close answers -EBUSY until the strand is destroyed. If its executor is a pool, the
- * strand holds the pool, too. Any other executor must outlive the strand.
+ * Memory. A task that has ended leaves none in use: 2048 free nodes are kept, the rest goes back to
+ * the system while the service lives.
  *
- * Memory. A finished or cancelled task leaves no memory in use: its node serves the next task, and nodes beyond the next 2048 go back to the
- * system in pieces while the service lives.
+ * Threads: any thread may call anything at any time, also the strand's own tasks; only
+ * tw_strand_destroy must be alone, with one exception: a task may destroy its own strand while
+ * other threads are in a cancel, a close, or one of their waits.
  *
- * Errors of all functions: -EINVAL if strand is NULL (except in destroy); -EPERM in a forked child, where destroy frees what it can and
- * answers 0.
+ * All functions answer -EINVAL if strand is NULL (except destroy), and -EPERM in a forked child,
+ * where destroy frees memory.
  */
 #ifndef TICKWHEEL_STRAND_H
 #define TICKWHEEL_STRAND_H
@@ -49,16 +52,16 @@ extern "C" {
 
 typedef struct tw_strand tw_strand;
 
-/* Handle of a task: a value, like a timer's. A stale handle is harmless. All-zero is "no task". */
+/* Handle of a task: a value. All-zero is "no task"; a stale handle is harmless. */
 typedef struct tw_strand_task_id {
 	uint64_t id;
 } tw_strand_task_id;
 
 enum tw_strand_flags {
-	TW_STRAND_PINNED = 1 /* all runs happen on one thread of the pool, which the pool chooses */
+	TW_STRAND_PINNED = 1 /* all runs happen on one thread of the pool */
 };
 
-/* Zero means default for each knob. */
+/* Knobs of a strand. 0 is the default of each. */
 struct tw_strand_config {
 	size_t size;    /* sizeof(struct tw_strand_config); 0 only if all else is 0 too */
 	uint32_t flags; /* enum tw_strand_flags */
@@ -66,17 +69,18 @@ struct tw_strand_config {
 };
 
 /*
- * Makes a strand on an executor.
+ * Creates a strand on an executor: a pool's, another strand's, one of your own, or NULL for the
+ * service's.
  *
- * The executor is tw_pool_executor(pool), another strand's, one of the program's own, or NULL for the executor that runs the service's
- * callbacks. An executor of the program's own gets submits from any thread. cfg may be NULL. *out is written on success only.
+ * An executor of your own gets submits from any thread. cfg may be NULL.
  *
  * Threads: any. Never blocks.
  * Returns:
- *   0            the strand exists
- *   -EINVAL      out or service is NULL; an executor without sound ops; unknown flags; reserved is not 0; TW_STRAND_PINNED without a pool
+ *   0            *out is the strand; on an error *out is not written
+ *   -EINVAL      out or service is NULL; an executor without sound ops; unknown flags;
+ *                TW_STRAND_PINNED without a pool
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
- *   -ENOMEM
+ *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service or the pool is closed
  */
 TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor,
@@ -87,88 +91,92 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
 /*
  * Submits a task: fn(arg) runs once, on the strand.
  *
- * fn never runs inside the call, whatever the executor does. So there is no recursion, and a chain of submits needs no stack. fn
- * sees what the caller wrote before. After an error nothing was submitted, and nothing will be called.
+ * fn never runs inside the call, whatever the executor does. So a chain of submits needs no stack.
+ * fn sees what the caller wrote before.
  *
  * Threads: any. Never blocks.
  * Returns:
- *   0            submitted
+ *   0            fn will run; on an error nothing was submitted
  *   -EINVAL      fn is NULL
  *   -ESHUTDOWN   the strand is closed
  *   -EAGAIN      2^28 tasks wait
- *   -ENOMEM
+ *   -ENOMEM      no memory
  */
 TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
 
 /*
  * Schedules a task that runs once, after delay_ns. A delay of 0 submits it.
  *
- * *out (may be NULL) is written before the task is published, so the task may read it. After an error *out is "no task" (untouched
- * after -EINVAL).
+ * *out (may be NULL) is written before the task is published, so the task may read it. On an error
+ * it is "no task" (untouched after -EINVAL).
  *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_submit, and
- *   -ERANGE      the delay is beyond TW_MAX_DELAY_NS
- *   -EAGAIN      the service has no room for a timer
+ *   -ERANGE   the delay is above TW_MAX_DELAY_NS
+ *   -EAGAIN   the service has no room for a timer
  */
-TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out);
+TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
+			      tw_strand_task_id *out);
 
 /*
- * Schedules a series: run n is due at the call + first_ns + n * period_ns, however long the runs take.
+ * Schedules a series: run n is due at the call + first_ns + n * period_ns, however long the runs
+ * take.
  *
- * Missed runs follow one after the other, each through the strand's queue. The series is counted anew from now if the clock has stepped back
- * by more than 15 minutes since the last run, or forward by more than a period and 15 minutes. For other rules see tw_strand_task.period.
+ * Missed runs follow one after the other, through the strand's queue. If the clock steps back by
+ * more than 15 minutes, or forward by more than a period and 15 minutes, the series counts anew
+ * from then.
  *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_schedule, and
- *   -EINVAL      period_ns is 0
- *   -ERANGE      the period is beyond TW_MAX_DELAY_NS
+ *   -EINVAL   period_ns is 0
+ *   -ERANGE   the period is above TW_MAX_DELAY_NS
  */
-TW_API int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
-				    tw_strand_task_id *out);
+TW_API int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns,
+				    tw_fn *fn, void *arg, tw_strand_task_id *out);
 
-/* The full form of a task. A field that is 0 is not used. */
+/* A task in full. Members that are 0 are not used. */
 struct tw_strand_task {
 	size_t size; /* sizeof(struct tw_strand_task) */
 	tw_fn *fn;
 	void *arg;
-	uint64_t delay_ns;  /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
-	uint64_t period_ns; /* a series as of tw_strand_schedule_every; 0: none */
-	uint64_t
-	    tolerance_ns; /* of a series, for steps of the clock; at most TW_MAX_DELAY_NS; 0: 15 minutes, with `period` any step */
+	uint64_t delay_ns;     /* with TW_TASK_AT: a deadline on tw_service_now()'s scale */
+	uint64_t period_ns;    /* a series as of tw_strand_schedule_every; 0: none */
+	uint64_t tolerance_ns; /* for steps of the clock; 0: 15 minutes; any with `period` */
 
 	/*
-	 * Called once when the task has ended, after its last run. TW_FATE_FIRED and TW_FATE_LATE: on the strand. TW_FATE_CANCELLED: on the thread
-	 * that cancelled the task or disposed of the strand. The place to free arg.
+	 * Called once when the task has ended, after its last run. TW_FATE_FIRED and TW_FATE_LATE:
+	 * on the strand. TW_FATE_CANCELLED: on the thread that cancelled the task or closed the
+	 * strand.
 	 */
 	tw_release_fn *release;
 
 	/*
-	 * A series with all that a timer's series has (struct tw_period, service.h): its first delay, mode, count and missed policy. Read
-	 * during the call only. period_ns must be 0, and delay_ns as well without TW_TASK_AT. tw_current tells a run what was missed.
+	 * A series with all that a timer's series has (service.h); read during the call. period_ns
+	 * must be 0, and delay_ns as well without TW_TASK_AT.
 	 */
 	const struct tw_period *period;
 
-	uint64_t max_lateness_ns; /* how late a run may start; 0: no limit. tw_current tells the run */
-	enum tw_late_policy late; /* what happens to a later run; must be 0 without max_lateness_ns */
+	uint64_t max_lateness_ns; /* how late a run may start; 0: no limit */
+	enum tw_late_policy late; /* what happens to a later run; 0 without max_lateness_ns */
 	uint32_t flags;           /* TW_TASK_AT, TW_TASK_CONTEXT */
-	void *context; /* with TW_TASK_CONTEXT: the context of fn and release; NULL: none. As in struct tw_task */
+	void *context;            /* with TW_TASK_CONTEXT, as in struct tw_task */
 };
 
 /*
- * Submits a task, or a series, in the full form.
+ * Submits a task, or a series, in full.
  *
- * A run that is too late under TW_LATE_DROP does not happen. A task that runs once then ends with TW_FATE_LATE. A series goes on, and
- * counts an overrun.
+ * A run that is too late under TW_LATE_DROP does not happen: a one-shot ends with TW_FATE_LATE, a
+ * series goes on and counts an overrun.
  *
  * Threads: any. Never blocks.
  * Returns: as tw_strand_schedule, and
- *   -EINVAL      task is NULL or its size too small; fn is NULL; a tolerance without a period; period and period_ns; period and a
- *                delay_ns without TW_TASK_AT; a bad period; unknown flags; a context without TW_TASK_CONTEXT; a bad `late`
- *   -ERANGE      a period, tolerance, or deadline out of range
- *   -E2BIG       non-zero bytes beyond the known struct
+ *   -EINVAL   task is NULL, its size too small, or its members do not go together: the misuse hook
+ *             gets the reason
+ *   -ERANGE   a period, tolerance or deadline is out of range
+ *   -E2BIG    non-zero bytes beyond the known struct
  */
-TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *task, tw_strand_task_id *out);
+TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *task,
+				 tw_strand_task_id *out);
 
 /* -------------------------------------------------------------------- cancel */
 
@@ -176,72 +184,68 @@ TW_API int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task 
  * Cancels a task.
  *
  * Threads: any. Never blocks.
- * Calls: the task's release, if the answer is TW_CANCELLED, on this thread.
+ * Calls: the task's release, on this thread, if the answer is TW_CANCELLED.
  * Returns:
- *   TW_CANCELLED   the task will not run (again). arg is the caller's, unless the task has a release
- *   TW_RUNNING     the task or its release runs now, perhaps as the caller. A series ends after this run
- *   TW_GONE        the task ran, was cancelled or disposed of, is no task of this strand, or never was
+ *   TW_CANCELLED   the task will not run (again). arg is yours, unless the task has a release
+ *   TW_RUNNING     the task or its release runs now. A series ends after this run
+ *   TW_GONE        the task has ended, or never was one of this strand
  */
 TW_API int tw_strand_cancel(tw_strand *strand, tw_strand_task_id task);
 
 /*
- * Cancels a task, and waits for it if it is running.
+ * Cancels a task, and waits for it if it runs.
  *
- * After any answer except TW_RUNNING and TW_SELF nothing of the task runs any more, and what it wrote is visible.
+ * After any answer except TW_RUNNING and TW_SELF nothing of the task runs, and what it wrote is
+ * visible.
  *
  * Threads: any. Blocks at most timeout_ns.
  * Calls: as tw_strand_cancel.
  * Returns: as tw_strand_cancel, and
- *   TW_RUNNING     timeout_ns has passed
  *   TW_FINISHED    the task was running, and has returned
+ *   TW_RUNNING     it still runs after timeout_ns
  *   TW_SELF        the caller is the task itself, or its release
  */
 TW_API int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id task, uint64_t timeout_ns);
 
-/* ------------------------------------------------------------------- dispose */
+/* --------------------------------------------------------------------- close */
 
 /*
- * Cancels all tasks that have not run, and refuses new ones.
+ * Closes the strand: cancels all tasks that have not run, and refuses new ones.
  *
- * A running task goes on; after the call has returned nothing else of the strand begins. A task that is submitted meanwhile is cancelled
- * by this call, or was refused. The call touches no other strand and no thread. A second dispose changes nothing. Timers that name the
- * strand as their executor end as cancelled when they are due.
- *
- * The call goes on in pieces, so that other calls on the strand are held up for microseconds only, however many tasks wait.
+ * A running task goes on; nothing else of the strand begins after the call. Timers that name the
+ * strand as their executor end as cancelled when they are due. A second close changes nothing. The
+ * call works in pieces, so other calls on the strand wait for microseconds only.
  *
  * Threads: any. Never blocks.
- * Calls: the releases of the cancelled tasks, on this thread, in any order.
+ * Calls: releases of the cancelled tasks, on this thread, in any order.
  * Returns: 0
  */
 TW_API int tw_strand_close(tw_strand *strand);
 
 /*
- * Disposes of the strand, and waits for the running task, and for releases that another thread's dispose or cancel is calling.
+ * Closes the strand, and waits for its running task, and for releases that other threads call.
  *
- * Threads: any. Blocks at most timeout_ns, beside the releases.
+ * Threads: any. Blocks at most timeout_ns, plus the releases.
  * Calls: as tw_strand_close.
  * Returns:
  *   0            nothing of the strand runs
- *   -ETIMEDOUT   the strand is disposed of, and something still runs
- *   -EDEADLK     called from the strand's own task, or a release of one; nothing changed
+ *   -ETIMEDOUT   the strand is closed, and something still runs
+ *   -EDEADLK     called from the strand's own task or release; nothing changed
  */
 TW_API int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns);
 
 /*
- * Disposes of the strand if need be, and frees it. NULL is allowed.
+ * Closes the strand, and frees it. NULL is allowed. A task may destroy its own strand.
  *
- * The call waits for nothing that the calling thread might have to do itself. It may come from one of the strand's own tasks. If the strand
- * runs on a pool, and the caller is neither one of its workers nor inside a task or callback of the service, the strand is gone when the call
- * returns. Otherwise the strand goes as soon as its last run, or the hand-over of one, is over. tw_service_close waits for
- * that as for a callback. tw_pool_close of a pool that is not the service's own answers -EBUSY until then.
+ * On a pool the strand is gone when the call returns, if the caller is neither one of the pool's
+ * workers nor inside a callback or task of the service. Otherwise it goes after its last run or
+ * hand-over; tw_service_close waits for that, and tw_pool_close of another pool answers -EBUSY
+ * until then.
  *
- * An executor that refuses without end does not hold up the service's close: destroy the strand. Its tasks end as cancelled, their
- * releases are called, and the driver carries out the rest itself. An executor that has taken a hand-over must run it or give it back.
+ * An executor that refuses without end does not hold up the service: after destroy, the driver does
+ * the rest. If tw_strand_executor was called, 128 bytes stay until the service is destroyed.
  *
- * If tw_strand_executor was called, 128 bytes stay until the service is destroyed, since a timer may still name the strand. Where strands
- * come and go by the million, let their timeouts be tasks with a delay, which need no executor.
- *
- * Threads: any. No other call on the strand beside it, except as said at the top (Threads). Blocks as said above.
+ * Threads: any, with no other call beside it except as said at the top.
  * Calls: as tw_strand_close.
  * Returns: 0
  */
@@ -249,34 +253,41 @@ TW_API int tw_strand_destroy(tw_strand *strand);
 
 /* --------------------------------------------------------------------- looks */
 
-/* The strand whose task, or timer, the calling thread runs; the innermost of several. NULL: none. */
+/*
+ * Returns the strand whose task or timer the calling thread runs, the innermost of several; NULL:
+ * none.
+ */
 TW_API tw_strand *tw_strand_current(void);
 
 /*
- * The strand as an executor, of single timers (tw_task.executor) or as base of other strands. NULL if strand is.
+ * Returns the strand as an executor, of single timers (tw_task.executor) or of other strands.
  *
- * Timers of the strand's own service may name it even beyond tw_strand_destroy: they end as cancelled when due, and the service's
- * executor calls their releases. Timers of other services must have ended before.
+ * Timers of the strand's own service may outlive the strand: they end as cancelled when they are
+ * due. Timers of other services must have ended before tw_strand_destroy.
+ *
+ * Threads: any.
+ * Returns: the executor; NULL if strand is NULL.
  */
 TW_API tw_executor *tw_strand_executor(tw_strand *strand);
 
+/* Gauges and counters of a strand. */
 struct tw_strand_stats {
 	size_t size;        /* in: sizeof(struct tw_strand_stats) */
 	uint64_t queued;    /* tasks that are due and wait */
 	uint64_t delayed;   /* tasks that are not due yet */
 	uint64_t running;   /* 0 or 1 */
 	uint64_t runs;      /* tasks and timers that have returned; each run of a series counts */
-	uint64_t cancelled; /* tasks, by cancel or dispose */
-	uint64_t disposed;  /* 1: the strand is disposed of */
+	uint64_t cancelled; /* tasks, by a cancel or a close */
+	uint64_t closed;    /* 1: the strand is closed */
 };
 
 /*
- * Takes a snapshot.
+ * Reads a strand's statistics.
  *
  * Threads: any. Never blocks.
  * Returns:
- *   0
- *   -EINVAL      out is NULL, or its size smaller than one gauge
+ *   0         *out is filled
+ *   -EINVAL   out is NULL, or its size smaller than one gauge
  */
 TW_API int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out);
 

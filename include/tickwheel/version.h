@@ -1,9 +1,9 @@
 /*
  * Version of the library.
  *
- * ABI promise: until 1.0.0 each minor version may change the ABI; from then on only a major version may.
- * Structs that begin with `size` may grow within a major version: a program built against an older header
- * keeps working, since the library reads only as much as `size` covers.
+ * ABI promise: until 1.0.0 each minor version may change the ABI; from then on only a major version
+ * may. Structs that begin with `size` may grow within a major version: a program built against an
+ * older header keeps working, since the library reads only as much as `size` covers.
  */
 #ifndef TICKWHEEL_VERSION_H
 #define TICKWHEEL_VERSION_H
@@ -17,7 +17,8 @@
 #define TW_API __attribute__((visibility("default")))
 
 /*
- * Initializes a struct that begins with its size. All other members are 0, which is the default of each.
+ * Initializes a struct that begins with its size. All other members are 0, which is the default of
+ * each.
  *
  *     struct tw_task task = TW_INIT(tw_task);
  */
@@ -39,15 +40,15 @@
 extern "C" {
 #endif
 
-/* TW_VERSION of the library that is linked at run time, to compare with the one compiled against. Any thread. */
+/* Returns TW_VERSION of the library that is linked at run time. Threads: any. */
 TW_API int tw_version(void);
 
 /*
- * Whether the library linked at run time fits the header compiled against: the same minor version (until 1.0.0), and not older. For the
- * first lines of a program, so that an old library that lies about is named at once, not met as an error of some later call:
+ * Tells whether the library that is linked at run time fits the headers: the same minor version
+ * (until 1.0.0), and not older. For the first lines of a program:
  *
  *     if (!TW_VERSION_CHECK()) {
- *             fprintf(stderr, "compiled for tickwheel %d, but %d is installed\n", TW_VERSION, tw_version());
+ *             fprintf(stderr, "compiled for %d, but %d is installed\n", TW_VERSION, tw_version());
  *             return 1;
  *     }
  */

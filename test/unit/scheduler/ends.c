@@ -383,7 +383,7 @@ Test(scheduler_ends, bad_posts_are_refused_and_change_nothing)
 	expect_eq(tw_scheduler_submit_task(rig.scheduler, &newer.post, &task), -E2BIG);
 	expect_eq(task.id, 7);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
-	expect_eq(stats.posted + stats.rejected + stats.host_requests, 0);
+	expect_eq(stats.submitted + stats.rejected + stats.host_requests, 0);
 	expect_eq(tw_scheduler_pause(NULL), -EINVAL);
 	expect_eq(tw_scheduler_resume(NULL), -EINVAL);
 	expect_eq(tw_scheduler_request_yield(NULL), -EINVAL);
@@ -489,7 +489,7 @@ Test(scheduler_ends, post_without_memory_changes_nothing_and_can_be_repeated)
 	}
 	expect_ge(refused, 4);
 	struct tw_scheduler_stats stats = work_rig_stats(&rig);
-	expect_eq(stats.posted, (int)MANY);
+	expect_eq(stats.submitted, (int)MANY);
 	expect_eq(stats.rejected, refused);
 	rig_advance(&rig.rig, 5 * MS);
 	while (run() == TW_SCHEDULER_RUN_MORE)

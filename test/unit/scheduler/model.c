@@ -162,7 +162,7 @@ static void check_state(void)
 	check(stats.host_timer || !stats.delayed || stats.host_requested);
 	check(!stats.host_timer || !stats.ready);
 	check(stats.cleared <= stats.ready + stats.delayed + 1);
-	check(stats.posted == stats.completed + stats.cancelled + stats.ready + stats.delayed);
+	check(stats.submitted == stats.completed + stats.cancelled + stats.ready + stats.delayed);
 }
 
 static void run_program(void)

@@ -42,7 +42,7 @@ Test(strand_dispose, cancels_all_that_has_not_run_and_refuses_what_comes, .init 
 	expect_eq(cut.releases, 1);
 	expect_eq(tw_strand_cancel(rig.strand, now.task), TW_GONE);
 	expect_eq(strand_stats(rig.strand).cancelled, 4);
-	expect_eq(strand_stats(rig.strand).disposed, 1);
+	expect_eq(strand_stats(rig.strand).closed, 1);
 	tw_strand_task_id out = {7};
 	expect_eq(tw_strand_schedule(rig.strand, 0, note_run, &now, &out), -ESHUTDOWN);
 	expect_eq(out.id, 0);
