@@ -281,7 +281,7 @@ static int fork_inside(void *arg, struct tw_job_run *run)
 	if (forked)
 		return 0;
 	child_eq(tw_job_complete(run->limiter, run->job, 0, NULL), -EPERM);
-	child_eq(tw_limiter_stop(run->limiter, TW_FOREVER), -EPERM);
+	child_eq(tw_limiter_close(run->limiter, TW_CLOSE_DROP, TW_FOREVER), -EPERM);
 	_exit(0);
 }
 
