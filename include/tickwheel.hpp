@@ -80,7 +80,8 @@ template <class Rep, class Period> std::uint64_t timeout_ns(std::chrono::duratio
 
 inline std::error_code code(int negative_errno) noexcept
 {
-	return negative_errno < 0 ? std::error_code(-negative_errno, std::generic_category()) : std::error_code();
+	return negative_errno < 0 ? std::error_code(-negative_errno, std::generic_category())
+				  : std::error_code();
 }
 
 inline void check(const std::error_code &error, const char *what)
@@ -146,9 +147,12 @@ class timer
 	{
 		return answer(service_ ? tw_cancel_wait(service_, handle_, TW_FOREVER) : TW_GONE);
 	}
-	template <class Rep, class Period> outcome cancel_wait(std::chrono::duration<Rep, Period> timeout)
+	template <class Rep, class Period>
+	outcome cancel_wait(std::chrono::duration<Rep, Period> timeout)
 	{
-		return answer(service_ ? tw_cancel_wait(service_, handle_, detail::timeout_ns(timeout)) : TW_GONE);
+		return answer(service_
+				  ? tw_cancel_wait(service_, handle_, detail::timeout_ns(timeout))
+				  : TW_GONE);
 	}
 
 	/*
@@ -162,7 +166,9 @@ class timer
 	}
 	bool reset_at(time_point deadline)
 	{
-		return service_ && moved(tw_reset_at(service_, handle_, detail::delay_ns(deadline.time_since_epoch())));
+		return service_ &&
+		       moved(tw_reset_at(service_, handle_,
+					 detail::delay_ns(deadline.time_since_epoch())));
 	}
 
 	/* A hint: is it waiting to run? */
@@ -231,7 +237,8 @@ class service
 	}
 	time_point now() const noexcept
 	{
-		return time_point(std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(get()))));
+		return time_point(
+		    std::chrono::nanoseconds(static_cast<std::int64_t>(tw_service_now(get()))));
 	}
 
 	/* f() after delay, or at a deadline. */
@@ -241,7 +248,8 @@ class service
 		return schedule(after(detail::delay_ns(delay)), std::forward<F>(f));
 	}
 	template <class Rep, class Period, class F>
-	[[nodiscard]] timer schedule(std::chrono::duration<Rep, Period> delay, F &&f, std::error_code &error)
+	[[nodiscard]] timer schedule(std::chrono::duration<Rep, Period> delay, F &&f,
+				     std::error_code &error)
 	{
 		return schedule(after(detail::delay_ns(delay)), std::forward<F>(f), error);
 	}
@@ -249,7 +257,8 @@ class service
 	{
 		return schedule(at(deadline), std::forward<F>(f));
 	}
-	template <class F> [[nodiscard]] timer schedule_at(time_point deadline, F &&f, std::error_code &error)
+	template <class F>
+	[[nodiscard]] timer schedule_at(time_point deadline, F &&f, std::error_code &error)
 	{
 		return schedule(at(deadline), std::forward<F>(f), error);
 	}
@@ -268,14 +277,16 @@ class service
 				     std::error_code &error) noexcept
 	{
 		tw_timer handle = {0};
-		error = detail::code(tw_schedule(get(), detail::delay_ns(delay), detail::call_method<Method, T>,
+		error = detail::code(tw_schedule(get(), detail::delay_ns(delay),
+						 detail::call_method<Method, T>,
 						 std::addressof(object), &handle));
 		return timer(get(), handle);
 	}
 
 	/* f() again and again, the first time after a period: each period, or a period after the last run has returned. */
 	template <class Rep, class Period, class F>
-	[[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F &&f, tw_period_mode mode = TW_FIXED_RATE)
+	[[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F &&f,
+				  tw_period_mode mode = TW_FIXED_RATE)
 	{
 		std::error_code error;
 		timer made = every(period, std::forward<F>(f), error, mode);
@@ -283,8 +294,8 @@ class service
 		return made;
 	}
 	template <class Rep, class Period, class F>
-	[[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F &&f, std::error_code &error,
-				  tw_period_mode mode = TW_FIXED_RATE)
+	[[nodiscard]] timer every(std::chrono::duration<Rep, Period> period, F &&f,
+				  std::error_code &error, tw_period_mode mode = TW_FIXED_RATE)
 	{
 		tw_period series = {};
 		series.size = sizeof series;
@@ -306,7 +317,8 @@ class service
 	template <class F> [[nodiscard]] timer schedule(tw_task task, F &&f, std::error_code &error)
 	{
 		using stored = detail::callable<std::decay_t<F>>;
-		static_assert(std::is_invocable_v<std::decay_t<F> &>, "a callback is called without arguments");
+		static_assert(std::is_invocable_v<std::decay_t<F> &>,
+			      "a callback is called without arguments");
 		std::unique_ptr<stored> kept(new stored{std::forward<F>(f)});
 		tw_timer handle = {0};
 		task.size = sizeof task;
@@ -320,13 +332,16 @@ class service
 	}
 
 	/* As tw_service_close: ETIMEDOUT, EDEADLK. */
-	template <class Rep, class Period> void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout)
+	template <class Rep, class Period>
+	void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout)
 	{
-		detail::check(detail::code(tw_service_close(get(), mode, detail::timeout_ns(timeout))),
-			      "tickwheel: close");
+		detail::check(
+		    detail::code(tw_service_close(get(), mode, detail::timeout_ns(timeout))),
+		    "tickwheel: close");
 	}
 	template <class Rep, class Period>
-	void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout, std::error_code &error) noexcept
+	void close(tw_close_mode mode, std::chrono::duration<Rep, Period> timeout,
+		   std::error_code &error) noexcept
 	{
 		error = detail::code(tw_service_close(get(), mode, detail::timeout_ns(timeout)));
 	}

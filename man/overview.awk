@@ -1,4 +1,4 @@
-# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its thread table on, and
+# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its words on, and
 # @VERSION@ for the version, @PAGES@ for the lines of the file `list`.
 
 FNR == NR { template[++lines] = $0; next }
@@ -6,7 +6,7 @@ FNR == NR { template[++lines] = $0; next }
 in_opening || (FNR == 1 && /^\/\*/) {
 	in_opening = $0 !~ /\*\//
 	text = bare($0)
-	if (text ~ /^Threads\. /)
+	if (text ~ /^Words used in all headers:/)
 		telling = 1
 	if (telling && in_opening)
 		rules = rules (rules == "" ? "" : "\n") text
