@@ -27,11 +27,11 @@
  *
  * Who may call what:
  *
- *   caller               submit*  cancel   pause    stats  should_yield  run       close     destroy
- *                                          resume   trace
- *   any thread           yes      yes      yes      yes    false         one       yes       alone
- *   a task of its own    yes      yes      yes      yes    yes           -EBUSY    -EDEADLK  -EDEADLK
- *   a signal handler     no       no       no       no     no            no        no        no
+ *   caller              submit*  cancel   pause    stats  should_yield run       close     destroy
+ *                                         resume   trace
+ *   any thread          yes      yes      yes      yes    false        one       yes       alone
+ *   a task of its own   yes      yes      yes      yes    yes          -EBUSY    -EDEADLK  -EDEADLK
+ *   a signal handler    no       no       no       no     no           no        no        no
  *
  * No lock is held while a task or a done function runs. A task must not longjmp, throw or end its
  * thread. It sees what the submitter wrote before, and a turn sees what the turn before it wrote.

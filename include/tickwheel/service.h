@@ -179,8 +179,8 @@ enum tw_close_mode {
  *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
  *     the answer is 0.
  *   - Two closes: the strictest mode that was asked for holds for all, DROP before RUN before
- *     DRAIN. So a close with TW_CLOSE_DROP ends another thread's drain. The latest call does the work, the
- *     others wait for it.
+ *     DRAIN. So a close with TW_CLOSE_DROP ends another thread's drain. The latest call does the
+ *     work, the others wait for it.
  *   - TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs: the tick thread gets 0.1 s.
  *   - The handles stay valid; tw_cancel answers TW_GONE.
  *

@@ -200,7 +200,7 @@ static void open_limiter(const struct script *script)
 		config.max_pending = (uint32_t)script->knobs[2];
 	}
 	MUST(tw_limiter_create(&player.limiter, player.fixture.service, &config));
-	MUST(tw_limiter_start(player.limiter, NULL, NULL));
+	MUST(tw_limiter_resume(player.limiter));
 }
 
 /* What is left of the jobs ends without a word. */

@@ -169,7 +169,7 @@ Test(close_only_worker, may_not_wait_for_a_job_on_its_pool)
 	struct tw_limiter_config cfg = {.size = sizeof cfg, .max_concurrency = 1, .flags = TW_LIMITER_NONBLOCKING};
 	visit_open(&visit, service_on(tw_pool_executor(pool)));
 	expect_eq(tw_limiter_create(&visit.limiter, visit.service, &cfg), 0);
-	expect_eq(tw_limiter_start(visit.limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(visit.limiter), 0);
 	expect_eq(tw_pool_submit(pool, wait_for_job, &visit), 0);
 	wait_for(&visit);
 	expect_eq(visit.without_wait, 0);

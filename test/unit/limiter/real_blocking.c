@@ -223,7 +223,7 @@ static void time_out_on(const struct tw_service_config *cfg)
 					       .attempt_timeout_ns = 20 * MS};
 		sem_init(&waiters[i].stopped, 0, 0);
 		expect_eq(tw_limiter_create(&limiters[i], service, &config), 0);
-		expect_eq(tw_limiter_start(limiters[i], NULL, NULL), 0);
+		expect_eq(tw_limiter_resume(limiters[i]), 0);
 		expect_eq(tw_limiter_submit_task(limiters[i], &task, NULL), 0);
 	}
 	for (int i = 0; i < SHARERS; i++) {

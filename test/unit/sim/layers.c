@@ -197,7 +197,7 @@ static uint64_t draw_delays(uint64_t seed)
 	struct tw_limiter_config config = {.size = sizeof config, .max_concurrency = 1};
 	expect_eq(tw_sim_create(&sim, &cfg), 0);
 	expect_eq(tw_limiter_create(&limiter, tw_sim_service(sim), &config), 0);
-	expect_eq(tw_limiter_start(limiter, NULL, NULL), 0);
+	expect_eq(tw_limiter_resume(limiter), 0);
 	struct tw_limiter_task task = {.size = sizeof task,
 				       .fn = fail_and_note,
 				       .arg = sim,
