@@ -243,9 +243,9 @@ Test(limiter_full, cancelled_and_stopped_ones_are_looked_for_no_more)
 	limited_pump(&home);
 	expect_eq(home.limiter->times.untimed.count, 4);
 	expect_eq(tw_job_cancel(home.limiter, loads[2].job), TW_CANCELLED);
-	expect_eq(home.limiter->untimed.count, 3);
+	expect_eq(home.limiter->times.untimed.count, 3);
 	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DROP, 0), 0);
-	expect_eq(home.limiter->untimed.count, 0);
+	expect_eq(home.limiter->times.untimed.count, 0);
 	expect_settled(&loads[0], TW_JOB_STATUS_DROPPED, -ESHUTDOWN);
 	expect_eq(home.limiter->times.retry_out, true);
 	close_small(); /* which takes it back */
