@@ -203,6 +203,8 @@ struct tw__limiter_out {
 
 /* Jobs with timeouts or retries: see limiter/retry.c. */
 struct tw__times {
+	uint64_t retrying; /* jobs that wait for their next attempt */
+	struct tw__job *first_retrying;
 	uint64_t timed;          /* jobs with options */
 	struct tw__heap untimed; /* with room for all of these; by instant */
 	struct tw__work retry;   /* out while there are any */
@@ -223,10 +225,8 @@ struct tw_limiter {
 	/* Line. */
 	struct tw__line line;
 	uint64_t pending; /* in line, or to be tried again */
-	uint64_t retrying;
-	struct tw__job *first_retrying;
-	bool closed; /* refuses jobs */
-	bool ended;  /* closed, and what waited was dropped: nothing starts, nothing is retried */
+	bool closed;      /* refuses jobs */
+	bool ended;       /* closed, and what waited was dropped: nothing starts, nothing is retried */
 	bool paused, above_low_water;
 
 	struct tw__permits permits;

@@ -127,7 +127,7 @@ static bool drop_some(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *to
 	for (unsigned n = 0; n < DROPPED_IN_A_ROW; n++) {
 		if ((job = tw__line_first(&l->line)))
 			tw__line_leave(l, job, now_ns, todo);
-		else if ((job = l->first_retrying))
+		else if ((job = l->times.first_retrying))
 			tw__retrying_leave(l, job, todo);
 		else
 			return true;

@@ -107,7 +107,7 @@ static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_unlikely(l->ends.room_waiters) && tw__startable(l, now_ns) > l->pending - l->retrying)
+	if (tw_unlikely(l->ends.room_waiters) && tw__startable(l, now_ns) > l->pending - l->times.retrying)
 		tw__room_ring(l);
 	while (may_start(l, now_ns)) {
 		struct tw__runner *runner = l->permits.free_runners;

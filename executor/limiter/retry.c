@@ -280,11 +280,11 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
 	job->options->until_ns = at_ns;
 	job->previous = NULL;
-	job->next = l->first_retrying;
+	job->next = l->times.first_retrying;
 	if (job->next)
 		job->next->previous = job;
-	l->first_retrying = job;
-	l->retrying++;
+	l->times.first_retrying = job;
+	l->times.retrying++;
 	l->counters.retried++;
 	tw__pending_more(l);
 	tw__job_keep_time(l, job);
@@ -293,10 +293,10 @@ void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	*(job->previous ? &job->previous->next : &l->first_retrying) = job->next;
+	*(job->previous ? &job->previous->next : &l->times.first_retrying) = job->next;
 	if (job->next)
 		job->next->previous = job->previous;
-	l->retrying--;
+	l->times.retrying--;
 	if (todo)
 		tw__pending_less(l, todo);
 }

@@ -128,7 +128,7 @@ static int admit(struct tw_limiter *l)
 	if (tw_likely(l->pending < l->config.max_pending))
 		return 0;
 	uint64_t startable = tw__startable(l, l->rate.tokens ? tw_service_now(l->service) : 0),
-		 in_line = l->pending - l->retrying;
+		 in_line = l->pending - l->times.retrying;
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
 	/* planted: room_for_one_more */
@@ -143,7 +143,7 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 		uint32_t seen = tw_load_relaxed(&l->ends.room_bell);
 		l->ends.room_waiters++;
 		if (l->rate.tokens)
-			(void)tw__rate_has_token(l, l->pending - l->retrying,
+			(void)tw__rate_has_token(l, l->pending - l->times.retrying,
 						 tw_service_now(l->service)); /* it rings */
 		pthread_mutex_unlock(&l->lock);
 		bool in_time = tw__futex_wait(&l->ends.room_bell, seen, deadline_ns);

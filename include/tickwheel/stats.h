@@ -118,7 +118,7 @@ struct tw_service_liveness {
 	enum tw_run_kind longest_kind;
 
 	/* The service's pool; 0 without one, after a close, and if on_stuck reports a run. */
-	uint32_t pool_at_max; /* 1: runs wait for a worker, and none is free (pool.h) */
+	uint32_t pool_at_max;      /* 1: runs wait for a worker, and none is free (pool.h) */
 	uint32_t pool_max_workers; /* max_workers of the pool */
 };
 

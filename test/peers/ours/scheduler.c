@@ -120,6 +120,13 @@ static void say_priority(void *arg)
 	say("%s %d", (const char *)arg, (int)tw_priority_current());
 }
 
+/* React's unstable_next: what was urgent becomes normal, the rest stays as it is. */
+static void run_next(void)
+{
+	enum tw_priority current = tw_priority_current();
+	tw_priority_run(current < TW_PRIORITY_NORMAL ? TW_PRIORITY_NORMAL : current, say_priority, "next");
+}
+
 static void move_clock(int64_t ms)
 {
 	MUST(tw_clock_manual_set(player.fixture.clock, tw_clock_now(player.fixture.clock) + (uint64_t)ms * MS));
@@ -153,7 +160,7 @@ static void act(void *arg, const struct step *step, bool inside)
 	else if (step_is(step, "with"))
 		tw_priority_run((enum tw_priority)step->args[0], say_priority, "with");
 	else if (step_is(step, "next"))
-		tw_priority_next(say_priority, "next");
+		run_next();
 	else if (!inside)
 		return;
 	else if (step_is(step, "again"))
