@@ -96,7 +96,6 @@ static void report(struct actions *a, int failure)
 static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bool forced)
 {
 	struct task *task = &a->tasks[step->args[0]];
-	int error;
 	if (!forced && is_double(a, task)) {
 		say("skip");
 		return;
@@ -104,7 +103,7 @@ static void arm(struct actions *a, const struct step *step, int64_t delay_ms, bo
 	if (!task->action)
 		MUST(tw_action_create(&task->action, a->scheduler, work));
 	task->armed_ms = delay_ms;
-	tw_action_arm(task->action, (void *)++a->armings, (uint64_t)delay_ms * MS, &error);
+	int error = tw_action_schedule(task->action, (void *)++a->armings, (uint64_t)delay_ms * MS);
 	if (error == -ECANCELED)
 		task->armed_ms = -1;
 	else

@@ -98,13 +98,14 @@ static void stall(int64_t ticks)
 	}
 }
 
-static void dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+static int dropped(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
 {
 	bool *left = visitor_arg;
 	(void)timer;
 	(void)fn;
 	(void)remaining_ns;
 	left[(struct timer *)arg - player.timers] = true;
+	return 0;
 }
 
 /* Ends all, and lists what has not run. */
