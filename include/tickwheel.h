@@ -86,7 +86,7 @@
  *   G9   Quiet. A service without timers never wakes up. Otherwise it wakes up for the next
  *        expiry, and a few times to move far timers, and once after a storm (G11).
  *   G10  After a stall, catching up costs what is due, not the ticks that were missed.
- *   G11  Cancelled timers free their memory. A slot is free at once. After a storm, memory goes
+ *   G11  Cancelled timers free their memory. A slot is free immediately. After a storm, memory goes
  *        back to the system in pieces, all but 8 bytes for each slot ever used.
  *   G12  No spikes. Large work of the service itself is spread over ticks.
  *   G13  Manners. The service's threads block all signals except those of their own faults, have
@@ -98,9 +98,11 @@
  * beyond TW_MAX_DELAY_NS is refused with -ERANGE, never shortened. Time in suspend does not count,
  * except on tw_clock_boottime().
  *
- * Memory. What a thread wrote before it scheduled is visible to the callback; what a callback wrote
- * is visible to its release, to the next run, and to a tw_cancel_wait that waited for it. A service
- * reserves address space for max_timers, and touches about 50 bytes a timer as they come.
+ * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
+ * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
+ *
+ * Memory. A service reserves address space for max_timers, and touches about 50 bytes a timer as
+ * they come.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 in any other than a
  * config is -EINVAL. Non-zero bytes beyond what the library knows are -E2BIG.

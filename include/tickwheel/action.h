@@ -181,9 +181,9 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out,
  * Destroys a scheduler that has no actions. NULL is allowed.
  *
  * It waits for other threads inside runs, releases or calls of destroyed actions, so it may be
- * polled while others destroy the last ones. A turn of ASAP that an executor holds is waited for
- * only on a pool, and not by the pool's workers or inside a callback of the service; else the
- * service's close waits.
+ * polled while others destroy the last ones. It also waits for a turn of ASAP that a pool holds,
+ * unless the caller is one of the pool's workers or inside a callback of the service. In all other
+ * cases the service's close waits for that turn.
  *
  * Threads: any. Blocks as described.
  * Returns:
@@ -319,7 +319,7 @@ TW_API bool tw_action_is_closed(tw_action *action);
 /* -------------------------------------------------------------------- driving */
 
 /*
- * Runs what waits.
+ * Runs the actions that wait.
  *
  * By the caller: one turn or frame, with all that was scheduled without a delay before. VIRTUAL:
  * all, in the order of time and scheduling, up to the config's limit; the clock then is at the last

@@ -82,8 +82,8 @@ TW_API int tw_clock_manual_destroy(tw_clock *clock);
 /*
  * Moves a manual clock forward by ns, and lets every service on it hand over what has come due.
  *
- *   - A manually driven service is driven by this thread, tick by tick: each callback sees the
- *     clock at its own deadline, rounded up to a tick, in the order of the deadlines.
+ *   - This thread drives a service with TW_DRIVE_MANUAL, tick by tick. Callbacks run in the order
+ *     of their deadlines; each sees the clock at its own deadline, rounded up to a tick.
  *   - A service with a tick thread hands over what is due before the call returns. Its callbacks
  *     may still run on their executor.
  *

@@ -30,9 +30,9 @@
  * limiter whose jobs do not block sets TW_LIMITER_NONBLOCKING. One thread runs jobs of a limiter
  * for at most 5 ms or 64 jobs; then other work of the executor gets its turn.
  *
- * Limiters may share a pool, also if their max_concurrency add up to more than its max_workers: the
- * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block. Jobs that
- * wait for a worker this way are reported by on_stuck (pool_at_max): raise max_workers.
+ * Limiters may share a pool, also if their max_concurrency add up to more than its max_workers. The
+ * pool keeps one worker free of jobs, so `stop` and timers run even if all jobs block. on_stuck
+ * reports jobs that wait for a worker this way (pool_at_max): raise max_workers.
  *
  * Time. The driver keeps timeouts, retry delays and the rate, so a job settles as timed out in time
  * also if every worker blocks. Its `stop` and `done` then run on the executor. A job past a timeout
@@ -372,8 +372,8 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
 /*
  * Frees the limiter and its kept results. NULL is allowed.
  *
- * Hand-overs to the executor may still be out when all jobs have settled: destroy sleeps until they
- * return, at most 1 s on a pool or tick thread, 20 ms on another executor. It also waits for
+ * Hand-overs to the executor may still be out when all jobs have settled. Destroy sleeps until they
+ * return: at most 1 s on a pool or tick thread, 20 ms on another executor. It also waits for
  * threads that are about to return from tw_job_wait, tw_limiter_close or a submit. So it may be
  * polled until it answers 0.
  *

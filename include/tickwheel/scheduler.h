@@ -1,8 +1,9 @@
 /*
  * The scheduler: cooperative tasks with priorities, for work that may wait.
  *
- * Tasks run one after the other, never two at once, in the order of their expirations. Between two
- * tasks, and where a task asks for it, the thread goes back to its host when a slice is used up.
+ * Tasks run one after the other, never two at a time, in the order of their expirations. Between
+ * two tasks, and where a task asks for it, the thread goes back to its host when a slice is used
+ * up.
  *
  *     static int compact(struct tw_turn *turn, void *arg)
  *     {
@@ -273,8 +274,10 @@ enum tw_scheduler_run_result {
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
 
 /*
- * Tells a turn whether to return soon: the slice is used up, the host wants its thread back, a more
- * urgent task is ready, or the scheduler is paused or closed.
+ * Tells a turn whether to return soon.
+ *
+ * It should if the slice is used up, the host wants its thread back, a more urgent task is ready,
+ * or the scheduler is paused or closed.
  *
  * A task that has timed out need not ask. Costs a clock read and a short lock.
  *

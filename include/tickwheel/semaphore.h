@@ -105,7 +105,7 @@ TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline
  *
  * fn never runs inside this call or inside a release. fn, or another one on its behalf, gives the
  * permit back. *out (may be NULL) is written before fn can run. If the executor refuses fn, the
- * permit goes to the oldest thread that waits, and fn stays first in line; if no thread waits, fn
+ * permit goes to the oldest thread that waits, and fn stays first in line. If no thread waits, fn
  * is offered again in each tick.
  *
  * Threads: any. Never blocks.

@@ -70,7 +70,7 @@ typedef void tw_release_fn(void *arg, enum tw_fate fate);
 
 /* ------------------------------------------------------------------ service */
 
-/* Who drives a service. */
+/* Which thread drives a service. */
 enum tw_drive {
 	TW_DRIVE_THREAD = 0, /* a tick thread of the service */
 	TW_DRIVE_MANUAL = 1  /* the caller, with tw_service_advance */
@@ -114,9 +114,10 @@ struct tw_service_config {
 	int sched_priority; /* not 0 for SCHED_FIFO and SCHED_RR; else 0 */
 
 	/*
-	 * Watchdog: on_stuck is called once for each run of any kind that has lasted stuck_ns, and
-	 * once for a pool whose max_workers workers are all inside runs for stuck_ns while others
-	 * wait (seen->pool_at_max). Set both stuck_ns and on_stuck, or neither.
+	 * Watchdog: on_stuck is called once for each run of any kind that has lasted stuck_ns. It
+	 * is also called once for a pool that has had runs waiting for stuck_ns, while all its
+	 * max_workers workers were inside runs (seen->pool_at_max). Set both stuck_ns and on_stuck,
+	 * or neither.
 	 *
 	 * on_stuck runs on the driver. It must be short, and must not wait for the driver. Only a
 	 * tick thread wakes up for it. A driver that is itself stuck calls nothing: let another

@@ -16,14 +16,18 @@
  *     ... look at what has happened ...
  *     tw_sim_destroy(sim);
  *
- * Drawn: which worker moves next, which service's queue it takes from, in which order services on
- * the clock are driven; on demand how late workers and tick thread are (max_late_ns), and which
- * hand-overs are refused (refuse_percent). With one worker, runs come in the order of handing over
- * (G6).
+ * Drawn from the seed:
  *
- * Not simulated: two callbacks at once. Each callback runs to its end, and takes no virtual time
- * except by tw_sim_spend. Call nothing that blocks in a simulated callback or between the runs:
- * nobody would end the wait.
+ *   - which worker moves next, and which service's queue it takes from
+ *   - in which order the services on the clock are driven
+ *   - with max_late_ns: how late workers and tick thread are
+ *   - with refuse_percent: which hand-overs are refused
+ *
+ * With one worker, runs come in the order of handing over (G6).
+ *
+ * Not simulated: two callbacks at the same time. Each callback runs to its end, and takes no
+ * virtual time except by tw_sim_spend. Call nothing that blocks in a simulated callback or between
+ * the runs: nobody would end the wait.
  *
  * tw_sim_executor may run more services, and tw_sim_clock be their clock (with TW_DRIVE_MANUAL).
  * All layers work on it. To end a limiter or a semaphore in the middle: close it with timeout 0,
