@@ -1,87 +1,16 @@
 #!/bin/sh
 # durable.sh PROGRAM: several nodes of examples/durable on a redis-server of its own. Nodes are
-# killed and stopped, and redis-server is killed and started again. Every job must run at least
-# once, none early, and late by at most a lease, two ticks and the longest time in which nobody
-# could write to Redis.
+# killed and stopped, Redis is killed, stopped, full, and answers errors, jobs fail, clocks differ.
+# Every job must run at least once, none early, and late by at most a lease, two ticks, and the
+# longest time for which nobody could write to Redis. What goes wrong must be said.
 set -eu
 
 program=$1
-LEASE_MS=1500 TICK_MS=50
-export LEASE_MS TICK_MS
-# In memory where that can be had: a process that is killed loses nothing of it, and no slow disk
-# counts.
-shm=/dev/shm
-[ -w $shm ] || shm=${TMPDIR:-/tmp}
-dir=$(mktemp -d "$shm/durable.XXXXXX")
-socket=$dir/socket
-pids=
+# shellcheck source=examples/durable/rounds.sh
+. examples/durable/rounds.sh
 
-fail() {
-	echo "durable: $1" >&2
-	exit 1
-}
-
-start_redis() {
-	redis-server --port 0 --unixsocket "$socket" --dir "$dir" --appendonly yes --appendfsync always \
-		--save '' --logfile "$dir/log" --daemonize no >/dev/null &
-	redis=$!
-	until [ "$(redis-cli -s "$socket" ping 2>/dev/null)" = PONG ]; do
-		kill -0 $redis 2>/dev/null || fail "redis-server does not start: $(tail -n 1 "$dir/log")"
-		sleep 0.02
-	done
-}
-
-finish() {
-	# shellcheck disable=SC2086 # a list of numbers
-	kill -9 $pids $redis 2>/dev/null || true
-	wait 2>/dev/null || true
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap "exit 1" INT TERM
-
-start_node() { # NAME
-	"$program" node "$socket" "$1" "$dir/ran" 20 &
-	node=$!
-	pids="$pids $node"
-}
-
-# Waits until all jobs have run, then checks the ledger. ROUND's lines are in $dir/submitted and
-# $dir/ran.
-check() { # ROUND SECOND_RUNS_ALLOWED
-	tries=0
-	until [ "$("$program" left "$socket")" = 0 ]; do
-		tries=$((tries + 1))
-		[ $tries -lt 600 ] || fail "$1: jobs are left after a minute"
-		sleep 0.1
-	done
-	kill "$canary"
-	wait "$canary" || true
-	gap=$(cat "$dir/gap")
-	awk -v round="$1" -v most=$((LEASE_MS + 2 * TICK_MS + gap)) -v gap="$gap" -v second_allowed="$2" '
-		NR == FNR { deadline[$1] = $2; jobs++; next }
-		!($1 in deadline) { next }
-		{
-			late = $2 / 1000 - deadline[$1]
-			if (late < 0) { early++; print "early: " $0 }
-			if (++runs[$1] > 1) { second++; next }
-			if (late > latest) latest = late
-		}
-		END {
-			for (id in deadline) if (!runs[id]) { lost++; print "never ran: " id }
-			printf "durable: %s: %d jobs, %d lost, %d early, %d second runs, latest %d ms", round, jobs, lost,
-				early, second, latest
-			printf " (at most %d; nobody could write for %d ms)\n", most, gap
-			exit lost || early || latest > most || (second && !second_allowed)
-		}' "$dir/submitted" "$dir/ran" || fail "$1: the promise is broken"
-}
-
-begin() { # PREFIX COUNT MS: submits jobs, with the canary beside them
-	: >"$dir/ran"
-	"$program" canary "$socket" >"$dir/gap" &
-	canary=$!
-	pids="$pids $canary"
-	"$program" submit "$socket" "$1" "$2" "$3" >"$dir/submitted"
+said() { # WHAT IN ROUND
+	grep -q "$1" "$2" || fail "$3: nobody said \"$1\" but: $(tail -n 3 "$2")"
 }
 
 start_redis
@@ -93,7 +22,7 @@ check "three nodes" 0
 
 begin cancel 1 60000
 [ "$("$program" cancel "$socket" cancel-0)" = cancelled ] || fail "a job could not be cancelled"
-kill "$canary"
+end_canary
 
 begin kill 800 4000
 sleep 1
@@ -112,11 +41,84 @@ check "a node stopped for two leases" 1
 
 begin restart 800 4000
 sleep 1
-kill -9 $redis
-wait $redis 2>/dev/null || true
-sleep 0.3
-start_redis
+restart_redis
 check "redis-server killed and started again" 1
+
+begin slow 400 5000
+sleep 1
+kill -STOP $redis
+sleep 2
+kill -CONT $redis
+check "redis-server stopped for more than a lease" 1
+
+# Full: new jobs are refused, and those that are in the store run.
+begin full 400 3000
+redis config set maxmemory 1mb >/dev/null
+! "$program" submit "$socket" more 10 1000 >/dev/null 2>"$dir/refused" || fail "full: a job was taken"
+said "the server is full; 0 of 10" "$dir/refused" "full"
+check "full" 0
+redis config set maxmemory 0 >/dev/null
+
+# Errors instead of answers, for more than a lease.
+begin errors 400 4000
+sleep 1
+redis config set min-replicas-to-write 1 >/dev/null
+sleep 2
+redis config set min-replicas-to-write 0 >/dev/null
+check "errors instead of answers" 1
+said NOREPLICAS "$dir/said" "errors"
+
+# Another version's data: nobody touches it, and nothing is lost.
+begin version 200 3000
+sleep 1
+redis set durable:version 99 >/dev/null
+! "$program" submit "$socket" other 1 1000 >/dev/null 2>"$dir/refused" || fail "version: a job was taken"
+said "another version" "$dir/refused" "version"
+sleep 2
+[ "$("$program" left "$socket")" != 0 ] || fail "version: jobs of another version have run"
+redis set durable:version 2 >/dev/null
+wait_until_none_left "another version's data"
+end_canary
+said "VERSION the store has jobs of version 99" "$dir/said" "version"
+ledger "another version's data" 0 1
+
+# Jobs that fail: again with growing delays, then set aside, and again by hand.
+kill "$node"
+wait "$node" || fail "a node did not end as it should"
+begin failing 1 100 fail
+RETRY_MS=50 TRIES=4 start_node e
+tries=0
+while "$program" left "$socket" | grep -qvx 0; do
+	tries=$((tries + 1))
+	[ $tries -lt 300 ] || fail "a job that fails is not set aside"
+	sleep 0.1
+done
+end_canary
+"$program" aside "$socket" >"$dir/aside"
+said "^failing-0 failed [45] times$" "$dir/aside" "failing" # by e, or by a node that tries five times
+runs=$(wc -l <"$dir/ran")
+case $runs in 4 | 5) ;; *) fail "a job that fails ran $runs times" ;; esac
+said "job failing-0 failed . times and is set aside" "$dir/said" "failing"
+[ "$("$program" again "$socket" failing-0)" = "due now" ] || fail "a job that was set aside is not run again"
+until [ "$("$program" left "$socket")" = 0 ]; do sleep 0.1; done
+[ "$(wc -l <"$dir/ran")" -ge $((runs + 4)) ] || fail "again: it did not run again"
+[ "$("$program" cancel "$socket" failing-0)" = cancelled ] || fail "a job that was set aside stays"
+[ -z "$("$program" aside "$socket")" ] || fail "a cancelled job is still set aside"
+echo "durable: a job that fails: ok"
+
+# A node whose clock is two seconds ahead.
+fake=$(find /usr/lib -name libfaketimeMT.so.1 2>/dev/null | head -n 1)
+if [ -n "$fake" ]; then
+	export LD_PRELOAD="$fake" FAKETIME=+2s FAKETIME_DONT_FAKE_MONOTONIC=1
+	start_node fast
+	unset LD_PRELOAD FAKETIME FAKETIME_DONT_FAKE_MONOTONIC
+	sleep 1
+	begin clocks 400 3000
+	FASTER_MS=2000 check "a clock that is two seconds ahead" 0
+	grep -q ' fast ' "$dir/ran" || fail "clocks: the node whose clock is ahead ran nothing"
+else
+	echo "durable: left out, no libfaketime: clocks that differ"
+fi
 
 kill "$node"
 wait "$node" || fail "a node did not end as it should"

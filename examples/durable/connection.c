@@ -1,18 +1,20 @@
 /* Connections to Redis. A thread's connection is closed when the thread ends. */
 #include "connection.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
+#include <time.h>
 
 #include "scripts.h"
 
-enum { ARGUMENTS = 8, SHA_SIZE = 41 };
+enum { ARGUMENTS = 8, SHA_SIZE = 41, TEXT_SIZE = 160 };
 
-static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, JOIN, SERVE, TAKE, ACKNOWLEDGE};
+static const char *const texts[SCRIPTS] = {SUBMIT, CANCEL, AGAIN, JOIN, SERVE, TAKE, ACKNOWLEDGE, FAIL};
 
 struct connection {
 	redisContext *redis;
@@ -52,11 +54,41 @@ void connection_close(void)
 	drop(c);
 }
 
-/* Says what Redis has against a call, unless it is just starting, and has not read its jobs yet. */
-static void complain(const redisReply *reply)
+/* Prints an error. The same one again within a second is left out. */
+static void complain(const char *text)
 {
-	if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "LOADING", 7) != 0)
-		fprintf(stderr, "durable: %s\n", reply->str);
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static char last[TEXT_SIZE];
+	static time_t last_s;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	pthread_mutex_lock(&lock);
+	if (now.tv_sec > last_s || strncmp(text, last, sizeof last - 1) != 0) {
+		fprintf(stderr, "durable: %s\n", text);
+		snprintf(last, sizeof last, "%s", text);
+		last_s = now.tv_sec;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static bool starts_with(const char *text, const char *start)
+{
+	return strncmp(text, start, strlen(start)) == 0;
+}
+
+/* The answer's code. A server that is starting has not read its jobs yet: that is no answer. */
+static int code_of(const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ERROR)
+		return 0;
+	if (starts_with(reply->str, "LOADING"))
+		return -EIO;
+	complain(reply->str);
+	if (starts_with(reply->str, "NOSCRIPT"))
+		return -EIO;
+	if (starts_with(reply->str, "OOM"))
+		return -ENOSPC;
+	return starts_with(reply->str, "VERSION") ? -EPROTO : -EREMOTEIO;
 }
 
 static bool load(struct connection *c)
@@ -67,7 +99,7 @@ static bool load(struct connection *c)
 		if (loaded)
 			memcpy(c->sha[i], reply->str, SHA_SIZE);
 		else if (reply)
-			complain(reply);
+			code_of(reply);
 		freeReplyObject(reply);
 		if (!loaded)
 			return false;
@@ -84,6 +116,8 @@ static struct connection *connection(void)
 	if (!c)
 		return NULL;
 	c->redis = redisConnectUnixWithTimeout(socket_path, patience);
+	if (c->redis && c->redis->err)
+		complain(c->redis->errstr);
 	if (!c->redis || c->redis->err || redisSetTimeout(c->redis, patience) || !load(c)) {
 		drop(c);
 		return NULL;
@@ -92,32 +126,54 @@ static struct connection *connection(void)
 	return c;
 }
 
-/* After an error the connection is made again, since the scripts may be gone. */
-static redisReply *checked(redisReply *reply)
+/* Without an answer the connection is made again: a late answer would be taken for the next one. */
+static int answered(redisReply *reply, redisReply **out)
 {
-	if (reply && reply->type != REDIS_REPLY_ERROR)
-		return reply;
-	if (reply)
-		complain(reply);
-	freeReplyObject(reply);
-	connection_close();
-	return NULL;
+	int r = reply ? code_of(reply) : -EIO;
+	*out = r ? NULL : reply;
+	if (r)
+		freeReplyObject(reply);
+	if (r == -EIO)
+		connection_close();
+	return r;
 }
 
-redisReply *connection_run(enum script script, int count, const char **arguments)
+int connection_append(enum script script, int count, const char **arguments)
 {
 	struct connection *c = connection();
 	const char *words[3 + ARGUMENTS] = {"EVALSHA", NULL, "0"};
 	if (!c)
-		return NULL;
+		return -EIO;
 	words[1] = c->sha[script];
 	for (int i = 0; i < count && i < ARGUMENTS; i++)
 		words[3 + i] = arguments[i];
-	return checked(redisCommandArgv(c->redis, 3 + count, words, NULL));
+	return redisAppendCommandArgv(c->redis, 3 + count, words, NULL) == REDIS_OK ? 0 : -EIO;
 }
 
-redisReply *connection_command(const char *command)
+int connection_reply(redisReply **out)
+{
+	struct connection *c = pthread_getspecific(key);
+	void *reply = NULL;
+	*out = NULL;
+	if (!c) /* closed after an earlier answer was missing */
+		return -EIO;
+	if (redisGetReply(c->redis, &reply) != REDIS_OK) {
+		complain(c->redis->errstr);
+		reply = NULL;
+	}
+	return answered(reply, out);
+}
+
+int connection_run(enum script script, int count, const char **arguments, redisReply **out)
+{
+	int r = connection_append(script, count, arguments);
+	*out = NULL;
+	return r ? r : connection_reply(out);
+}
+
+int connection_command(const char *command, redisReply **out)
 {
 	struct connection *c = connection();
-	return c ? checked(redisCommand(c->redis, command)) : NULL;
+	*out = NULL;
+	return c ? answered(redisCommand(c->redis, command), out) : -EIO;
 }

@@ -9,9 +9,10 @@ $(durable): $(durable_o) $(lib)
 
 .PHONY: durable check-durable
 
-durable: deps-build+durable ## builds the example of timers in Redis, build/release/durable/durable
+durable: deps-build+durable ## timers in Redis: nodes die, Redis dies, 100,000 jobs fall due; ends with a verdict
 	$(again) $(durable)
+	$(Q)examples/durable/show.sh $(durable)
 
-check-durable: deps-build+durable ## durable timers: nodes killed and stopped, redis-server killed; half a minute
+check-durable: deps-build+durable+faults ## timers in Redis under faults of nodes and of Redis; a minute
 	$(again) $(durable)
 	$(Q)test/durable.sh $(durable)

@@ -38,6 +38,7 @@ struct node {
 struct job {
 	struct shard *shard;
 	uint64_t serial;
+	bool failed;
 	char id[ID_SIZE];
 };
 
@@ -97,13 +98,24 @@ static uint64_t after_ms(const struct node *node, int64_t ms)
 	return tw_service_now(node->service) + (uint64_t)ms * TW_MILLISECOND;
 }
 
-/* Until it succeeds, also if the shard is no longer held. */
-static void acknowledge(void *arg)
+static struct attempt attempt_of(const struct job *job)
+{
+	const struct node *node = job->shard->node;
+	return (struct attempt){
+	    .shard = (unsigned)(job->shard - node->shards), .token = node->token, .id = job->id, .serial = job->serial};
+}
+
+/* Reports until it succeeds, also if the shard is no longer held. */
+static void report(void *arg)
 {
 	const struct job *job = arg;
-	const struct node *node = job->shard->node;
-	if (store_acknowledge((unsigned)(job->shard - node->shards), job->id) < 0)
-		schedule(job, acknowledge, after_ms(node, node->config.tick_ms), false);
+	const struct node_config *config = &job->shard->node->config;
+	const struct attempt attempt = attempt_of(job);
+	int r = job->failed ? store_fail(&attempt, config->retry_ms, config->tries) : store_acknowledge(&attempt);
+	if (r < 0)
+		schedule(job, report, after_ms(job->shard->node, config->tick_ms), false);
+	else if (job->failed && r >= config->tries)
+		fprintf(stderr, "durable: job %s failed %d times and is set aside\n", job->id, r);
 }
 
 static void run(struct job *job, const char *payload)
@@ -111,32 +123,27 @@ static void run(struct job *job, const char *payload)
 	const struct node *node = job->shard->node;
 	if (!is_held(job->shard))
 		return; /* the next holder runs it */
-	node->config.job(node->config.arg, job->id, payload);
-	acknowledge(job);
+	job->failed = node->config.job(node->config.arg, job->id, payload);
+	report(job);
 }
 
 static void due(void *arg)
 {
 	struct job *job = arg;
 	const struct node *node = job->shard->node;
+	const struct attempt attempt = attempt_of(job);
 	char payload[PAYLOAD_SIZE];
 	int64_t early_ms = 0;
 	if (!is_held(job->shard))
 		return;
-	switch (
-	    store_take((unsigned)(job->shard - node->shards), node->token, job->serial, job->id, payload, &early_ms)) {
-	case JOB_YOURS:
+	int r = store_take(&attempt, payload, &early_ms);
+	if (r == JOB_YOURS)
 		run(job, payload);
-		break;
-	case JOB_EARLY:
+	else if (r == JOB_EARLY)
 		tw_reset_at(node->service, tw_self(), after_ms(node, early_ms));
-		break;
-	case -EIO: /* perhaps it has been taken: asked again, the store says so */
+	else if (r < 0) /* perhaps it has been taken: asked again, the store says so */
 		tw_reset_at(node->service, tw_self(), after_ms(node, node->config.tick_ms));
-		break;
-	default: /* another one has it, or will have it */
-		break;
-	}
+	/* else another node has it, or will have it */
 }
 
 static void load(void *arg, const char *id, int64_t delay_ms)
@@ -162,7 +169,7 @@ static void serve(struct node *node, struct shard *shard, unsigned share)
 	shard->serve.gives_up = stopping || held > share;
 	node->asked_ns = tw_service_now(node->service);
 	int state = store_serve(&shard->serve, load, shard);
-	if (state == -EIO)
+	if (state < 0)
 		return;
 	if (state == SHARD_ACQUIRED || state == SHARD_HELD)
 		hold(shard, node->asked_ns + (uint64_t)shard->serve.left_ms * TW_MILLISECOND);

@@ -5,10 +5,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "connection.h"
 
-enum { NUMBER_SIZE = 24, PREFIX_SIZE = 32, SERVE_FIELDS = 4 };
+enum { NUMBER_SIZE = 24, PREFIX_SIZE = 32, WHO_SIZE = TOKEN_SIZE + NUMBER_SIZE, SERVE_FIELDS = 4 };
 
 static unsigned shards;
 
@@ -32,6 +33,8 @@ unsigned store_shard_of(const char *id)
 	return hash % shards;
 }
 
+/* ------------------------------------------------------- arguments and answers */
+
 static const char *prefix_of(unsigned shard, char out[PREFIX_SIZE])
 {
 	snprintf(out, PREFIX_SIZE, "durable:%u:", shard);
@@ -44,37 +47,142 @@ static const char *number(int64_t n, char out[NUMBER_SIZE])
 	return out;
 }
 
-static int64_t integer_of(redisReply *reply)
+static const char *who_of(const struct attempt *attempt, char out[WHO_SIZE])
 {
-	int64_t n = reply && reply->type == REDIS_REPLY_INTEGER ? reply->integer : -EIO;
+	snprintf(out, WHO_SIZE, "%s:%" PRIu64, attempt->token, attempt->serial);
+	return out;
+}
+
+/* The integer that the script answers, or its error. */
+static int64_t integer_of(int r, redisReply *reply)
+{
+	int64_t n = r;
+	if (!r)
+		n = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -EIO;
 	freeReplyObject(reply);
 	return n;
 }
 
-int store_submit(const char *id, int64_t deadline_ms, const char *payload)
+static int64_t run(enum script script, int count, const char **arguments)
+{
+	redisReply *reply;
+	int r = connection_run(script, count, arguments, &reply);
+	return integer_of(r, reply);
+}
+
+static int64_t command(const char *text)
+{
+	redisReply *reply;
+	int r = connection_command(text, &reply);
+	return integer_of(r, reply);
+}
+
+/* -------------------------------------------------------------------- clients */
+
+int store_submit(const struct submission *jobs, int count)
 {
 	char prefix[PREFIX_SIZE], at[NUMBER_SIZE];
-	const char *arguments[] = {prefix_of(store_shard_of(id), prefix), id, number(deadline_ms, at), payload};
-	return (int)integer_of(connection_run(SCRIPT_SUBMIT, 4, arguments));
+	int r = 0, appended = 0;
+	for (; appended < count && !r; appended++) {
+		const struct submission *job = &jobs[appended];
+		const char *arguments[] = {prefix_of(store_shard_of(job->id), prefix), job->id,
+					   number(job->deadline_ms, at), job->payload};
+		r = connection_append(SCRIPT_SUBMIT, 4, arguments);
+	}
+	for (int i = 0; i < appended; i++) { /* each call has an answer, also after an error */
+		redisReply *reply;
+		int one = connection_reply(&reply);
+		freeReplyObject(reply);
+		r = r ? r : one;
+	}
+	return r;
 }
 
 int store_cancel(const char *id)
 {
 	char prefix[PREFIX_SIZE];
 	const char *arguments[] = {prefix_of(store_shard_of(id), prefix), id};
-	return (int)integer_of(connection_run(SCRIPT_CANCEL, 2, arguments));
+	return (int)run(SCRIPT_CANCEL, 2, arguments);
 }
+
+int store_again(const char *id)
+{
+	char prefix[PREFIX_SIZE];
+	const char *arguments[] = {prefix_of(store_shard_of(id), prefix), id};
+	return (int)run(SCRIPT_AGAIN, 2, arguments);
+}
+
+int store_touch(void)
+{
+	int64_t r = command("INCR durable:touched");
+	return r < 0 ? (int)r : 0;
+}
+
+int64_t store_now_ms(void)
+{
+	redisReply *reply;
+	int r = connection_command("TIME", &reply);
+	int64_t now_ms = r ? r : -EIO;
+	if (!r && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
+		now_ms =
+		    strtoll(reply->element[0]->str, NULL, 10) * 1000 + strtoll(reply->element[1]->str, NULL, 10) / 1000;
+	freeReplyObject(reply);
+	return now_ms;
+}
+
+int64_t store_left(void)
+{
+	int64_t left = 0;
+	char text[2 * PREFIX_SIZE];
+	for (unsigned i = 0; i < 2 * shards; i++) {
+		snprintf(text, sizeof text, "ZCARD durable:%u:%s", i / 2, i % 2 ? "taken" : "due");
+		int64_t n = command(text);
+		if (n < 0)
+			return n;
+		left += n;
+	}
+	return left;
+}
+
+static int list_shard(unsigned shard, store_aside_fn *fn, void *arg)
+{
+	char text[2 * PREFIX_SIZE];
+	redisReply *ids, *tries = NULL;
+	snprintf(text, sizeof text, "ZRANGE durable:%u:aside 0 -1", shard);
+	int r = connection_command(text, &ids);
+	for (size_t i = 0; !r && i < ids->elements; i++) {
+		const char *id = ids->element[i]->str;
+		char query[2 * PREFIX_SIZE + ID_SIZE];
+		snprintf(query, sizeof query, "HGET durable:%u:tries %s", shard, id);
+		r = connection_command(query, &tries);
+		if (!r)
+			fn(arg, id, tries->type == REDIS_REPLY_STRING ? tries->str : "0");
+		freeReplyObject(tries);
+	}
+	freeReplyObject(ids);
+	return r;
+}
+
+int store_aside(store_aside_fn *fn, void *arg)
+{
+	int r = 0;
+	for (unsigned shard = 0; shard < shards && !r; shard++)
+		r = list_shard(shard, fn, arg);
+	return r;
+}
+
+/* ---------------------------------------------------------------------- nodes */
 
 int store_join(const char *token, int64_t within_ms)
 {
 	char within[NUMBER_SIZE];
 	const char *arguments[] = {token, number(within_ms, within)};
-	return (int)integer_of(connection_run(SCRIPT_JOIN, 2, arguments));
+	return (int)run(SCRIPT_JOIN, 2, arguments);
 }
 
-static int answer_of(redisReply *reply, struct serve *serve, store_job_fn *fn, void *arg)
+static int answer_of(const redisReply *reply, struct serve *serve, store_job_fn *fn, void *arg)
 {
-	if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements < SERVE_FIELDS)
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements < SERVE_FIELDS)
 		return -EIO;
 	int held = (int)reply->element[0]->integer;
 	serve->left_ms = reply->element[1]->integer;
@@ -92,69 +200,53 @@ int store_serve(struct serve *serve, store_job_fn *fn, void *arg)
 				   number(serve->lease_ms, lease),   number(serve->window_ms, window),
 				   number(serve->loaded_ms, loaded), number(serve->seen, seen),
 				   serve->may_acquire ? "1" : "0",   serve->gives_up ? "1" : "0"};
-	redisReply *reply = connection_run(SCRIPT_SERVE, 8, arguments);
-	int held = answer_of(reply, serve, fn, arg);
+	redisReply *reply;
+	int r = connection_run(SCRIPT_SERVE, 8, arguments, &reply);
+	if (!r)
+		r = answer_of(reply, serve, fn, arg);
 	freeReplyObject(reply);
-	return held;
+	return r;
 }
 
-int store_take(unsigned shard, const char *token, uint64_t serial, const char *id, char *payload, int64_t *early_ms)
+int store_take(const struct attempt *attempt, char *payload, int64_t *early_ms)
 {
-	char prefix[PREFIX_SIZE], who[TOKEN_SIZE + NUMBER_SIZE];
-	snprintf(who, sizeof who, "%s:%" PRIu64, token, serial);
-	const char *arguments[] = {prefix_of(shard, prefix), token, id, who};
-	redisReply *reply = connection_run(SCRIPT_TAKE, 4, arguments);
-	if (!reply || reply->type != REDIS_REPLY_ARRAY || reply->elements == 0) {
-		freeReplyObject(reply);
-		return -EIO;
-	}
-	int taken = (int)reply->element[0]->integer;
-	if (taken == JOB_YOURS)
+	char prefix[PREFIX_SIZE], who[WHO_SIZE];
+	const char *arguments[] = {prefix_of(attempt->shard, prefix), attempt->token, attempt->id,
+				   who_of(attempt, who)};
+	redisReply *reply;
+	int r = connection_run(SCRIPT_TAKE, 4, arguments, &reply);
+	if (!r && (reply->type != REDIS_REPLY_ARRAY || reply->elements == 0))
+		r = -EIO;
+	if (!r)
+		r = (int)reply->element[0]->integer;
+	if (r == JOB_YOURS)
 		snprintf(payload, PAYLOAD_SIZE, "%s", reply->element[1]->str);
-	if (taken == JOB_EARLY)
+	if (r == JOB_EARLY)
 		*early_ms = reply->element[1]->integer;
 	freeReplyObject(reply);
-	return taken;
+	return r;
 }
 
-int store_acknowledge(unsigned shard, const char *id)
+int store_acknowledge(const struct attempt *attempt)
 {
 	char prefix[PREFIX_SIZE];
-	const char *arguments[] = {prefix_of(shard, prefix), id};
-	return (int)integer_of(connection_run(SCRIPT_ACKNOWLEDGE, 2, arguments));
+	const char *arguments[] = {prefix_of(attempt->shard, prefix), attempt->id};
+	return (int)run(SCRIPT_ACKNOWLEDGE, 2, arguments);
 }
 
-int store_touch(void)
+/* Some random number below 1000, from the attempt (SplitMix64's last step). */
+static int64_t random_of(const struct attempt *attempt)
 {
-	return integer_of(connection_command("INCR durable:touched")) < 0 ? -EIO : 0;
+	uint64_t x = attempt->serial * UINT64_C(0x9e3779b97f4a7c15) + store_shard_of(attempt->token);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	return (int64_t)((x ^ (x >> 27)) % 1000);
 }
 
-int64_t store_now_ms(void)
+int store_fail(const struct attempt *attempt, int64_t retry_ms, int tries)
 {
-	redisReply *reply = connection_command("TIME");
-	int64_t now_ms = -EIO;
-	if (reply && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2)
-		now_ms =
-		    strtoll(reply->element[0]->str, NULL, 10) * 1000 + strtoll(reply->element[1]->str, NULL, 10) / 1000;
-	freeReplyObject(reply);
-	return now_ms;
-}
-
-static int64_t count(unsigned shard, const char *set)
-{
-	char command[2 * PREFIX_SIZE];
-	snprintf(command, sizeof command, "ZCARD durable:%u:%s", shard, set);
-	return integer_of(connection_command(command));
-}
-
-int64_t store_left(void)
-{
-	int64_t left = 0;
-	for (unsigned shard = 0; shard < shards; shard++) {
-		int64_t due = count(shard, "due"), taken = count(shard, "taken");
-		if (due < 0 || taken < 0)
-			return -EIO;
-		left += due + taken;
-	}
-	return left;
+	char prefix[PREFIX_SIZE], who[WHO_SIZE], retry[NUMBER_SIZE], most[NUMBER_SIZE], some[NUMBER_SIZE];
+	const char *arguments[] = {
+	    prefix_of(attempt->shard, prefix), attempt->id,         who_of(attempt, who),
+	    number(retry_ms, retry),           number(tries, most), number(random_of(attempt), some)};
+	return (int)run(SCRIPT_FAIL, 6, arguments);
 }

@@ -1,16 +1,21 @@
 /*
  * The jobs in Redis. Each operation is one Lua script, so it happens as a whole or not at all.
+ * An operation that fails returns one of the errors of connection.h.
  *
  * Keys of shard N, all with the prefix "durable:N:":
  *
  *   due     sorted set: jobs that wait, by deadline
  *   taken   sorted set: jobs that run, by deadline, until they are acknowledged
  *   by      hash: who has taken a job
+ *   aside   sorted set: jobs that have failed too often, by the instant of the last failure
+ *   tries   hash: how often a job has failed
  *   job     hash: payloads
  *   new     sorted set: jobs submitted for a time that the holder has loaded already, by number
  *   number  of the last of these
  *   until   how far the holder has loaded
  *   lease   who holds the shard; expires
+ *
+ * Beside them: "durable:nodes", and "durable:version", the version of the data.
  *
  * All times are those of Redis, in milliseconds since 1970.
  *
@@ -38,13 +43,22 @@ void store_close(void);
 
 unsigned store_shard_of(const char *id);
 
-/* Adds a job, or moves one that waits. 0, or -EIO. */
-int store_submit(const char *id, int64_t deadline_ms, const char *payload);
+struct submission {
+	char id[ID_SIZE];
+	int64_t deadline_ms;
+	const char *payload;
+};
 
-/* Takes back a job that does not run. 1: done. 0: it runs, has run, or never was. -EIO. */
+/* Adds jobs, or moves jobs that wait, in one go. 0: all are safe. An error: perhaps some are. */
+int store_submit(const struct submission *jobs, int count);
+
+/* Takes back a job that does not run. 1: done. 0: it runs, has run, or never was. */
 int store_cancel(const char *id);
 
-/* Says that a node lives. How many have said so within that time, or -EIO. */
+/* Makes a job due that was set aside. 1: done. 0: it was not set aside. */
+int store_again(const char *id);
+
+/* Says that a node lives. Returns how many have said so within that time. */
 int store_join(const char *token, int64_t within_ms);
 
 enum held {
@@ -71,8 +85,8 @@ typedef void store_job_fn(void *arg, const char *id, int64_t delay_ms);
 
 /*
  * Renews or acquires a shard's lease, and reports jobs, after `serve` has its new values. A new
- * holder also gets the jobs that the old one had taken and not acknowledged. An enum held, or -EIO:
- * then `serve` is as it was.
+ * holder also gets the jobs that the old one had taken and not acknowledged. An enum held, or an
+ * error: then `serve` is as it was.
  */
 int store_serve(struct serve *serve, store_job_fn *fn, void *arg);
 
@@ -83,19 +97,36 @@ enum taken {
 	JOB_LOST   /* the shard is held by another node */
 };
 
-/* Takes a due job. `serial` tells this attempt from others of the node. An enum taken, or -EIO. */
-int store_take(unsigned shard, const char *token, uint64_t serial, const char *id, char *payload, int64_t *early_ms);
+/* One attempt to take and run a job. */
+struct attempt {
+	unsigned shard;
+	const char *token, *id;
+	uint64_t serial; /* tells this attempt from others of the node */
+};
 
-/* The job has run. 0, or -EIO. */
-int store_acknowledge(unsigned shard, const char *id);
+/* Takes a due job. Returns an enum taken, or an error. */
+int store_take(const struct attempt *attempt, char *payload, int64_t *early_ms);
 
-/* Writes something. 0, or -EIO. */
+/* The job has run. */
+int store_acknowledge(const struct attempt *attempt);
+
+/*
+ * The job has failed. It waits for a time that starts at `retry_ms` and doubles, or is set aside
+ * after `tries` failures. Returns how often it has failed; 0: another node has the job.
+ */
+int store_fail(const struct attempt *attempt, int64_t retry_ms, int tries);
+
+/* Writes something. */
 int store_touch(void);
 
-/* Redis's time, or -EIO. */
+/* Redis's time. */
 int64_t store_now_ms(void);
 
-/* Jobs that wait or run, or -EIO. */
+/* Jobs that wait or run. */
 int64_t store_left(void);
+
+/* Called for each job that was set aside, with how often it has failed. */
+typedef void store_aside_fn(void *arg, const char *id, const char *tries);
+int store_aside(store_aside_fn *fn, void *arg);
 
 #endif
