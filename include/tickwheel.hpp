@@ -171,6 +171,20 @@ class timer
 					 detail::delay_ns(deadline.time_since_epoch())));
 	}
 
+	/* The same, but only if that is earlier. False also if it is due at that tick, or before. */
+	template <class Rep, class Period>
+	bool reset_earlier(std::chrono::duration<Rep, Period> delay)
+	{
+		return service_ &&
+		       moved(tw_reset_earlier(service_, handle_, detail::delay_ns(delay)));
+	}
+	bool reset_earlier_at(time_point deadline)
+	{
+		return service_ &&
+		       moved(tw_reset_earlier_at(service_, handle_,
+						 detail::delay_ns(deadline.time_since_epoch())));
+	}
+
 	/* A hint: is it waiting to run? */
 	bool is_pending() const noexcept
 	{
@@ -195,7 +209,7 @@ class timer
 	}
 	static bool moved(int r)
 	{
-		if (r == -ENOENT || r == -EBUSY || r == -ECANCELED)
+		if (r == TW_RESET_KEPT || r == -ENOENT || r == -EBUSY || r == -ECANCELED)
 			return false;
 		detail::check(detail::code(r), "tickwheel: reset");
 		return true;

@@ -101,7 +101,7 @@ static void expect_gone(tw_timer timer, uint64_t *seed)
 {
 	uint64_t left_ns;
 	long long answer, wanted = -ENOENT;
-	switch (random_below(seed, 6)) {
+	switch (random_below(seed, 7)) {
 	case 0:
 		answer = tw_cancel(service, timer);
 		wanted = TW_GONE;
@@ -117,6 +117,9 @@ static void expect_gone(tw_timer timer, uint64_t *seed)
 		answer = tw_reset_at(service, timer, random_below(seed, 10 * TW_SECOND));
 		break;
 	case 4:
+		answer = tw_reset_earlier(service, timer, random_below(seed, 10 * TW_SECOND));
+		break;
+	case 5:
 		answer = tw_remaining(service, timer, &left_ns);
 		break;
 	default:

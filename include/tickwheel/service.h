@@ -477,6 +477,34 @@ TW_API int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns);
  */
 TW_API int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
 
+/* Answer of tw_reset_earlier: the timer is due no later than that already. */
+enum { TW_RESET_KEPT = 1 };
+
+/*
+ * Moves an armed timer to delay_ns from now, but only if that is earlier.
+ *
+ * Comparison and move are one step: of several threads, the one with the earliest deadline wins.
+ * Use it where several causes share one timer, such as a flush with the shortest of many delays.
+ * Deadlines are compared in ticks, and for a timer with slack, where its slack puts them.
+ *
+ * From the timer's own callback it re-arms a one-shot, unless the callback has re-armed the timer
+ * for that time or earlier. A series then runs next at the earlier of its own instant and this one.
+ *
+ * Threads: any. Never blocks.
+ * Returns: as tw_reset, and
+ *   0               moved to earlier, or re-armed
+ *   TW_RESET_KEPT   not moved: the timer is due at that tick, or before
+ */
+TW_API int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns);
+
+/*
+ * Moves an armed timer to an instant on the scale of tw_service_now, but only if that is earlier.
+ * Reads no clock.
+ *
+ * Threads, returns: as tw_reset_earlier.
+ */
+TW_API int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns);
+
 /* ------------------------------------------------------------------- cancel */
 
 /*

@@ -161,6 +161,18 @@ void reset_moves_it_and_says_when_it_is_too_late()
 	CHECK(runs == 1 && !t.reset(1s));
 }
 
+void reset_earlier_moves_it_to_earlier_only()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	int runs = 0;
+	auto t = service.schedule(100ms, [&] { runs++; });
+	CHECK(!t.reset_earlier(1s) && t.reset_earlier(50ms));
+	CHECK(!t.reset_earlier_at(service.now() + 60ms) && t.reset_earlier_at(service.now() + 20ms));
+	clock.advance(22ms);
+	CHECK(runs == 1 && !t.reset_earlier(0s));
+}
+
 void durations_are_rounded_up_and_negative_ones_are_due_at_once()
 {
 	using tickwheel::detail::delay_ns;
@@ -294,6 +306,7 @@ int main()
 	an_owner_that_goes_cancels_and_one_that_detaches_does_not();
 	a_timer_moves_with_its_owner_and_what_is_overwritten_is_cancelled();
 	reset_moves_it_and_says_when_it_is_too_late();
+	reset_earlier_moves_it_to_earlier_only();
 	durations_are_rounded_up_and_negative_ones_are_due_at_once();
 	a_method_runs_without_anything_stored();
 	a_series_runs_until_its_owner_goes();

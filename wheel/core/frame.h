@@ -14,8 +14,9 @@ struct tw__run {
 	uint64_t overruns;
 	uint64_t rearm_ns; /* the deadline it has asked for */
 	bool rearm, closing, releasing;
-	bool late;        /* beyond its max_lateness_ns */
-	bool passed_over; /* claimed, but not to be run: too late */
+	bool rearm_if_earlier; /* a series keeps its next instant if that is not later */
+	bool late;             /* beyond its max_lateness_ns */
+	bool passed_over;      /* claimed, but not to be run: too late */
 };
 
 extern _Thread_local struct tw__run *tw__current_run;

@@ -114,6 +114,8 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 		return false;
 	if (!more && option->period_ns)
 		option->runs_left = 1; /* reset in its last run: one more */
+	if (more && run->rearm_if_earlier && option->nominal_ns <= run->rearm_ns)
+		run->rearm = false;
 	if (run->rearm)
 		option->nominal_ns = run->rearm_ns;
 	return arm_option_again(service, local, run, word, option, now_ns);

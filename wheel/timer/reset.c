@@ -14,6 +14,12 @@
 #include "wheel/core/frame.h"
 #include "wheel/timer/end.h"
 
+/* How a reset goes about it. */
+enum reset_mode {
+	RESET_LOOKED = 1,      /* an extension record has been looked at, and is locked if it must be */
+	RESET_ONLY_EARLIER = 2 /* the timer stays where it is if its deadline is not later */
+};
+
 static int count_reset(tw_service *service, bool eager)
 {
 	struct tw__local *local = tw__local_of(service);
@@ -26,22 +32,25 @@ static int count_reset(tw_service *service, bool eager)
 }
 
 /* From inside its own callback: noted, and done when the callback has returned. */
-static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns)
+static int rearm(struct tw__run *run, uint64_t word, uint64_t deadline_ns, unsigned mode)
 {
 	if (word & TW__ENDED || tw__tag_is_stale(&run->service->groups, run->tag))
 		return -ECANCELED;
+	if (mode & RESET_ONLY_EARLIER && run->rearm && deadline_ns >= run->rearm_ns)
+		return TW_RESET_KEPT;
+	run->rearm_if_earlier = mode & RESET_ONLY_EARLIER && (!run->rearm || run->rearm_if_earlier);
 	run->rearm = true;
 	run->rearm_ns = deadline_ns;
 	return count_reset(run->service, false);
 }
 
-static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns)
+static int not_armed(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, unsigned mode)
 {
 	if (tw__word_state(word) != TW__RUNNING)
 		return -ENOENT;
 	for (struct tw__run *run = tw__current_run; run; run = run->outer)
 		if (run->service == service && run->slot == slot && !run->releasing)
-			return rearm(run, word, deadline_ns);
+			return rearm(run, word, deadline_ns, mode);
 	return -EBUSY;
 }
 
@@ -81,11 +90,18 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 	return 1;
 }
 
-static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns);
+/* Tells whether the tick is earlier than the timer's. The answer holds as long as the word. */
+static bool is_earlier(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+{
+	if (word & (TW__UNFILED | TW__FAR))
+		return tick < tw__far_tick(&service->slots, slot); /* WORD6 */
+	return tick < tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
+}
 
-/* looked: a side record has been looked at, and is locked if it must be. */
+static int reset_with_option(tw_service *service, uint32_t slot, uint64_t word, uint64_t deadline_ns, unsigned mode);
+
 static inline __attribute__((always_inline)) int reset_word(tw_service *service, uint32_t slot, uint32_t generation,
-							    uint64_t deadline_ns, bool looked)
+							    uint64_t deadline_ns, unsigned mode)
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -93,9 +109,16 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 		if (tw_unlikely(tw__word_generation(word) != generation))
 			return -ENOENT;
 		if (tw_unlikely(!tw__word_armed(word)))
-			return not_armed(service, slot, word, deadline_ns);
-		if (tw_unlikely(!looked && word & TW__OPTION))
-			return reset_with_option(service, slot, word, deadline_ns);
+			return not_armed(service, slot, word, deadline_ns, mode);
+		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__OPTION))
+			return reset_with_option(service, slot, word, deadline_ns, mode);
+		if (mode & RESET_ONLY_EARLIER && !is_earlier(service, slot, word, tick)) {
+			uint64_t seen = word;
+			word = tw_load_acquire(&service->slots.words[slot]);
+			if (word == seen)
+				return TW_RESET_KEPT;
+			continue;
+		}
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
 		bool far = tick >= cursor + TW__WHEEL_REACH;
 		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
@@ -131,17 +154,17 @@ static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t gen
 }
 
 static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot, uint32_t generation,
-						  uint64_t deadline_ns)
+						  uint64_t deadline_ns, unsigned mode)
 {
-	return reset_word(service, slot, generation, deadline_ns, true);
+	return reset_word(service, slot, generation, deadline_ns, mode | RESET_LOOKED);
 }
 
 /* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
-static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns)
+static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns, unsigned mode)
 {
 	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
 	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
-	int r = reset_looked(service, slot, generation, armed_ns);
+	int r = reset_looked(service, slot, generation, armed_ns, mode);
 	if (r == 0)
 		tw__option_of(&service->slots, slot)->nominal_ns = deadline_ns;
 	pthread_mutex_unlock(lock);
@@ -153,27 +176,33 @@ static int reset_instants(tw_service *service, uint32_t slot, uint32_t generatio
  * (group.h, GROUP1).
  */
 static __attribute__((noinline)) int reset_with_option(tw_service *service, uint32_t slot, uint64_t word,
-						       uint64_t deadline_ns)
+						       uint64_t deadline_ns, unsigned mode)
 {
 	uint32_t generation = tw__word_generation(word);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
 		if (tw__cancel_option(service, slot, &word, false) == TW_GONE)
 			return -ENOENT;
 	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)
-		return reset_instants(service, slot, generation, deadline_ns);
-	return reset_looked(service, slot, generation, deadline_ns);
+		return reset_instants(service, slot, generation, deadline_ns, mode);
+	return reset_looked(service, slot, generation, deadline_ns, mode);
 }
 
-static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+static inline __attribute__((always_inline)) int reset_by_mode(tw_service *service, tw_timer timer,
+							       uint64_t deadline_ns, unsigned mode)
 {
 	uint32_t slot, generation;
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))))
 		return tw__refused_by_gate(service);
 	if (tw_unlikely(!tw__handle_split(&service->slots, timer, &slot, &generation)))
 		return -ENOENT;
-	int r = reset_word(service, slot, generation, deadline_ns, false);
+	int r = reset_word(service, slot, generation, deadline_ns, mode);
 	TW_PROBE5(reset, service, slot, generation, deadline_ns, r);
 	return r;
+}
+
+static __attribute__((noinline)) int reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	return reset_by_mode(service, timer, deadline_ns, 0);
 }
 
 /*
@@ -228,4 +257,22 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
 	return reset_at(service, timer, deadline_ns);
+}
+
+int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
+		return tw__forked(service) ? -EPERM : -ERANGE;
+	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
+}
+
+int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
+{
+	if (tw_unlikely(!service))
+		return -EINVAL;
+	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
+		return tw__forked(service) ? -EPERM : -ERANGE;
+	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns, RESET_ONLY_EARLIER);
 }

@@ -1,0 +1,251 @@
+/* Moving timers only if the new deadline is earlier. */
+#include <errno.h>
+#include <pthread.h>
+
+#include "test/support/queue_executor.h"
+#include "test/support/rig.h"
+
+TestSuite(timer_reset_earlier, .timeout = 30);
+
+Test(timer_reset_earlier, moves_to_earlier_and_keeps_what_is_earlier)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, SECOND);
+	rig_advance(&rig, 5 * MS);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 2 * SECOND), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), 0);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 100 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 101 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 50 * MS), 0);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 60 * MS), TW_RESET_KEPT);
+	struct tw_service_stats stats = stats_of(rig.service);
+	expect_eq(stats.resets, 2);
+	expect_eq(stats.resets_eager, 2);
+	rig_advance(&rig, HOUR);
+	expect_ran_at(&probe, RIG_START_NS + 50 * MS);
+	rig_close(&rig);
+}
+
+Test(timer_reset_earlier, compares_ticks)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_at(&probe, RIG_START_NS + 10 * MS);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS + 1), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier_at(rig.service, probe.timer, RIG_START_NS + 9 * MS), 0);
+	rig_advance(&rig, SECOND);
+	expect_ran_at(&probe, RIG_START_NS + 9 * MS);
+	rig_close(&rig);
+}
+
+/* In a lane, beyond the wheel's reach, near, and back; each side of each border. */
+Test(timer_reset_earlier, of_far_timers)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	static const uint64_t delays_ns[] = {MS, SECOND, HOUR, DAY, 30 * DAY, 400 * DAY, 4000 * DAY};
+	enum { DELAYS = sizeof delays_ns / sizeof delays_ns[0] };
+	for (int from = 0; from < DELAYS; from++)
+		for (int to = 0; to < DELAYS; to++)
+			for (int filed = 0; filed < 3; filed++) {
+				struct probe probe = PROBE(&rig, 1);
+				probe_schedule(&probe, filed == 2 ? 9000 * DAY : delays_ns[from]);
+				if (filed)
+					tw_service_advance(rig.service, TW_NO_LIMIT);
+				if (filed == 2)
+					expect_eq(tw_reset_earlier(rig.service, probe.timer, delays_ns[from]), 0);
+				expect_eq(tw_reset_earlier(rig.service, probe.timer, delays_ns[to]),
+					  to < from ? 0 : TW_RESET_KEPT);
+				uint64_t left_ns = 0;
+				expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+				expect_eq(left_ns, delays_ns[to < from ? to : from]);
+				expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+			}
+	rig_close(&rig);
+}
+
+Test(timer_reset_earlier, of_what_is_gone_out_of_range_or_closed)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1), pending = PROBE(&rig, 2);
+	probe_schedule(&probe, MS);
+	probe_schedule(&pending, SECOND);
+	rig_advance(&rig, 2 * MS);
+	tw_timer none = {0};
+	expect_eq(tw_reset_earlier(NULL, pending.timer, MS), -EINVAL);
+	expect_eq(tw_reset_earlier_at(NULL, pending.timer, MS), -EINVAL);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 0), -ENOENT);
+	expect_eq(tw_reset_earlier(rig.service, none, 0), -ENOENT);
+	expect_eq(tw_reset_earlier(rig.service, pending.timer, TW_MAX_DELAY_NS + 1), -ERANGE);
+	expect_eq(tw_reset_earlier_at(rig.service, pending.timer, UINT64_MAX), -ERANGE);
+	expect_eq(tw_service_close(rig.service, TW_CLOSE_DROP, 0), 0);
+	expect_eq(tw_reset_earlier(rig.service, pending.timer, MS), -ESHUTDOWN);
+	rig_close(&rig);
+}
+
+Test(timer_reset_earlier, of_a_timer_with_slack_compares_where_its_slack_puts_it)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	struct tw_task task = probe_task(&probe);
+	task.when_ns = 100 * MS;
+	task.slack_ns = 40 * MS;
+	probe_schedule_task(&probe, &task);
+	uint64_t armed_ns, left_ns;
+	expect_eq(tw_remaining(rig.service, probe.timer, &armed_ns), 0);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 120 * MS), TW_RESET_KEPT);
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+	expect_eq(left_ns, armed_ns);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 20 * MS), 0);
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+	expect_ge(left_ns, 20 * MS);
+	expect_le(left_ns, 60 * MS);
+	rig_advance(&rig, SECOND);
+	expect_eq(probe.runs, 1);
+	rig_close(&rig);
+}
+
+Test(timer_reset_earlier, moves_the_phase_of_a_series)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 0));
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 150 * MS), TW_RESET_KEPT);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), 0);
+	rig_advance(&rig, 99 * MS);
+	expect_eq(probe.runs, 1);
+	rig_advance(&rig, 31 * MS);
+	expect_eq(probe.runs, 2);
+	expect_eq(probe.ran_at_ns, RIG_START_NS + 130 * MS);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
+
+static void twice_earlier(struct probe *probe)
+{
+	if (probe->runs > 0) /* counted after this */
+		return;
+	tw_service *service = probe->rig->service;
+	int first = tw_reset_earlier(service, tw_self(), 50 * MS);
+	int later = tw_reset_earlier(service, tw_self(), 60 * MS);
+	int sooner = tw_reset_earlier(service, tw_self(), 20 * MS);
+	probe->answer = first == 0 && later == TW_RESET_KEPT && sooner == 0;
+}
+
+Test(timer_reset_earlier, from_its_own_callback_rearms_for_the_earliest)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = twice_earlier;
+	probe_schedule(&probe, 10 * MS);
+	rig_advance(&rig, SECOND);
+	expect_eq(probe.answer, 1);
+	expect_eq(probe.runs, 2);
+	expect_eq(probe.ran_at_ns, RIG_START_NS + 30 * MS);
+	rig_close(&rig);
+}
+
+static void series_later_then_sooner(struct probe *probe)
+{
+	uint64_t delay_ns = probe->runs == 0 ? 150 * MS : 40 * MS;
+	if (probe->runs <= 1)
+		probe->answer |= tw_reset_earlier(probe->rig->service, tw_self(), delay_ns);
+}
+
+Test(timer_reset_earlier, from_the_callback_of_a_series_takes_the_earlier_instant)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe.act = series_later_then_sooner;
+	probe_schedule_every(&probe, rate_of(100 * MS, 100 * MS, 4));
+	rig_advance(&rig, 200 * MS); /* the reset of the first run was later than 200 ms */
+	expect_eq(probe.runs, 2);
+	expect_eq(probe.ran_at_ns, RIG_START_NS + 200 * MS);
+	rig_advance(&rig, 40 * MS);
+	expect_eq(probe.runs, 3);
+	expect_eq(probe.ran_at_ns, RIG_START_NS + 240 * MS);
+	rig_advance(&rig, SECOND);
+	expect_eq(probe.runs, 4);
+	expect_eq(probe.ran_at_ns, RIG_START_NS + 340 * MS);
+	expect_eq(probe.answer, 0);
+	rig_close(&rig);
+}
+
+Test(timer_reset_earlier, of_one_that_waits_for_its_executor_keeps_it)
+{
+	struct rig rig;
+	struct queue_executor queue;
+	queue_executor_open(&queue);
+	struct tw_service_config cfg = rig_config();
+	cfg.executor = &queue.base;
+	rig_open(&rig, &cfg);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, MS);
+	rig_advance(&rig, MS);
+	expect_eq(queue_executor_waiting(&queue), 1);
+	expect_eq(tw_reset_earlier(rig.service, probe.timer, 30 * MS), TW_RESET_KEPT);
+	expect_eq(queue_executor_run_all(&queue), 1);
+	expect_eq(probe.runs, 1);
+	queue_executor_close(&queue);
+	rig_close(&rig);
+}
+
+enum { MOVERS = 4, MOVES = 20000 };
+
+struct mover {
+	tw_service *service;
+	tw_timer timer;
+	uint64_t seed, earliest_ns;
+	int wrong;
+};
+
+/* An answer of "kept" holds from then on: nothing moves the timer to later. */
+static void *move_down(void *arg)
+{
+	struct mover *m = arg;
+	m->earliest_ns = UINT64_MAX;
+	for (uint64_t i = 0; i < MOVES; i++) {
+		uint64_t top_ns = RIG_START_NS + (MOVES - i) * DAY / 4;
+		uint64_t deadline_ns = top_ns + random_below(&m->seed, 20 * DAY), left_ns = 0;
+		if (deadline_ns < m->earliest_ns)
+			m->earliest_ns = deadline_ns;
+		int answer = tw_reset_earlier_at(m->service, m->timer, deadline_ns);
+		m->wrong += answer != 0 && answer != TW_RESET_KEPT;
+		m->wrong += tw_remaining(m->service, m->timer, &left_ns) != 0;
+		m->wrong += left_ns > deadline_ns - RIG_START_NS + MS;
+	}
+	return NULL;
+}
+
+Test(timer_reset_earlier, of_several_threads_the_earliest_wins)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	probe_schedule(&probe, 9000 * DAY);
+	struct mover movers[MOVERS];
+	pthread_t threads[MOVERS];
+	uint64_t earliest_ns = UINT64_MAX, left_ns = 0;
+	for (int i = 0; i < MOVERS; i++) {
+		movers[i] = (struct mover){.service = rig.service, .timer = probe.timer, .seed = 77 + (uint64_t)i};
+		expect_eq(pthread_create(&threads[i], NULL, move_down, &movers[i]), 0);
+	}
+	for (int i = 0; i < MOVERS; i++) {
+		pthread_join(threads[i], NULL);
+		expect_eq(movers[i].wrong, 0);
+		if (movers[i].earliest_ns < earliest_ns)
+			earliest_ns = movers[i].earliest_ns;
+	}
+	expect_eq(tw_remaining(rig.service, probe.timer, &left_ns), 0);
+	expect_eq(left_ns, rig_tick_of(&rig, earliest_ns) - RIG_START_NS);
+	expect_eq(tw_cancel(rig.service, probe.timer), TW_CANCELLED);
+	rig_close(&rig);
+}
