@@ -101,6 +101,7 @@ struct tw__job {
 	void *arg;
 	tw_job_done_fn *done;
 	void *context;
+	const char *name;                /* or NULL */
 	struct tw__job_options *options; /* or NULL */
 	uint64_t id;
 	uint64_t since_ns; /* it entered the line, or its attempt began */

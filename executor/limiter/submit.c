@@ -91,6 +91,7 @@ static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64
 	job->arg = task->arg;
 	job->done = task->done;
 	job->context = tw__context_capture();
+	job->name = task->name;
 	if (options)
 		options->job = job;
 	job->options = options;

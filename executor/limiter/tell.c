@@ -31,7 +31,8 @@ void tw__limiter_call_begin(struct tw__limiter_call *call, struct tw_limiter *l,
 void tw__limiter_call_show(struct tw__limiter_call *call, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
 {
 	tw__user_end(call->shown);
-	call->shown = tw__user_begin(call->limiter->service, kind, fn, since_ns);
+	const char *name = call->job ? call->job->name : NULL;
+	call->shown = tw__user_begin_named(call->limiter->service, kind, fn, name, since_ns);
 }
 
 void tw__limiter_call_end(struct tw__limiter_call *call)

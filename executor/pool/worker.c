@@ -237,7 +237,7 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	if (tw_unlikely(!level))
 		return NULL;
 	uint64_t since_ns = watched && !begun_ns ? clock_now() : begun_ns;
-	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, since_ns);
+	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, NULL, since_ns);
 	if (tw_likely(!watched)) {
 		tw_store_release(&level->word, word); /* user_code.h, USER1 */
 		return level;

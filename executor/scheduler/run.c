@@ -126,15 +126,15 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 	enum tw_priority former = tw__priority_swap(turn->priority);
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
-	struct tw__run_level *level =
-	    tw__user_begin(service, TW_RUN_KIND_SCHEDULER_TASK, TW__NAMED_BY(turn->next), (uint64_t)now_ns);
+	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_SCHEDULER_TASK,
+							   TW__NAMED_BY(turn->next), task->name, (uint64_t)now_ns);
 	int result = turn->next(turn, task->arg);
 	tw__user_end(level);
 	if (result == TW_TURN_AGAIN && !turn->next)
 		result = TW_TURN_DONE; /* nothing to go on with: the task is done */
 	bool ended = result != TW_TURN_AGAIN;
 	if (ended && task->done) {
-		level = tw__user_begin(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), 0);
+		level = tw__user_begin_named(service, TW_RUN_KIND_HOOK, TW__NAMED_BY(task->done), task->name, 0);
 		task->done(task->arg, TW_FATE_FIRED, result);
 		tw__user_end(level);
 	}

@@ -96,6 +96,7 @@ struct tw__task_node {
 	void *arg;
 	void *context; /* of its submit (wheel/core/context.h) */
 	tw_release_fn *release;
+	const char *name;               /* or NULL */
 	struct tw__strand_terms *terms; /* NULL: it runs once, however late */
 	uint64_t due_ns;                /* nominal */
 	uint8_t state;                  /* enum tw__strand_state */

@@ -111,8 +111,8 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 {
 	struct tw__strand_run run = {.strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
 	struct tw__context_saved saved;
-	struct tw__run_level *level =
-	    tw__user_begin(tw__strand_service(strand), TW_RUN_KIND_RELEASE, TW__NAMED_BY(task->release), 0);
+	struct tw__run_level *level = tw__user_begin_named(tw__strand_service(strand), TW_RUN_KIND_RELEASE,
+							   TW__NAMED_BY(task->release), task->name, 0);
 	tw__strand_runs = &run;
 	tw__context_enter(task->context, &saved);
 	task->release(task->arg, fate);
@@ -200,7 +200,7 @@ static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	run->task = task;
 	strand->flags |= TW__STRAND_RUNNING;
 	tw__tiny_unlock(&strand->lock);
-	struct tw__run_level *level = tw__user_begin(service, TW_RUN_KIND_STRAND_TASK, task->fn, 0);
+	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
 	if (tw_likely(!task->terms))
 		call(task);
 	else

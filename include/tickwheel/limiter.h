@@ -180,6 +180,8 @@ struct tw_limiter_task {
 	struct tw_retry retry;
 	tw_job_stop_fn *stop;
 	tw_job_release_fn *release;
+
+	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
 };
 
 /*

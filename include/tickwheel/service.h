@@ -413,6 +413,9 @@ struct tw_task {
 	 * set, it must be what their capture returns, and belongs to the timer after a success.
 	 */
 	void *context;
+
+	/* For people: tw_service_dump and the watchdog show it. Not copied: a static string. */
+	const char *name;
 };
 
 /*

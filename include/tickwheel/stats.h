@@ -120,6 +120,9 @@ struct tw_service_liveness {
 	/* The service's pool; 0 without one, after a close, and if on_stuck reports a run. */
 	uint32_t pool_at_max;      /* 1: runs wait for a worker, and none is free (pool.h) */
 	uint32_t pool_max_workers; /* max_workers of the pool */
+
+	const char *longest_name; /* `name` of what runs longest; NULL: it has none */
+	const char *overdue_name; /* likewise, of overdue_timer */
 };
 
 /*
@@ -153,10 +156,21 @@ TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 
 /*
- * Lists the pending timers, one line each: slot, generation, state, remaining time, fn, arg.
+ * Lists what runs and what is pending, for people. The format may change.
+ *
+ *     running timer slot 7 generation 9b1f0c21, for 12.041 ms, thread 4711, "flush", fn flush_log
+ *     running job, for 3.200 ms, thread 4712, "lookup", fn server+0x1b40
+ *     slot 8 generation 9b1f0c22 pending, due in 250.000 ms, fn on_idle, arg 0x55d0a1c2
+ *
+ * First come the runs of all kinds that tw_service_liveness sees, then the pending timers in slot
+ * order. A function that the program does not export is shown as file+offset, for addr2line.
+ * Quotes, backslashes and bytes of a name that are not printable UTF-8 are escaped.
  *
  * Threads: any.
- * Returns: 0; -EINVAL if an argument is NULL
+ * Returns:
+ *   0         written
+ *   -EINVAL   an argument is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_service_dump(tw_service *service, FILE *out);
 

@@ -160,6 +160,7 @@ struct tw_strand_task {
 	enum tw_late_policy late; /* what happens to a later run; 0 without max_lateness_ns */
 	uint32_t flags;           /* TW_TASK_AT, TW_TASK_CONTEXT */
 	void *context;            /* with TW_TASK_CONTEXT, as in struct tw_task */
+	const char *name; /* for tw_service_dump and the watchdog; not copied: a static string */
 };
 
 /*

@@ -108,13 +108,14 @@ struct tw__run_level *tw__user_next_level(struct tw__run_record *record)
 
 /* ------------------------------------------------------------- with on_stuck */
 
-struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns)
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, const char *name,
+					     uint64_t since_ns)
 {
 	struct tw__run_level *level = tw__user_enter();
 	if (!level)
 		return NULL;
 	uint64_t begun_ns = since_ns ? since_ns : tw__clock_read(service);
-	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, begun_ns)); /* USER1, USER3 */
+	tw_store_seq_cst(&level->word, tw__user_name(level, kind, service, fn, name, begun_ns)); /* USER1, USER3 */
 	_Atomic uint32_t *asleep = tw_load_relaxed(&service->watch.watch_asleep);
 	if (tw_load_seq_cst(asleep)) { /* USER3 */
 		tw_store_relaxed(asleep, 0);
@@ -148,12 +149,14 @@ bool tw__user_look(struct tw__run_level *level, const void *owner, uint64_t now_
 	if (!(word & TW__USER_RUNS) || tw_load_acquire(&level->owner) != owner)
 		return false;
 	tw_fn *fn = tw_load_acquire(&level->fn);
+	const char *name = tw_load_acquire(&level->name);
 	uint64_t since_ns = tw_load_acquire(&level->since_ns);
 	if (tw_load_relaxed(&level->word) != word)
 		return false;
 	*run = (struct tw__user_run){.word = word,
 				     .kind = (enum tw_run_kind)((word & TW__USER_KINDS) >> 1),
 				     .fn = fn,
+				     .name = name,
 				     .since_ns = word & TW__USER_DATED ? since_ns : first_seen_ns(level, word, now_ns),
 				     .thread_id = tw_load_relaxed(&level->record->thread_id),
 				     .level = level};

@@ -12,7 +12,7 @@
  * Records are never freed; the record of a thread that has ended serves the next thread.
  *
  * Pairing table
- *   USER1  owner, fn, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
+ *   USER1  owner, fn, name, since_ns: store-release, then word: store-release (begin) -> word: load-acquire, the others: load-acquire, then the word
  *       again (look): if the word is the same, the fields are that run's. Each store is a release, so none of the next run's fields
  *       is visible before this run's end.
  *   USER2  tw__run_records, next: CAS release (make) -> load acquire (look): a record is complete before it is found.
@@ -41,7 +41,8 @@ struct tw__run_level {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word; /* number of the run << 8 | DATED | kind << 1 | RUNS */
 	_Atomic(const void *) owner;                   /* a service; of a pool's own tasks the pool */
 	_Atomic(tw_fn *) fn;
-	_Atomic uint64_t since_ns; /* if DATED: on the owner's clock (a pool's: the monotonic one) */
+	_Atomic(const char *) name; /* or NULL */
+	_Atomic uint64_t since_ns;  /* if DATED: on the owner's clock (a pool's: the monotonic one) */
 	struct tw__run_record *record;
 
 	alignas(TW__CACHE_LINE) _Atomic uint64_t seen_version;
@@ -83,34 +84,43 @@ static inline struct tw__run_level *tw__user_enter(void)
 
 /* Writes what the run is. The answer is the word to be stored next. since_ns 0: not dated. */
 static inline uint64_t tw__user_name(struct tw__run_level *level, enum tw_run_kind kind, const void *owner, tw_fn *fn,
-				     uint64_t since_ns)
+				     const char *name, uint64_t since_ns)
 {
 	uint64_t number = (tw_load_relaxed(&level->word) >> TW__USER_NUMBER_SHIFT) + 1;
 	tw_store_release(&level->owner, owner); /* USER1 */
 	tw_store_release(&level->fn, fn);
+	tw_store_release(&level->name, name);
 	if (since_ns)
 		tw_store_release(&level->since_ns, since_ns);
 	return number << TW__USER_NUMBER_SHIFT | (since_ns ? TW__USER_DATED : 0) | (uint64_t)kind << 1 | TW__USER_RUNS;
 }
 
 /* The same for a service with on_stuck: dates the run, and wakes a tick thread that sleeps without a date to look at runs. */
-struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, uint64_t since_ns);
+struct tw__run_level *tw__user_begin_watched(tw_service *service, enum tw_run_kind kind, tw_fn *fn, const char *name,
+					     uint64_t since_ns);
 
 /*
- * A user's function of the service begins on this thread. since_ns: a reading of the service's clock that is at hand, or 0. The answer goes
- * to tw__user_end. service NULL: nobody looks.
+ * A user's function of the service begins on this thread. name: what the user calls it, or NULL. since_ns: a reading of the service's clock
+ * that is cached, or 0. The answer goes to tw__user_end. service NULL: nobody looks.
  */
-static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
-						   uint64_t since_ns)
+static inline struct tw__run_level *tw__user_begin_named(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
+							 const char *name, uint64_t since_ns)
 {
 	if (tw_unlikely(!service))
 		return NULL;
 	if (tw_unlikely(service->config.on_stuck != NULL))
-		return tw__user_begin_watched(service, kind, fn, since_ns);
+		return tw__user_begin_watched(service, kind, fn, name, since_ns);
 	struct tw__run_level *level = tw__user_enter();
 	if (tw_likely(level != NULL))
-		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, since_ns)); /* USER1 */
+		tw_store_release(&level->word, tw__user_name(level, kind, service, fn, name, since_ns)); /* USER1 */
 	return level;
+}
+
+/* The same without a name. */
+static inline struct tw__run_level *tw__user_begin(tw_service *service, enum tw_run_kind kind, tw_fn *fn,
+						   uint64_t since_ns)
+{
+	return tw__user_begin_named(service, kind, fn, NULL, since_ns);
 }
 
 /* The run is over. Nothing but the thread's own record is touched: the owner may be gone. */
@@ -127,6 +137,7 @@ struct tw__user_run {
 	uint64_t word;
 	enum tw_run_kind kind;
 	tw_fn *fn;
+	const char *name;
 	uint64_t since_ns; /* on the owner's clock */
 	uint32_t thread_id;
 	struct tw__run_level *level;

@@ -29,16 +29,18 @@ struct found {
 	uint64_t since_ns; /* on the service's clock */
 };
 
-/* The callback of a run, if it is still that run: the word is the same before and after. */
-static tw_fn *fn_of(tw_service *service, uint64_t entry)
+tw_fn *tw__callback_of(const tw_service *service, uint64_t entry, const char **name)
 {
 	const struct tw__slots *slots = &service->slots;
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&slots->words[slot]);
 	tw_fn *fn = tw_load_acquire(&slots->records[slot].fn); /* acquire: not after the second look */
+	const char *named = tw__name_of(slots, slot, word);
 	uint64_t again = tw_load_relaxed(&slots->words[slot]);
 	bool same = (word ^ entry) >> TW__GENERATION_SHIFT == 0 && (again ^ entry) >> TW__GENERATION_SHIFT == 0;
-	return same && tw__word_state(again) != TW__FREE ? fn : NULL;
+	bool lives = same && tw__word_state(again) != TW__FREE;
+	*name = lives ? named : NULL;
+	return lives ? fn : NULL;
 }
 
 static uint64_t span(uint64_t from_ns, uint64_t to_ns)
@@ -90,17 +92,53 @@ static void each_run(tw_service *service, uint64_t now_ns, found_fn *fn, void *c
 				fn(service, &found, context);
 }
 
+static struct tw__seen_run describe(const tw_service *service, const struct found *found)
+{
+	const struct tw__user_run *user = &found->user;
+	if (!found->entry)
+		return (struct tw__seen_run){.kind = user->kind,
+					     .fn = user->fn,
+					     .name = user->name,
+					     .since_ns = found->since_ns,
+					     .thread_id = user->thread_id};
+	struct tw__seen_run run = {.kind = TW_RUN_KIND_TIMER,
+				   .timer = tw__handle_of(&service->slots, found->entry),
+				   .since_ns = found->since_ns,
+				   .thread_id = tw_load_relaxed(&found->local->shown.thread_id)};
+	run.fn = tw__callback_of(service, found->entry, &run.name);
+	return run;
+}
+
 static void set_longest(tw_service *service, const struct found *found, struct tw_service_liveness *out)
 {
-	uint32_t generation = (uint32_t)(found->entry >> TW__GENERATION_SHIFT);
-	bool timer = found->entry != 0;
-	out->longest =
-	    timer ? tw__handle_make(&service->slots, tw__entry_slot(found->entry), generation) : (tw_timer){0};
-	out->longest_fn = timer ? fn_of(service, found->entry) : found->user.fn;
-	out->longest_since_ns = found->since_ns;
-	out->longest_ns = span(found->since_ns, out->now_ns);
-	out->longest_thread = timer ? tw_load_relaxed(&found->local->shown.thread_id) : found->user.thread_id;
-	out->longest_kind = timer ? TW_RUN_KIND_TIMER : found->user.kind;
+	struct tw__seen_run run = describe(service, found);
+	out->longest = run.timer;
+	out->longest_fn = run.fn;
+	out->longest_name = run.name;
+	out->longest_since_ns = run.since_ns;
+	out->longest_ns = span(run.since_ns, out->now_ns);
+	out->longest_thread = run.thread_id;
+	out->longest_kind = run.kind;
+}
+
+/* For tw__runs_visit. */
+struct visit {
+	tw__see_run_fn *see;
+	void *context;
+};
+
+static void visit_run(tw_service *service, const struct found *found, void *context)
+{
+	const struct visit *visit = context;
+	struct tw__seen_run run = describe(service, found);
+	if (run.fn) /* else a timer that has just ended */
+		visit->see(visit->context, &run);
+}
+
+void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context)
+{
+	struct visit visit = {see, context};
+	each_run(service, now_ns, visit_run, &visit);
 }
 
 static void count_run(tw_service *service, const struct found *found, void *context)
@@ -145,6 +183,9 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 		out->overdue_ns = late_ns;
 		out->overdue_timer = tw__handle_make(slots, slot, tw__word_generation(word));
 	}
+	uint64_t entry;
+	if (out->overdue && tw__handle_entry(slots, out->overdue_timer, &entry))
+		(void)tw__callback_of(service, entry, &out->overdue_name);
 }
 
 /* Close does not end the pool meanwhile. */

@@ -52,6 +52,27 @@ void tw__running_none(struct tw__local *local);
  */
 void tw__running_hide(tw_service *service);
 
+/*
+ * The callback of an entry's timer, and its name (or NULL), if it is still that timer: the word is the same before and after.
+ * NULL: it has ended.
+ */
+tw_fn *tw__callback_of(const tw_service *service, uint64_t entry, const char **name);
+
+/* A run under way. */
+struct tw__seen_run {
+	enum tw_run_kind kind;
+	tw_timer timer; /* of a timer's callback */
+	tw_fn *fn;
+	const char *name;  /* or NULL */
+	uint64_t since_ns; /* on the service's clock */
+	uint32_t thread_id;
+};
+
+typedef void tw__see_run_fn(void *context, const struct tw__seen_run *run);
+
+/* Shows each run of the service, and of its pool's tasks, to `see`. now_ns: of the service's clock. Any thread. */
+void tw__runs_visit(tw_service *service, uint64_t now_ns, tw__see_run_fn *see, void *context);
+
 /* The driver's: tells on_stuck of runs that have lasted too long. `driving` held. */
 void tw__tell_stuck(tw_service *service, uint64_t now_ns);
 

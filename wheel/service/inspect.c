@@ -5,10 +5,13 @@
 #include <time.h>
 
 #include "wheel/core/service.h"
+#include "wheel/base/text.h"
 #include "wheel/core/frame.h"
+#include "wheel/core/ticks.h"
 #include "wheel/driver/driver.h"
 #include "wheel/timer/end.h"
 #include "wheel/run/batch.h"
+#include "wheel/run/watchdog.h"
 
 /* ---------------------------------------------------------- foreach and dump */
 
@@ -46,18 +49,78 @@ int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_ar
 	return 0;
 }
 
-static int print_timer(void *visitor_arg, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+/* Where a dump goes. */
+struct dump {
+	tw_service *service;
+	FILE *out;
+	uint64_t now_ns;
+};
+
+static void print_function(FILE *out, tw_fn *fn)
 {
-	fprintf(visitor_arg, "slot %" PRIu32 " generation %08" PRIx32 " pending, due in %.3f ms, fn %p, arg %p\n",
-		(uint32_t)timer.id, (uint32_t)(timer.id >> 32), (double)remaining_ns / 1e6, (void *)(uintptr_t)fn, arg);
+	char text[TW__FUNCTION_ROOM];
+	tw__text_function(text, fn);
+	fputs(", fn ", out);
+	tw__text_put(out, text, TW__TEXT_PLAIN);
+}
+
+static void print_name(FILE *out, const char *name)
+{
+	if (!name)
+		return;
+	fputs(", \"", out);
+	tw__text_put(out, name, TW__TEXT_PLAIN);
+	fputc('"', out);
+}
+
+static void print_slot(FILE *out, tw_timer timer)
+{
+	fprintf(out, "slot %" PRIu32 " generation %08" PRIx32, (uint32_t)timer.id, (uint32_t)(timer.id >> 32));
+}
+
+static const char *name_of(const tw_service *service, tw_timer timer)
+{
+	uint64_t entry;
+	const char *name = NULL;
+	if (tw__handle_entry(&service->slots, timer, &entry))
+		(void)tw__callback_of(service, entry, &name);
+	return name;
+}
+
+static void print_run(void *context, const struct tw__seen_run *run)
+{
+	const struct dump *dump = context;
+	uint64_t for_ns = dump->now_ns > run->since_ns ? dump->now_ns - run->since_ns : 0;
+	fprintf(dump->out, "running %s", tw__run_kind_name(run->kind));
+	if (run->timer.id) {
+		fputc(' ', dump->out);
+		print_slot(dump->out, run->timer);
+	}
+	fprintf(dump->out, ", for %.3f ms, thread %" PRIu32, (double)for_ns / 1e6, run->thread_id);
+	print_name(dump->out, run->name);
+	print_function(dump->out, run->fn);
+	fputc('\n', dump->out);
+}
+
+static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint64_t remaining_ns)
+{
+	const struct dump *dump = context;
+	print_slot(dump->out, timer);
+	fprintf(dump->out, " pending, due in %.3f ms", (double)remaining_ns / 1e6);
+	print_name(dump->out, name_of(dump->service, timer));
+	print_function(dump->out, fn);
+	fprintf(dump->out, ", arg %p\n", arg);
 	return 0;
 }
 
 int tw_service_dump(tw_service *service, FILE *out)
 {
-	if (!service || !out)
-		return -EINVAL;
-	return tw_service_foreach(service, print_timer, out);
+	int r = out ? tw__service_check(service) : -EINVAL;
+	if (r)
+		return r;
+	struct dump dump = {service, out, tw__clock_read(service)};
+	tw__runs_visit(service, dump.now_ns, print_run, &dump);
+	return tw_service_foreach(service, print_timer, &dump);
 }
 
 /* ------------------------------------------------------------------ validate */

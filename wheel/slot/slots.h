@@ -69,6 +69,7 @@ struct tw__option {
 	_Atomic uint32_t linked;               /* it is in that list */
 	uint32_t bare;                         /* the owner's: what is zeroed is zero */
 	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, GROUP8) */
+	_Atomic(const char *) name;            /* of the timer, or NULL; see tw__name_of */
 
 	tw_release_fn *release;   /* from here on zeroed for each timer */
 	void *context;            /* what its runs are under, or NULL (context.h); the timer's until its end */
@@ -199,6 +200,26 @@ static inline struct tw__option *tw__option_of(const struct tw__slots *slots, ui
 static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slot)
 {
 	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* WORD5 */
+}
+
+/* Whether a word that is in use belongs to a timer with a side record. */
+static inline bool tw__word_has_record(uint64_t word)
+{
+	uint64_t state = tw__word_state(word);
+	if (tw__word_armed(word))
+		return word & TW__OPTION;
+	return state == TW__RUNNING ? word & TW__HAS_OPTION : state != TW__FREE;
+}
+
+/*
+ * The name of a slot's timer, or NULL. The caller has read `word` from the slot, and looks at it again after this: if it is the
+ * same timer's, so is the name (WORD5).
+ */
+static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t slot, uint64_t word)
+{
+	if (!tw__word_has_record(word))
+		return NULL;
+	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].name); /* WORD5 */
 }
 
 /*

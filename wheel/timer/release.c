@@ -26,8 +26,8 @@ static void call_release(tw_service *service, const struct tw__option *option, v
 {
 	struct tw__context_saved saved;
 	if (option->release) {
-		struct tw__run_level *level =
-		    tw__user_begin(service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), 0);
+		struct tw__run_level *level = tw__user_begin_named(
+		    service, TW_RUN_KIND_RELEASE, TW__NAMED_BY(option->release), tw_load_relaxed(&option->name), 0);
 		tw__context_enter(option->context, &saved);
 		option->release(arg, fate);
 		tw__context_leave(&saved);

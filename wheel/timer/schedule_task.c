@@ -116,6 +116,7 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 	if (tw_likely(!tw_load_relaxed(&option->linked)))
 		tw_store_relaxed(&option->tag, task->group.id);      /* until it has entered */
 	tw_store_release(&option->traits, traits_of(task, context)); /* WORD5 */
+	tw_store_release(&option->name, task->name);                 /* WORD5 */
 	option->release = task->release;
 	option->context = context;
 	option->context_is_callers = (task->flags & TW_TASK_CONTEXT) != 0;

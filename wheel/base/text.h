@@ -1,0 +1,32 @@
+/* Text for people and for monitors: names that users chose, functions, kinds of runs. */
+#ifndef TW_WHEEL_TEXT_H
+#define TW_WHEEL_TEXT_H
+
+#include <stdio.h>
+
+#include "tickwheel/stats.h"
+
+/* How bytes that are not printable UTF-8 are shown. */
+enum tw__text_style {
+	TW__TEXT_PLAIN, /* \xHH */
+	TW__TEXT_LABEL  /* \\xHH: in the value of a Prometheus label only \\, \" and \n may follow a backslash */
+};
+
+/*
+ * Writes a text that stands between quotes: a quote, a backslash and a newline are escaped by a
+ * backslash, other control characters and bytes that are not UTF-8 as the style says.
+ */
+void tw__text_put(FILE *out, const char *text, enum tw__text_style style);
+
+enum { TW__FUNCTION_ROOM = 256 };
+
+/*
+ * Names a function: its symbol if the program exports one, else FILE+OFFSET as addr2line reads it,
+ * else the address.
+ */
+void tw__text_function(char text[TW__FUNCTION_ROOM], tw_fn *fn);
+
+/* "timer", "job" and so on. */
+const char *tw__run_kind_name(enum tw_run_kind kind);
+
+#endif
