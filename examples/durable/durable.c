@@ -1,7 +1,7 @@
 /*
  * Timers that outlive a machine: jobs in Redis, run on time by whichever node holds their shard.
- * LEASE_MS, TICK_MS, RETRY_MS and TRIES are read from the environment.
  * LEASE_MS, TICK_MS, RETRY_MS and TRIES are read from the environment (durable --help).
+ */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <pthread.h>
