@@ -193,7 +193,7 @@ int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *fn, void *state, uint64_t delay_ns,
 				 tw_action **out)
 {
-	tw_action *action = NULL, *unwanted;
+	tw_action *action = NULL, *unwanted = NULL;
 	out = out ? out : &unwanted;
 	*out = NULL;
 	int failure, r = tw_action_create(&action, scheduler, fn);
