@@ -122,6 +122,19 @@ static int check_caller(tw_service *service, const struct tw_close_options *opti
 			  call);
 }
 
+/* -EDEADLK: all cases but those of check_caller. */
+static int say_why(tw_service *service, int r, const char *call)
+{
+	if (r != -EDEADLK)
+		return r;
+	if (tw__inside(service) || tw__inside_work(service))
+		return tw__misuse(r, "%s: called from a callback, release or visitor of the service", call);
+	return tw__misuse(r,
+			  "%s: TW_CLOSE_DRAIN would wait for timers on a clock that only the caller advances; "
+			  "advance it first",
+			  call);
+}
+
 int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
 {
 	struct tw_close_options known;
@@ -132,7 +145,7 @@ int tw_service_close_with(tw_service *service, const struct tw_close_options *op
 		r = check_options(&known);
 	if (!r)
 		r = check_caller(service, &known, "tw_service_close");
-	return r ? r : tw__core_close(service, &known, end_pool, false);
+	return r ? r : say_why(service, tw__core_close(service, &known, end_pool, false), "tw_service_close");
 }
 
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
@@ -161,7 +174,7 @@ int tw_service_destroy(tw_service *service)
 		return destroy_forked(service);
 	int r = check_caller(service, &drop, "tw_service_destroy");
 	if (!r)
-		r = tw__core_close(service, &drop, end_pool, true);
+		r = say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");
 	if (r)
 		return r;
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);

@@ -189,7 +189,9 @@ int tw_action_scheduler_destroy(tw_action_scheduler *s)
 	pthread_mutex_unlock(&s->lock);
 	if (free_it)
 		tw__actions_free(s);
-	return r;
+	return r != -EDEADLK ? r
+			     : tw__misuse(r, "tw_action_scheduler_destroy: called from its own work, `failed` "
+					     "or a release");
 }
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler)

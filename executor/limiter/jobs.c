@@ -10,6 +10,7 @@
 #include "executor/limiter/tell.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
+#include "wheel/base/misuse.h"
 
 /* --------------------------------------------------------------------- find */
 
@@ -154,6 +155,13 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
 }
 
+static int refuse_wait(bool inside)
+{
+	return inside ? tw__misuse(-EDEADLK, "tw_job_wait: called by the job itself, or by one of its callbacks")
+		      : tw__misuse(-EDEADLK, "tw_job_wait: called by the only thread that runs the limiter's jobs; "
+					     "call it from another thread, or raise max_workers");
+}
+
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__todo todo;
@@ -164,9 +172,9 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
-	if (!r && !(job->flags & TW__JOB_TOLD) && tw__limiter_is_inside(l, job))
-		r = -EDEADLK;
-	if (!r && timeout_ns && !(job->flags & TW__JOB_TOLD) && needs_caller(l, job))
+	bool waits = !r && !(job->flags & TW__JOB_TOLD);
+	bool inside = waits && tw__limiter_is_inside(l, job);
+	if (inside || (waits && timeout_ns && needs_caller(l, job)))
 		r = -EDEADLK;
 	if (!r) {
 		job->waiters++;
@@ -181,7 +189,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
-	return r;
+	return r == -EDEADLK ? refuse_wait(inside) : r;
 }
 
 int tw_job_state(tw_limiter *l, tw_job handle)

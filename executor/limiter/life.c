@@ -203,7 +203,9 @@ int tw_limiter_destroy(tw_limiter *l)
 		return 0;
 	}
 	if (tw__limiter_is_inside(l, NULL))
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK,
+				  "tw_limiter_destroy: called from one of the limiter's jobs or callbacks; call it "
+				  "from another thread");
 	tw__limiter_relock(l);
 	bool over = !l->ends.unfinished && !l->permits.running && !l->ends.quiet_waiters && !l->ends.room_waiters &&
 		    await_all_home(l);

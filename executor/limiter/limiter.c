@@ -49,6 +49,18 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
+static int refuse_wait(const char *call, bool inside)
+{
+	return inside ? tw__misuse(-EDEADLK,
+				   "%s: called from one of the limiter's jobs or callbacks; pass timeout 0, or call it "
+				   "from another thread",
+				   call)
+		      : tw__misuse(-EDEADLK,
+				   "%s: called by the only thread that runs the limiter's jobs; call it from another "
+				   "thread, or raise max_workers",
+				   call);
+}
+
 /* -EDEADLK: something has to run (jobs that wait, if they count) or to be told, and only the calling thread could do it. */
 static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_counts)
 {
@@ -66,8 +78,9 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return -EDEADLK;
-	return await_unlocked(l, timeout_ns, true);
+		return refuse_wait("tw_limiter_wait_idle", true);
+	r = await_unlocked(l, timeout_ns, true);
+	return r == -EDEADLK ? refuse_wait("tw_limiter_wait_idle", false) : r;
 }
 
 /* ------------------------------------------------------------- pause, resume */
@@ -164,7 +177,7 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
 		return tw__misuse(-EINVAL, "tw_limiter_close: unknown mode %u", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return -EDEADLK;
+		return refuse_wait("tw_limiter_close", true);
 	uint64_t now_ns = tw_service_now(l->service);
 	pthread_mutex_lock(&l->lock);
 	l->out.calls++; /* this one goes on after each unlock */
@@ -180,5 +193,5 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if (l->out.homecoming)
 		tw__limiter_ring(l);
 	pthread_mutex_unlock(&l->lock);
-	return r;
+	return r == -EDEADLK ? refuse_wait("tw_limiter_close", false) : r;
 }

@@ -79,7 +79,9 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns, int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
-		r = tw_pool_is_worker(pool) ? -EDEADLK : wait_and_enqueue(pool, task, timeout_ns);
+		r = tw_pool_is_worker(pool)
+			? tw__misuse(-EDEADLK, "tw_pool_submit_wait: the queue is full, and a worker would wait")
+			: wait_and_enqueue(pool, task, timeout_ns);
 	if (r && r != -ESHUTDOWN)
 		tw_add_relaxed(&pool->counters.rejected, 1);
 	return r;
@@ -257,13 +259,14 @@ static int begin_close(tw_pool *pool)
 	return r;
 }
 
-int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg,
+		      const char *call)
 {
 	int r = (unsigned)mode > TW_CLOSE_DRAIN ? -EINVAL : tw__pool_check(pool);
 	if (r)
 		return r;
 	if (tw_pool_is_worker(pool))
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "%s: called by one of the pool's workers", call);
 	r = begin_close(pool);
 	if (r < 0)
 		return r;
@@ -296,6 +299,11 @@ void tw__pool_free(tw_pool *pool)
 	free(pool);
 }
 
+int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+{
+	return close_pool(pool, mode, told, told_arg, "tw_pool_close");
+}
+
 int tw_pool_destroy(tw_pool *pool)
 {
 	if (!pool)
@@ -304,7 +312,7 @@ int tw_pool_destroy(tw_pool *pool)
 		tw__pool_free(pool);
 		return 0;
 	}
-	int r = tw_pool_close(pool, TW_CLOSE_DRAIN, NULL, NULL);
+	int r = close_pool(pool, TW_CLOSE_DRAIN, NULL, NULL, "tw_pool_destroy");
 	if (r == 0)
 		tw__pool_free(pool);
 	return r;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "executor/pool/internal.h"
+#include "wheel/base/misuse.h"
 #include "wheel/core/user_code.h"
 #include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
@@ -365,7 +366,7 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (tw__scheduler_is_inside(scheduler))
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "tw_scheduler_close: called from one of its own tasks");
 	pthread_mutex_lock(&scheduler->lock);
 	r = -EDEADLK;
 	if (!would_wait_for_itself(scheduler)) {
@@ -373,7 +374,7 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
-	return r;
+	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker") : r;
 }
 
 static void free_all(tw_scheduler *scheduler)
@@ -427,7 +428,7 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 	if (!scheduler)
 		return 0;
 	if (tw__scheduler_is_inside(scheduler))
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "tw_scheduler_destroy: called from one of its own tasks");
 	if (TW__CHECK(scheduler)) { /* a forked child */
 		free_all(scheduler);
 		return 0;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/sim/internal.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/clock.h"
 #include "wheel/run/work.h"
 #include "wheel/timer/timing.h"
@@ -108,7 +109,7 @@ static int enter(tw_sim *sim)
 	if (r)
 		return r;
 	if (sim->stepping)
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "tw_sim: a step, run or close was called from inside one");
 	sim->stepping = true;
 	sim->steps = 0;
 	return 0;
@@ -248,7 +249,7 @@ int tw_sim_destroy(tw_sim *sim)
 		return r;
 	}
 	if (sim->stepping)
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "tw_sim_destroy: called from inside a step, run or close");
 	if (others_on_clock(sim) || tw__service_is_held(sim->service))
 		return -EBUSY;
 	drop_tasks(sim);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "wheel/base/misuse.h"
 #include "executor/strand/cancel.h"
 #include "executor/strand/run.h"
 #include "executor/strand/time.h"
@@ -287,7 +288,7 @@ int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (tw__strand_inside(strand, NULL))
-		return -EDEADLK;
+		return tw__misuse(-EDEADLK, "tw_strand_close_wait: called from one of the strand's tasks or releases");
 	uint64_t deadline_ns = deadline_in(timeout_ns);
 	begin_call(strand);
 	if (tw__strand_dispose(strand))

@@ -9,7 +9,7 @@
  *
  * A call that refuses bad input answers with an error number, which cannot say which knob was
  * wrong. The hook gets that sentence, for example "tw_pool_create: max_workers 1 is below workers
- * 4".
+ * 4". A call that would wait for its own caller (-EDEADLK) is refused with a sentence, too.
  */
 #ifndef TICKWHEEL_MISUSE_H
 #define TICKWHEEL_MISUSE_H
@@ -24,8 +24,8 @@ extern "C" {
 typedef void tw_misuse_fn(const char *text);
 
 /*
- * Sets the function that is called with the reason whenever a call refuses bad input. NULL
- * (default) turns texts off. There is one hook in a process. It runs on the thread whose call is
+ * Sets the function that is called with the reason whenever a call refuses bad input, or would wait
+ * for its own caller. NULL (default) turns texts off. There is one hook in a process. It runs on the thread whose call is
  * refused, before that call returns. It may log, abort, or call the library.
  *
  * Threads: any. Never blocks.

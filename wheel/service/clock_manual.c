@@ -1,4 +1,5 @@
 /* Clocks that a program moves by hand. An advance drives the services on the clock. */
+#include "wheel/base/misuse.h"
 #include "wheel/service/clock_manual.h"
 
 #include <errno.h>
@@ -158,12 +159,17 @@ static int advance(struct manual *manual, uint64_t to_ns)
 	return 0;
 }
 
+static int refuse_inside(const char *call)
+{
+	return tw__misuse(-EDEADLK, "%s: called from a callback of a service on this clock", call);
+}
+
 int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
 	int r = check(clock, ns);
 	if (r || tw__clock_in_callback(clock))
-		return r ? r : -EDEADLK;
+		return r ? r : refuse_inside("tw_clock_manual_advance_to");
 	pthread_mutex_lock(&manual->advancing);
 	r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
 	pthread_mutex_unlock(&manual->advancing);
@@ -175,7 +181,7 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 	struct manual *manual = as_manual(clock);
 	int r = check(clock, 0);
 	if (r || tw__clock_in_callback(clock))
-		return r ? r : -EDEADLK;
+		return r ? r : refuse_inside("tw_clock_manual_advance_by");
 	pthread_mutex_lock(&manual->advancing);
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
 	r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
