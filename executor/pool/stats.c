@@ -11,18 +11,18 @@
 #include "executor/pool/grow.h"
 #include "executor/pool/jobs.h"
 
-static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw__histogram *sums)
+static void sum_workers(tw_pool *pool, struct tw_pool_stats *stats, struct tw_histogram *sums)
 {
 	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++) {
 		struct tw__worker *worker = &pool->workers[i];
 		stats->running += tw_load_relaxed(&worker->runs) & 1;
 		stats->completed += tw_load_relaxed(&worker->completed);
 		stats->queued += tw__work_queue_count(&worker->own);
-		tw__histogram_merge(&sums[0], &worker->wait);
-		tw__histogram_merge(&sums[1], &worker->run);
+		tw__histogram_collect(&sums[0], &worker->wait);
+		tw__histogram_collect(&sums[1], &worker->run);
 	}
-	stats->wait = tw__histogram_read(&sums[0]);
-	stats->run = tw__histogram_read(&sums[1]);
+	stats->wait = tw__histogram_latency(&sums[0]);
+	stats->run = tw__histogram_latency(&sums[1]);
 }
 
 static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
@@ -40,7 +40,7 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 	int r = !out || out->size < offsetof(struct tw_pool_stats, services) ? -EINVAL : tw__pool_check(pool);
 	if (r)
 		return r;
-	struct tw__histogram *sums = calloc(2, sizeof *sums);
+	struct tw_histogram *sums = calloc(2, sizeof *sums);
 	if (!sums)
 		return -ENOMEM;
 	struct tw_pool_stats stats = {.size = out->size, .workers = tw_load_relaxed(&pool->alive)};

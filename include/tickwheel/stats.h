@@ -81,6 +81,104 @@ TW_API int tw_service_stats(tw_service *service, struct tw_service_stats *out);
  */
 TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out);
 
+/* ------------------------------------------------------------ distributions */
+
+enum { TW_HISTOGRAM_BUCKETS = 496 };
+
+/*
+ * A distribution of durations in buckets.
+ *
+ * Bucket i counts the durations above tw_histogram_bound(i - 1), up to tw_histogram_bound(i). There
+ * are eight buckets to each power of two, and each power of two is a bound. The bounds are the same
+ * in every process and every version, so distributions of several processes can be added.
+ *
+ * The struct stays as it is: it can be stored, or sent to another process of the same byte order.
+ */
+struct tw_histogram {
+	uint64_t count;  /* the sum of the buckets */
+	uint64_t sum_ns; /* of all durations; from a running service perhaps a few ahead of count */
+	uint64_t max_ns; /* the longest duration */
+	uint64_t buckets[TW_HISTOGRAM_BUCKETS];
+};
+
+/*
+ * Returns the upper bound of a bucket, in nanoseconds; UINT64_MAX for the last one and beyond it.
+ *
+ * Threads: any. Never blocks.
+ */
+TW_API uint64_t tw_histogram_bound(unsigned bucket);
+
+/*
+ * Returns how many durations were at most ns long: exact if ns is a bound, else those up to the next
+ * lower bound.
+ *
+ * Threads: any. Never blocks. Returns 0 if histogram is NULL.
+ */
+TW_API uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns);
+
+/*
+ * Returns the duration that `share` of all durations do not exceed: 0.99 asks for the 99th
+ * percentile.
+ *
+ * An upper bound, at most 1/8 too high. A share below 0 counts as 0, above 1 as 1.
+ *
+ * Threads: any. Never blocks. Returns 0 if histogram is NULL or empty.
+ */
+TW_API uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double share);
+
+/*
+ * Adds another distribution to *sum: of another service, or of another process.
+ *
+ * Threads: any. Never blocks.
+ * Returns: 0; -EINVAL if an argument is NULL
+ */
+TW_API int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other);
+
+/*
+ * Subtracts an earlier reading of the same distribution: what is left is the window between the two
+ * readings. Each monitor keeps its own earlier reading, so monitors do not disturb each other.
+ *
+ *     struct tw_histogram window = now.lateness;
+ *     tw_histogram_subtract(&window, &before.lateness);
+ *     before = now;
+ *     uint64_t p99_ns = tw_histogram_percentile(&window, 0.99);
+ *
+ * max_ns becomes an upper bound, at most 1/8 too high: when the longest duration came is not known.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         *later is the window
+ *   -EINVAL   an argument is NULL
+ *   -ERANGE   `earlier` has counted more than *later: it is not an earlier reading of it. Nothing
+ *             changed
+ */
+TW_API int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram *earlier);
+
+/* The distributions of a service. 12 KB: think of the stack of small threads. */
+struct tw_service_histograms {
+	size_t size;                  /* in: sizeof(struct tw_service_histograms) */
+	struct tw_histogram lateness; /* tick due to hand-over */
+	struct tw_histogram wait;     /* hand-over to start of the callback */
+	struct tw_histogram run;      /* duration of callbacks */
+};
+
+/*
+ * Reads the distributions of a service since its creation. tw_histogram_subtract makes windows.
+ *
+ * Set out->size. A larger or smaller size than the library's is fine: unknown members are set to 0
+ * or left out.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         *out is filled
+ *   -EINVAL   NULL, or out->size has no room for `lateness`
+ *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
+ */
+TW_API int tw_service_histograms(tw_service *service, struct tw_service_histograms *out);
+
+/* ------------------------------------------------------------ what runs now */
+
 /* What kind of user code a run is. */
 enum tw_run_kind {
 	TW_RUN_KIND_NONE = 0,
@@ -144,6 +242,8 @@ struct tw_service_liveness {
  *   -EPERM    in a forked child
  */
 TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *out);
+
+/* ------------------------------------------------------- listing and checks */
 
 /*
  * Calls visit for each pending timer, in slot order, until it returns non-zero.

@@ -1,60 +1,139 @@
 #include "wheel/base/histogram.h"
 
-static unsigned cell_of(uint64_t ns)
+#include <errno.h>
+
+/* ------------------------------------------------------------------ buckets */
+
+/*
+ * The bucket of a duration. One nanosecond less chooses it, so that a power of two is the upper bound of a bucket and not the
+ * beginning of the next one.
+ */
+static unsigned bucket_of(uint64_t ns)
 {
-	if (ns < 8)
-		return (unsigned)ns;
-	unsigned octave = 63 - (unsigned)__builtin_clzll(ns);
-	return (octave - 2) * 8 + (unsigned)(ns >> (octave - 3) & 7);
+	uint64_t below = ns ? ns - 1 : 0;
+	if (below < 8)
+		return (unsigned)below;
+	unsigned octave = 63 - (unsigned)__builtin_clzll(below);
+	return (octave - 2) * 8 + (unsigned)(below >> (octave - 3) & 7);
 }
 
-/* The largest value that falls into a cell. */
-static uint64_t cell_end(unsigned cell)
+uint64_t tw_histogram_bound(unsigned bucket)
 {
-	if (cell < 8)
-		return cell;
-	unsigned octave = cell / 8 + 2;
-	uint64_t width = UINT64_C(1) << (octave - 3);
-	return (UINT64_C(1) << octave) + (cell % 8) * width + (width - 1);
+	if (bucket < 8)
+		return bucket + 1;
+	if (bucket >= TW_HISTOGRAM_BUCKETS - 1)
+		return UINT64_MAX;
+	unsigned octave = bucket / 8 + 2;
+	return (UINT64_C(1) << octave) + (bucket % 8 + UINT64_C(1)) * (UINT64_C(1) << (octave - 3));
 }
+
+/* ------------------------------------------------------------------- public */
+
+uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns)
+{
+	uint64_t count = 0;
+	for (unsigned i = 0; histogram && i < TW_HISTOGRAM_BUCKETS && tw_histogram_bound(i) <= ns; i++)
+		count += histogram->buckets[i];
+	return count;
+}
+
+/* The duration of that rank, counted from 1. */
+static uint64_t at_rank(const struct tw_histogram *histogram, uint64_t rank)
+{
+	uint64_t seen = 0;
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
+		seen += histogram->buckets[i];
+		if (seen >= rank && seen)
+			return tw_histogram_bound(i) < histogram->max_ns ? tw_histogram_bound(i) : histogram->max_ns;
+	}
+	return 0;
+}
+
+uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double share)
+{
+	if (!histogram || !histogram->count)
+		return 0;
+	if (!(share > 0)) /* a NaN too */
+		return at_rank(histogram, 1);
+	if (share >= 1)
+		return at_rank(histogram, histogram->count);
+	double exact = share * (double)histogram->count;
+	uint64_t rank = (uint64_t)exact;
+	rank += (double)rank < exact;
+	return at_rank(histogram, rank < histogram->count ? rank : histogram->count);
+}
+
+int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other)
+{
+	if (!sum || !other)
+		return -EINVAL;
+	sum->count += other->count;
+	sum->sum_ns += other->sum_ns;
+	sum->max_ns = sum->max_ns > other->max_ns ? sum->max_ns : other->max_ns;
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
+		sum->buckets[i] += other->buckets[i];
+	return 0;
+}
+
+static bool is_earlier(const struct tw_histogram *earlier, const struct tw_histogram *later)
+{
+	bool is = earlier->count <= later->count && earlier->sum_ns <= later->sum_ns;
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
+		is &= earlier->buckets[i] <= later->buckets[i];
+	return is;
+}
+
+int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram *earlier)
+{
+	if (!later || !earlier)
+		return -EINVAL;
+	if (!is_earlier(earlier, later))
+		return -ERANGE;
+	uint64_t bound = 0;
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
+		later->buckets[i] -= earlier->buckets[i];
+		bound = later->buckets[i] ? tw_histogram_bound(i) : bound;
+	}
+	later->count -= earlier->count;
+	later->sum_ns -= earlier->sum_ns;
+	later->max_ns = later->max_ns < bound ? later->max_ns : bound;
+	return 0;
+}
+
+/* ----------------------------------------------------------------- internal */
 
 void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times)
 {
-	tw_bump(&histogram->cells[cell_of(ns)], times);
+	tw_bump(&histogram->buckets[bucket_of(ns)], times);
+	tw_bump(&histogram->sum_ns, ns * times);
 	if (ns > tw_load_relaxed(&histogram->max_ns))
 		tw_store_relaxed(&histogram->max_ns, ns);
 }
 
-void tw__histogram_merge(struct tw__histogram *sum, const struct tw__histogram *histogram)
+void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram)
 {
-	for (unsigned i = 0; i < TW__HISTOGRAM_CELLS; i++)
-		tw_bump(&sum->cells[i], tw_load_relaxed(&histogram->cells[i]));
+	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
+		uint64_t count = tw_load_relaxed(&histogram->buckets[i]);
+		sum->buckets[i] += count;
+		sum->count += count;
+	}
+	sum->sum_ns += tw_load_relaxed(&histogram->sum_ns);
 	uint64_t max_ns = tw_load_relaxed(&histogram->max_ns);
-	if (max_ns > tw_load_relaxed(&sum->max_ns))
-		tw_store_relaxed(&sum->max_ns, max_ns);
+	sum->max_ns = sum->max_ns > max_ns ? sum->max_ns : max_ns;
 }
 
-static uint64_t quantile(const struct tw__histogram *histogram, uint64_t rank, uint64_t max_ns)
+struct tw_latency tw__histogram_latency(const struct tw_histogram *histogram)
 {
-	uint64_t seen = 0;
-	for (unsigned i = 0; i < TW__HISTOGRAM_CELLS; i++) {
-		seen += tw_load_relaxed(&histogram->cells[i]);
-		if (seen >= rank)
-			return cell_end(i) < max_ns ? cell_end(i) : max_ns;
-	}
-	return max_ns;
+	return (struct tw_latency){.count = histogram->count,
+				   .p50_ns = tw_histogram_percentile(histogram, 0.5),
+				   .p99_ns = tw_histogram_percentile(histogram, 0.99),
+				   .p999_ns = tw_histogram_percentile(histogram, 0.999),
+				   .max_ns = histogram->max_ns};
 }
 
 struct tw_latency tw__histogram_read(const struct tw__histogram *histogram)
 {
-	struct tw_latency latency = {.max_ns = tw_load_relaxed(&histogram->max_ns)};
-	for (unsigned i = 0; i < TW__HISTOGRAM_CELLS; i++)
-		latency.count += tw_load_relaxed(&histogram->cells[i]);
-	if (latency.count) {
-		uint64_t n = latency.count;
-		latency.p50_ns = quantile(histogram, n - n / 2, latency.max_ns);
-		latency.p99_ns = quantile(histogram, n - n / 100, latency.max_ns);
-		latency.p999_ns = quantile(histogram, n - n / 1000, latency.max_ns);
-	}
-	return latency;
+	struct tw_histogram copy = {0};
+	tw__histogram_collect(&copy, histogram);
+	return tw__histogram_latency(&copy);
 }

@@ -1,6 +1,6 @@
 /*
  * Distributions of durations: log-linear counters, eight to each power of two, so that a percentile is at most 1/8 too high.
- * One thread adds, any thread reads.
+ * One thread adds, any thread reads. What a reader gets is a struct tw_histogram (tickwheel/stats.h), which has the same buckets.
  */
 #ifndef TW_WHEEL_HISTOGRAM_H
 #define TW_WHEEL_HISTOGRAM_H
@@ -8,18 +8,19 @@
 #include "mpsc/base/atomics.h"
 #include "tickwheel/stats.h"
 
-enum { TW__HISTOGRAM_CELLS = 62 * 8 };
-
 struct tw__histogram {
-	_Atomic uint64_t cells[TW__HISTOGRAM_CELLS];
-	_Atomic uint64_t max_ns;
+	_Atomic uint64_t buckets[TW_HISTOGRAM_BUCKETS];
+	_Atomic uint64_t sum_ns, max_ns;
 };
 
 void tw__histogram_add(struct tw__histogram *histogram, uint64_t ns, uint64_t times);
 
-/* Sums, for reading: sum += histogram. */
-void tw__histogram_merge(struct tw__histogram *sum, const struct tw__histogram *histogram);
+/* Adds what a histogram says to *sum. Any thread. */
+void tw__histogram_collect(struct tw_histogram *sum, const struct tw__histogram *histogram);
 
+struct tw_latency tw__histogram_latency(const struct tw_histogram *histogram);
+
+/* The latency of one histogram alone. */
 struct tw_latency tw__histogram_read(const struct tw__histogram *histogram);
 
 #endif

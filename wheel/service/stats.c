@@ -29,7 +29,7 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 	}
 }
 
-static void sum_lanes(tw_service *service, struct tw_service_stats *stats, struct tw__histogram *latencies)
+static void sum_lanes(tw_service *service, struct tw_service_stats *stats)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		struct tw__local *local = (struct tw__local *)lane;
@@ -43,9 +43,6 @@ static void sum_lanes(tw_service *service, struct tw_service_stats *stats, struc
 		stats->overruns += tw_load_relaxed(&local->overruns);
 		stats->resets += tw_load_relaxed(&local->resets);
 		stats->resets_eager += tw_load_relaxed(&local->resets_eager);
-		struct tw__histogram *of_lane = tw_load_acquire(&local->latencies); /* pairs with ready_to_run */
-		for (int i = 0; of_lane && i < TW__LATENCIES; i++)
-			tw__histogram_merge(&latencies[i], &of_lane[i]);
 	}
 	stats->cancelled += tw_load_relaxed(&service->without_lane.cancelled);
 	stats->dropped += tw_load_relaxed(&service->without_lane.dropped);
@@ -85,24 +82,59 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 	stats->clock_steps = tw_load_relaxed(&service->driver->counters.clock_steps);
 	stats->threads = tw_load_relaxed(&service->queue.owner_count);
 	stats->memory_bytes = memory_of(service);
-	stats->lateness = tw__histogram_read(&service->driver->counters.lateness);
 }
+
+/* ------------------------------------------------------------ distributions */
+
+static void collect(tw_service *service, struct tw_service_histograms *out)
+{
+	tw__histogram_collect(&out->lateness, &service->driver->counters.lateness);
+	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
+		struct tw__local *local = (struct tw__local *)lane;
+		struct tw__histogram *latencies = tw_load_acquire(&local->latencies); /* pairs with ready_to_run */
+		if (!latencies)
+			continue;
+		tw__histogram_collect(&out->wait, &latencies[TW__LATENCY_WAIT]);
+		tw__histogram_collect(&out->run, &latencies[TW__LATENCY_RUN]);
+	}
+}
+
+int tw_service_histograms(tw_service *service, struct tw_service_histograms *out)
+{
+	int r = !out || out->size < offsetof(struct tw_service_histograms, wait) ? -EINVAL : tw__service_check(service);
+	if (r)
+		return r;
+	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms); /* too large for small stacks */
+	if (!histograms)
+		return -ENOMEM;
+	histograms->size = out->size;
+	collect(service, histograms);
+	if (out->size > sizeof *histograms)
+		memset((char *)out + sizeof *histograms, 0, out->size - sizeof *histograms);
+	memcpy(out, histograms, out->size < sizeof *histograms ? out->size : sizeof *histograms);
+	free(histograms);
+	return 0;
+}
+
+/* ----------------------------------------------------------------- counters */
 
 int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 {
 	int r = !out || out->size < offsetof(struct tw_service_stats, fired) ? -EINVAL : tw__service_check(service);
 	if (r)
 		return r;
-	struct tw__histogram *latencies = calloc(TW__LATENCIES, sizeof *latencies);
-	if (!latencies)
+	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
+	if (!histograms)
 		return -ENOMEM;
 	struct tw_service_stats stats = {.size = out->size};
-	sum_lanes(service, &stats, latencies);
+	sum_lanes(service, &stats);
 	count_words(service, &stats);
 	read_driver(service, &stats);
-	stats.wait = tw__histogram_read(&latencies[TW__LATENCY_WAIT]);
-	stats.run = tw__histogram_read(&latencies[TW__LATENCY_RUN]);
-	free(latencies);
+	collect(service, histograms);
+	stats.lateness = tw__histogram_latency(&histograms->lateness);
+	stats.wait = tw__histogram_latency(&histograms->wait);
+	stats.run = tw__histogram_latency(&histograms->run);
+	free(histograms);
 	if (out->size > sizeof stats)
 		memset((char *)out + sizeof stats, 0, out->size - sizeof stats);
 	/* planted: written_in_full */

@@ -1,0 +1,305 @@
+/* Distributions: their buckets, sums of several processes, windows between two readings, percentiles. */
+#include <errno.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test/support/rig.h"
+
+TestSuite(service_histograms, .timeout = 60);
+
+static struct tw_service_histograms read_of(tw_service *service)
+{
+	struct tw_service_histograms out = {.size = sizeof out};
+	expect_eq(tw_service_histograms(service, &out), 0);
+	return out;
+}
+
+/* One timer that is handed over late_ns after its tick. */
+static void be_late(struct rig *rig, struct probe *probe, uint64_t late_ns)
+{
+	probe_schedule(probe, MS);
+	rig_advance(rig, 0); /* files it: its tick is known */
+	uint64_t due_ns = rig_now(rig) + MS;
+	expect_eq(tw_clock_manual_set(rig->clock, due_ns + late_ns), 0);
+	expect_eq(tw_service_advance(rig->service, TW_NO_LIMIT), 1);
+	rig_advance_to(rig, rig_tick_of(rig, due_ns + late_ns)); /* the next one begins at a tick */
+}
+
+/* ------------------------------------------------------------------ buckets */
+
+Test(service_histograms, bounds_grow_by_an_eighth_and_have_each_power_of_two)
+{
+	unsigned powers = 0;
+	expect_eq(tw_histogram_bound(0), 1);
+	for (unsigned i = 1; i < TW_HISTOGRAM_BUCKETS; i++) {
+		uint64_t low = tw_histogram_bound(i - 1), high = tw_histogram_bound(i);
+		cr_assert(high > low, "bound %u", i);
+		if (low >= 8)
+			cr_assert(high - low <= low / 8 + 1, "bound %u", i);
+		powers += (low & (low - 1)) == 0;
+	}
+	expect_eq(powers, 64); /* 2^0 .. 2^63 */
+	expect_eq(tw_histogram_bound(TW_HISTOGRAM_BUCKETS - 1), UINT64_MAX);
+	expect_eq(tw_histogram_bound(TW_HISTOGRAM_BUCKETS), UINT64_MAX);
+	expect_eq(tw_histogram_bound(UINT32_MAX), UINT64_MAX);
+}
+
+/* Other processes, and what they have stored, count by these bounds: they must not move. */
+Test(service_histograms, bounds_are_those_of_every_version)
+{
+	static const struct {
+		unsigned bucket;
+		uint64_t bound;
+	} known[] = {{7, 8},
+		     {8, 9},
+		     {15, 16},
+		     {16, 18},
+		     {63, 1024},
+		     {64, 1152},
+		     {143, 1048576},
+		     {144, 1179648},
+		     {151, 2097152},
+		     {223, 1073741824},
+		     {302, 1030792151040},
+		     {303, 1099511627776},
+		     {494, UINT64_C(17293822569102704640)}};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		expect_eq(tw_histogram_bound(known[i].bucket), known[i].bound);
+}
+
+Test(service_histograms, a_duration_at_a_bound_belongs_to_the_bucket_below_it)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	be_late(&rig, &probe, 1 << 20);
+	be_late(&rig, &probe, (1 << 20) + 1);
+	struct tw_histogram lateness = read_of(rig.service).lateness;
+	expect_eq(lateness.count, 2);
+	expect_eq(lateness.sum_ns, (2 << 20) + 1);
+	expect_eq(lateness.max_ns, (1 << 20) + 1);
+	expect_eq(lateness.buckets[143], 1);
+	expect_eq(lateness.buckets[144], 1);
+	expect_eq(tw_histogram_count_upto(&lateness, (1 << 20) - 1), 0);
+	expect_eq(tw_histogram_count_upto(&lateness, 1 << 20), 1);
+	expect_eq(tw_histogram_count_upto(&lateness, (1 << 20) + 1), 1);
+	expect_eq(tw_histogram_count_upto(&lateness, UINT64_MAX), 2);
+	rig_close(&rig);
+}
+
+/* -------------------------------------------------------------- percentiles */
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/* Against a sorted list of the same durations. */
+static void expect_percentiles(const struct tw_histogram *histogram, uint64_t *durations, size_t n)
+{
+	qsort(durations, n, sizeof *durations, compare);
+	for (unsigned percent = 0; percent <= 100; percent++) {
+		size_t rank = (percent * n + 99) / 100;
+		uint64_t exact = durations[rank ? rank - 1 : 0];
+		uint64_t answer = tw_histogram_percentile(histogram, percent / 100.0);
+		cr_assert(answer >= exact && answer <= exact + exact / 8 + 1, "percentile %u: %lu, exactly %lu",
+			  percent, (unsigned long)answer, (unsigned long)exact);
+	}
+}
+
+static uint64_t draw_lateness(uint64_t *random)
+{
+	return random_below(random, (UINT64_C(1) << random_below(random, 34)) + 1);
+}
+
+Test(service_histograms, percentiles_are_those_of_a_sorted_list_or_an_eighth_above)
+{
+	enum { N = 2000 };
+	static uint64_t durations[N];
+	struct rig rig;
+	uint64_t random = 20261123;
+	uint64_t sum_ns = 0;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < N; i++) {
+		durations[i] = draw_lateness(&random);
+		sum_ns += durations[i];
+		be_late(&rig, &probe, durations[i]);
+	}
+	struct tw_histogram lateness = read_of(rig.service).lateness;
+	expect_eq(lateness.count, N);
+	expect_eq(lateness.sum_ns, sum_ns);
+	expect_percentiles(&lateness, durations, N);
+	expect_eq(tw_histogram_percentile(&lateness, -1), tw_histogram_percentile(&lateness, 0));
+	expect_eq(tw_histogram_percentile(&lateness, NAN), tw_histogram_percentile(&lateness, 0));
+	expect_eq(tw_histogram_percentile(&lateness, 2), lateness.max_ns);
+	rig_close(&rig);
+}
+
+Test(service_histograms, an_empty_one_has_no_percentiles)
+{
+	struct tw_histogram empty = {0};
+	expect_eq(tw_histogram_percentile(&empty, 0.5), 0);
+	expect_eq(tw_histogram_percentile(&empty, 1), 0);
+	expect_eq(tw_histogram_percentile(NULL, 0.5), 0);
+	expect_eq(tw_histogram_count_upto(NULL, 5), 0);
+}
+
+/* --------------------------------------------------------- several processes */
+
+static void work(uint64_t *random, int n, struct tw_histogram *out, uint64_t *durations)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < n; i++)
+		be_late(&rig, &probe, durations[i] = draw_lateness(random));
+	*out = read_of(rig.service).lateness;
+	rig_close(&rig);
+}
+
+static void write_all(int fd, const void *data, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t r = write(fd, (const char *)data + done, n - done);
+		cr_assert(r > 0);
+		done += (size_t)r;
+	}
+}
+
+static void read_all(int fd, void *data, size_t n)
+{
+	for (size_t done = 0; done < n;) {
+		ssize_t r = read(fd, (char *)data + done, n - done);
+		cr_assert(r > 0);
+		done += (size_t)r;
+	}
+}
+
+/* Each process sends its distribution and its durations. The sum answers as one that has counted all. */
+Test(service_histograms, distributions_of_three_processes_add_up)
+{
+	enum { PROCESSES = 3, N = 400 };
+	static uint64_t durations[PROCESSES * N];
+	uint64_t random = 20261123;
+	struct tw_histogram sum = {0};
+	uint64_t sum_ns = 0;
+	for (int p = 0; p < PROCESSES; p++) {
+		int ends[2];
+		expect_eq(pipe(ends), 0);
+		(void)draw_lateness(&random); /* each has numbers of its own */
+		pid_t child = fork();
+		if (child == 0) {
+			struct tw_histogram own;
+			work(&random, N, &own, durations);
+			write_all(ends[1], &own, sizeof own);
+			write_all(ends[1], durations, N * sizeof *durations);
+			_exit(0);
+		}
+		close(ends[1]);
+		struct tw_histogram other;
+		int status;
+		read_all(ends[0], &other, sizeof other);
+		read_all(ends[0], &durations[p * N], N * sizeof *durations);
+		close(ends[0]);
+		expect_eq(waitpid(child, &status, 0), child);
+		expect_eq(status, 0);
+		expect_eq(tw_histogram_add(&sum, &other), 0);
+	}
+	for (int i = 0; i < PROCESSES * N; i++)
+		sum_ns += durations[i];
+	expect_eq(sum.count, PROCESSES * N);
+	expect_eq(sum.sum_ns, sum_ns);
+	expect_percentiles(&sum, durations, PROCESSES * N);
+	expect_eq(sum.max_ns, durations[PROCESSES * N - 1]); /* sorted by now */
+}
+
+/* ------------------------------------------------------------------ windows */
+
+Test(service_histograms, a_window_has_what_came_between_two_readings)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	for (int i = 0; i < 50; i++)
+		be_late(&rig, &probe, 40 * MS);
+	struct tw_service_histograms before = read_of(rig.service);
+	for (int i = 0; i < 10; i++)
+		be_late(&rig, &probe, 2 * MS);
+	struct tw_service_histograms now = read_of(rig.service);
+	struct tw_histogram window = now.lateness;
+	expect_eq(tw_histogram_subtract(&window, &before.lateness), 0);
+	expect_eq(window.count, 10);
+	expect_eq(window.sum_ns, 20 * MS);
+	expect_ge(tw_histogram_percentile(&window, 0.99), 2 * MS);
+	expect_le(tw_histogram_percentile(&window, 0.99), 2 * MS + 2 * MS / 8);
+	expect_ge(window.max_ns, 2 * MS); /* 40 ms were before */
+	expect_le(window.max_ns, 2 * MS + 2 * MS / 8);
+	expect_eq(now.lateness.max_ns, 40 * MS);
+	window = now.lateness;
+	expect_eq(tw_histogram_subtract(&window, &now.lateness), 0);
+	expect_eq(window.count + window.sum_ns + window.max_ns, 0);
+	rig_close(&rig);
+}
+
+Test(service_histograms, what_is_no_earlier_reading_is_refused)
+{
+	struct rig rig;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	be_late(&rig, &probe, MS);
+	struct tw_histogram one = read_of(rig.service).lateness;
+	be_late(&rig, &probe, 5 * MS);
+	struct tw_histogram two = read_of(rig.service).lateness, kept = one;
+	expect_eq(tw_histogram_subtract(&one, &two), -ERANGE);
+	expect_eq(memcmp(&one, &kept, sizeof one), 0);
+	expect_eq(tw_histogram_subtract(NULL, &one), -EINVAL);
+	expect_eq(tw_histogram_subtract(&one, NULL), -EINVAL);
+	expect_eq(tw_histogram_add(NULL, &one), -EINVAL);
+	expect_eq(tw_histogram_add(&one, NULL), -EINVAL);
+	rig_close(&rig);
+}
+
+/* -------------------------------------------------------------------- sizes */
+
+Test(service_histograms, a_smaller_struct_gets_what_it_has_room_for)
+{
+	struct rig rig;
+	struct tw_service_histograms out;
+	rig_open(&rig, NULL);
+	struct probe probe = PROBE(&rig, 1);
+	be_late(&rig, &probe, MS);
+	memset(&out, 0xa5, sizeof out);
+	out.size = offsetof(struct tw_service_histograms, run);
+	expect_eq(tw_service_histograms(rig.service, &out), 0);
+	expect_eq(out.size, offsetof(struct tw_service_histograms, run));
+	expect_eq(out.lateness.count, 1);
+	expect_eq(out.wait.count, 1);
+	expect_eq(out.run.count, UINT64_C(0xa5a5a5a5a5a5a5a5));
+	out.size = offsetof(struct tw_service_histograms, wait) - 1;
+	expect_eq(tw_service_histograms(rig.service, &out), -EINVAL);
+	expect_eq(tw_service_histograms(rig.service, NULL), -EINVAL);
+	expect_eq(tw_service_histograms(NULL, &out), -EINVAL);
+	rig_close(&rig);
+}
+
+Test(service_histograms, a_larger_struct_is_zero_where_the_library_knows_nothing)
+{
+	struct {
+		struct tw_service_histograms known;
+		unsigned char unknown[64];
+	} newer;
+	struct rig rig;
+	rig_open(&rig, NULL);
+	memset(&newer, 0xa5, sizeof newer);
+	newer.known.size = sizeof newer;
+	expect_eq(tw_service_histograms(rig.service, &newer.known), 0);
+	for (size_t i = 0; i < sizeof newer.unknown; i++)
+		expect_eq(newer.unknown[i], 0);
+	rig_close(&rig);
+}
