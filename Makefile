@@ -174,7 +174,7 @@ flags_examples/loop_glib = $(shell pkg-config --cflags glib-2.0)
 loop_names = $(patsubst examples/loop_%.c,%,$(wildcard examples/loop_*.c))
 loop_lacks = $(strip $(foreach l,$(loop_names),$(if $(libs_$l),,$l)))
 
-# Libraries to compare with, each only if it is installed: bench/subject_NAME*.c, and BENCH_HAS_NAME.
+# Libraries to compare with, each only if it is installed: bench/candidate_NAME*.c, and BENCH_HAS_NAME.
 bench_peers := libevent libev libuv
 upper = $(shell echo $(1) | tr a-z A-Z)
 include bench/rivals/rivals.mk
@@ -182,16 +182,16 @@ ifneq ($(filter %/bench/bench bench,$(MAKECMDGOALS)),)
 bench_has   := $(foreach p,$(bench_peers),$(if $(libs_$p),$p))
 bench_libs  := $(foreach p,$(bench_has),$(libs_$p))
 bench_lacks := $(filter-out $(bench_has),$(bench_peers))
-flags_bench/subject := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p)) $(rival_flags)
+flags_bench/candidate := $(foreach p,$(bench_has),-DBENCH_HAS_$(call upper,$p)) $(rival_flags)
 endif
-bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/subject_$p.c bench/subject_$p_%.c), \
+bench_c := $(filter-out $(foreach p,$(bench_lacks),bench/candidate_$p.c bench/candidate_$p_%.c), \
 	$(wildcard bench/*.c))
 bench_o := $(bench_c:%.c=$B/%.o) $(rival_o)
 
 $B/bench/peers: FORCE
 	@mkdir -p $(@D); echo '$(bench_has) $(rivals)' | cmp -s - $@ || echo '$(bench_has) $(rivals)' >$@
 
-$B/bench/subject.o: $B/bench/peers
+$B/bench/candidate.o: $B/bench/peers
 
 $B/bench/bench: $(bench_o) $(lib) $B/bench/peers $(rival_programs)
 	$(if $(bench_lacks),@echo "bench: not found$(comma) and left out: $(bench_lacks)")

@@ -35,7 +35,7 @@ static bool has_moved(const struct figure *old, const struct figure *now)
 	return before.high < after.low || after.high < before.low;
 }
 
-/* What happened beside the measurement, and how much was measured, is no figure of a subject. */
+/* What happened beside the measurement, and how much was measured, is no figure of a candidate. */
 static bool is_circumstance(const char *name)
 {
 	static const char *const names[] = {"others_cpu_ms", "stolen_ms", "ops", "rtt_ns"};
@@ -68,7 +68,7 @@ static const struct figure *twin_figure(const struct results *results, const str
 	return twin && cell_stands(twin) ? cell_figure(twin, name) : NULL;
 }
 
-/* The median of the ratios of the other subjects, our variants left out; NAN: there are none. */
+/* The median of the ratios of the other candidates, our variants left out; NAN: there are none. */
 static double ratio_of_others(const struct comparison *c, const struct cell *cell, const char *name)
 {
 	size_t count = 0;
@@ -100,11 +100,11 @@ static void print_moved(FILE *out, const struct comparison *c, const struct cell
 {
 	char size[16], work[32];
 	if (c->moved == 1)
-		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads", "subject", "figure", "old",
+		fprintf(out, "%-5s%-14s%-20s%-22s %10s %10s %8s %8s\n", "", "n x threads", "candidate", "figure", "old",
 			"new", "new/old", "others'");
 	snprintf(work, sizeof work, "%s x %u%s", size_text(cell->workload, cell->n, size, sizeof size), cell->threads,
 		 distance_text(cell->distance));
-	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work, cell->subject, now->name,
+	fprintf(out, "%-5s%-14s%-20s%-22s %10.4g %10.4g", cell->workload->name, work, cell->candidate, now->name,
 		figure_summary(old).median, figure_summary(now).median);
 	print_ratio(out, ratio_of_medians(old, now));
 	print_ratio(out, ratio_of_others(c, cell, now->name));

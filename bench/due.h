@@ -7,7 +7,7 @@
 
 #include <pthread.h>
 
-#include "bench/subject.h"
+#include "bench/candidate.h"
 
 enum { DUE_BATCH = 64 };
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "bench/subject.h"
+#include "bench/candidate.h"
 #include "executor/base/heap.h"
 
 /* Lives with its user. */

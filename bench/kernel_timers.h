@@ -1,5 +1,5 @@
 /*
- * What the subjects of the kernel's own timers share: a slot's timer is set by a system call of its kind, and its deadline decides who
+ * What the candidates of the kernel's own timers share: a slot's timer is set by a system call of its kind, and its deadline decides who
  * ends it, the thread that sees it expire or the one that cancels. Included by each of them after
  *     struct timer { _Atomic uint64_t deadline_ns; expiry_fn *fn; void *arg; bool series; ... };
  *     struct kernel_timers { struct timer *timers; uint32_t slots; _Atomic uint64_t wakeups; ... };
@@ -63,10 +63,10 @@ static bool touch(void *me, unsigned thread, uint32_t slot, uint64_t delay_ns)
 	return true;
 }
 
-static void view(void *me, struct subject_view *out)
+static void view(void *me, struct candidate_view *out)
 {
 	struct kernel_timers *self = me;
-	*out = (struct subject_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
+	*out = (struct candidate_view){.wakeups = self->wakeups, .user_bytes = sizeof(struct timer)};
 	for (uint32_t slot = 0; slot < self->slots; slot++)
 		out->pending += atomic_load(&self->timers[slot].deadline_ns) != 0;
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/subject.h"
+#include "bench/candidate.h"
 
 enum {
 	WHEEL_LEVELS = 4,

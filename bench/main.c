@@ -1,6 +1,6 @@
 /*
  * The bench: timers made with this library against those that one would use instead, measured side by side. See --help.
- * Every run is checked: a subject that loses a timer, runs one early or runs a cancelled one fails the bench.
+ * Every run is checked: a candidate that loses a timer, runs one early or runs a cancelled one fails the bench.
  */
 #include <errno.h>
 #include <math.h>
@@ -57,11 +57,11 @@ static struct disturbance disturbance_since(const struct moment *start)
 }
 
 /* False: interrupted. */
-static bool run_once(struct bench *bench, const struct group *group, const struct subject *subject, struct cell *cell,
-		     struct cell *control)
+static bool run_once(struct bench *bench, const struct group *group, const struct candidate *candidate,
+		     struct cell *cell, struct cell *baseline)
 {
 	struct order order = {
-	    .subject = subject,
+	    .candidate = candidate,
 	    .n = group->n,
 	    .threads = group->threads,
 	    .quick = bench->options.quick,
@@ -79,10 +79,10 @@ static bool run_once(struct bench *bench, const struct group *group, const struc
 		outcome_set(&outcome, "others_cpu_ms", (double)disturbance.others_cpu_ms);
 		outcome_set(&outcome, "stolen_ms", (double)disturbance.stolen_ms);
 	}
-	cell_add_outcome(cell, control, &outcome);
+	cell_add_outcome(cell, baseline, &outcome);
 	if (outcome.trouble[0]) {
 		progress_clear();
-		fprintf(stderr, "bench: %s %s n=%u threads=%u: %s\n", group->workload->name, subject->name, group->n,
+		fprintf(stderr, "bench: %s %s n=%u threads=%u: %s\n", group->workload->name, candidate->name, group->n,
 			group->threads, outcome.trouble);
 	}
 	return true;
@@ -91,45 +91,45 @@ static bool run_once(struct bench *bench, const struct group *group, const struc
 /* False: interrupted. */
 static bool run_group(struct bench *bench, const struct group *group)
 {
-	struct cell *cells[MAX_SUBJECTS], *control = NULL;
-	for (unsigned i = 0; i < group->subject_count; i++)
+	struct cell *cells[MAX_CANDIDATES], *baseline = NULL;
+	for (unsigned i = 0; i < group->candidate_count; i++)
 		cells[i] =
-		    results_add(&bench->results, group->workload, group->subjects[i]->name, group->n, group->threads);
+		    results_add(&bench->results, group->workload, group->candidates[i]->name, group->n, group->threads);
 	if (group->workload->bit & (ON_FIRE | ON_STORM | ON_SERVER | ON_PERIODIC))
-		control = results_add(&bench->results, group->workload, "control", group->n, group->threads);
+		baseline = results_add(&bench->results, group->workload, "baseline", group->n, group->threads);
 	for (unsigned rep = 0; rep < group->reps; rep++)
-		for (unsigned i = 0; i < group->subject_count; i++) {
-			if (rep >= plan_reps(group, group->subjects[i], &bench->options))
+		for (unsigned i = 0; i < group->candidate_count; i++) {
+			if (rep >= plan_reps(group, group->candidates[i], &bench->options))
 				continue;
-			progress_run(group, group->subjects[i], rep);
-			if (!cells[i]->lost && !run_once(bench, group, group->subjects[i], cells[i], control))
+			progress_run(group, group->candidates[i], rep);
+			if (!cells[i]->lost && !run_once(bench, group, group->candidates[i], cells[i], baseline))
 				return false;
 			progress_ran(group);
 		}
-	for (unsigned i = 0; i < group->subject_count; i++)
+	for (unsigned i = 0; i < group->candidate_count; i++)
 		cells[i]->finished = !cells[i]->lost;
-	if (control)
-		control->finished = control->figure_count > 0;
+	if (baseline)
+		baseline->finished = baseline->figure_count > 0;
 	return true;
 }
 
-static bool is_tried(const struct bench *bench, const struct subject *subject)
+static bool is_tried(const struct bench *bench, const struct candidate *candidate)
 {
-	return (subject->workloads & workload_trial.bit) && plan_has(&bench->plan, subject);
+	return (candidate->workloads & workload_trial.bit) && plan_has(&bench->plan, candidate);
 }
 
 static double trials_s(const struct bench *bench)
 {
 	double sum = 0;
-	for (const struct subject *const *s = all_subjects; *s; s++)
+	for (const struct candidate *const *s = all_candidates; *s; s++)
 		sum += is_tried(bench, *s) ? workload_trial.s : 0;
 	return sum;
 }
 
-/* Each subject's trial; only a failed one shows in the results. False: interrupted. */
+/* Each candidate's trial; only a failed one shows in the results. False: interrupted. */
 static bool run_trials(struct bench *bench)
 {
-	for (const struct subject *const *s = all_subjects; *s; s++) {
+	for (const struct candidate *const *s = all_candidates; *s; s++) {
 		if (!is_tried(bench, *s))
 			continue;
 		struct group group = {.workload = &workload_trial, .threads = 1, .reps = 1, .run_s = workload_trial.s};
@@ -266,7 +266,7 @@ static bool prepare(struct bench *bench)
 	plan_make(&bench->plan, options);
 	leave_out_threads(&bench->plan, machine_cores());
 	if (bench->plan.count == 0) {
-		fputs("bench: nothing to run: none of these subjects does any of these workloads\n", stderr);
+		fputs("bench: nothing to run: none of these candidates does any of these workloads\n", stderr);
 		return false;
 	}
 	if (options->out && replace_try(options->out) < 0)

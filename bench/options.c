@@ -6,7 +6,7 @@
 
 #include "bench/options.h"
 #include "bench/rivals/rival.h"
-#include "bench/subject.h"
+#include "bench/candidate.h"
 #include "bench/workload.h"
 
 static const char usage[] =
@@ -21,7 +21,7 @@ static const char usage[] =
     "  --full               all repetitions, and curves over n and threads\n"
     "  --growth             only these curves, of W1, W3 and W4\n"
     "  --only W1,W2         these workloads\n"
-    "  --subject NAME,...   these subjects\n"
+    "  --candidate NAME,...   these candidates\n"
     "  --n N,...            these numbers of timers, where a workload has a choice\n"
     "  --threads T,...      these numbers of threads, where a workload has a choice\n"
     "  --reps R             repetitions of each cell\n"
@@ -42,10 +42,10 @@ static void print_help(void)
 	puts("\nWorkloads:");
 	for (const struct workload *const *w = all_workloads; *w; w++)
 		printf("  %-5s %s\n", (*w)->name, (*w)->title);
-	puts("\nSubjects:");
-	for (const struct subject *const *s = all_subjects; *s; s++)
+	puts("\nCandidates:");
+	for (const struct candidate *const *s = all_candidates; *s; s++)
 		printf("  %-19s %s\n", (*s)->name, (*s)->what);
-	puts("\nStatus: 0; 1: a subject broke a promise, crashed or hung, or results or page could not be written;\n"
+	puts("\nStatus: 0; 1: a candidate broke a promise, crashed or hung, or results or page could not be written;\n"
 	     "2: bad usage, or results that cannot be read; 130: interrupted.");
 }
 
@@ -89,15 +89,15 @@ static void parse_workloads(struct options *options, char *text)
 			refuse("no such workload:", options->workloads[i]);
 }
 
-static void parse_subjects(struct options *options, char *text)
+static void parse_candidates(struct options *options, char *text)
 {
-	options->subject_count = split(text, options->subjects);
-	for (unsigned i = 0; i < options->subject_count; i++) {
-		const char *name = options->subjects[i];
+	options->candidate_count = split(text, options->candidates);
+	for (unsigned i = 0; i < options->candidate_count; i++) {
+		const char *name = options->candidates[i];
 		if (rival_lacks(name))
-			refuse("this subject needs", rival_lacks(name));
-		if (!subject_find(name))
-			refuse("no such subject:", name);
+			refuse("this candidate needs", rival_lacks(name));
+		if (!candidate_find(name))
+			refuse("no such candidate:", name);
 	}
 }
 
@@ -122,7 +122,7 @@ static void parse_option(struct options *options, int letter)
 		parse_workloads(options, optarg);
 		break;
 	case 's':
-		parse_subjects(options, optarg);
+		parse_candidates(options, optarg);
 		break;
 	case 'n':
 		options->size_count = parse_numbers(optarg, options->sizes, MOST_TIMERS);
@@ -156,7 +156,7 @@ void options_parse(struct options *options, int argc, char **argv)
 	static const struct option known[] = {
 	    {"out", required_argument, NULL, 'o'},  {"quick", no_argument, NULL, 'q'},
 	    {"full", no_argument, NULL, 'f'},       {"growth", no_argument, NULL, 'g'},
-	    {"only", required_argument, NULL, 'w'}, {"subject", required_argument, NULL, 's'},
+	    {"only", required_argument, NULL, 'w'}, {"candidate", required_argument, NULL, 's'},
 	    {"n", required_argument, NULL, 'n'},    {"threads", required_argument, NULL, 't'},
 	    {"reps", required_argument, NULL, 'r'}, {"compare", required_argument, NULL, 'c'},
 	    {"page", required_argument, NULL, 'p'}, {"report", required_argument, NULL, 'm'},
@@ -188,9 +188,9 @@ bool options_want_workload(const struct options *options, const char *name)
 	return listed(options->workloads, options->workload_count, name);
 }
 
-bool options_want_subject(const struct options *options, const char *name)
+bool options_want_candidate(const struct options *options, const char *name)
 {
-	return listed(options->subjects, options->subject_count, name);
+	return listed(options->candidates, options->candidate_count, name);
 }
 
 const char *options_mode(const struct options *options)

@@ -13,9 +13,9 @@ struct options {
 	bool quick, full;
 	bool growth;   /* curves only */
 	unsigned reps; /* 0: the workload's own */
-	const char *workloads[MAX_LIST], *subjects[MAX_LIST];
+	const char *workloads[MAX_LIST], *candidates[MAX_LIST];
 	uint32_t sizes[MAX_LIST], threads[MAX_LIST];
-	unsigned workload_count, subject_count, size_count, thread_count;
+	unsigned workload_count, candidate_count, size_count, thread_count;
 	const char *compare_old, *compare_new; /* NULL: nothing is compared; with the results of this run */
 	const char *report;                    /* results of which only the page is made; NULL: none */
 	const char *page;                      /* NULL: report.html beside the results */
@@ -25,7 +25,7 @@ struct options {
 void options_parse(struct options *options, int argc, char **argv);
 
 bool options_want_workload(const struct options *options, const char *name);
-bool options_want_subject(const struct options *options, const char *name);
+bool options_want_candidate(const struct options *options, const char *name);
 
 /* A word or two for how much is run: "default", "quick", "full", "growth", "quick growth". */
 const char *options_mode(const struct options *options);

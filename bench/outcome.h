@@ -8,7 +8,7 @@ enum { FIGURE_NAME_SIZE = 32, OUTCOME_FIGURES = 24, TROUBLE_SIZE = 240 };
 
 struct outcome {
 	uint32_t count;
-	uint32_t violations; /* the subject broke a promise: the figures stand, the bench fails */
+	uint32_t violations; /* the candidate broke a promise: the figures stand, the bench fails */
 	uint64_t ops;        /* fixed work that was found to fit, per thread; for the repetitions */
 	struct {
 		char name[FIGURE_NAME_SIZE];

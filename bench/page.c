@@ -34,14 +34,14 @@ struct choice {
 	const char *figure;
 	uint32_t n;
 	unsigned threads; /* 0: all */
-	bool every_n, control;
+	bool every_n, baseline;
 };
 
 static bool is_chosen(const struct choice *choice, const struct cell *cell)
 {
 	return cell->workload == choice->workload && cell_stands(cell) && cell_figure(cell, choice->figure) &&
 	       (choice->every_n || cell->n == choice->n) && (!choice->threads || cell->threads == choice->threads) &&
-	       (choice->control || strcmp(cell->kind, "control") != 0);
+	       (choice->baseline || strcmp(cell->kind, "baseline") != 0);
 }
 
 static size_t choose(struct page *page, const struct choice *choice)
@@ -57,7 +57,7 @@ static size_t choose(struct page *page, const struct choice *choice)
 static void find_range(const struct page *page, const struct workload *workload, const char *figure, double unit,
 		       double *least, double *most)
 {
-	const struct choice all = {.workload = workload, .figure = figure, .every_n = true, .control = true};
+	const struct choice all = {.workload = workload, .figure = figure, .every_n = true, .baseline = true};
 	*least = INFINITY;
 	*most = 0;
 	for (size_t i = 0; i < page->results->count; i++) {
@@ -195,7 +195,7 @@ static void show_each(struct page *page, const struct workload *workload, const 
 						.figure = column->figure,
 						.n = sizes[s],
 						.threads = threads[t],
-						.control = look == LATENESS};
+						.baseline = look == LATENESS};
 			show_plot(page, &choice, column, look);
 		}
 	}
@@ -234,14 +234,14 @@ static void write_mark(FILE *out, const struct series *s)
 		"stroke-width=\"%s\"%s/><use xlink:href=\"#gpPt%u\" transform=\"translate(17,6) scale(3)\" "
 		"color=\"rgb(  0,   0, %3u)\"/></svg>%s</li>\n",
 		s->tint, s->ours ? "2.5" : "1.5", s->dashed ? " stroke-dasharray=\"4 3\"" : "", s->mark - 1, s->tint,
-		s->subject);
+		s->candidate);
 }
 
 static bool appears(const struct page *page, const struct workload *workload, const struct series *series)
 {
 	for (size_t i = 0; i < page->results->count; i++) {
 		const struct cell *cell = page->results->cells[i];
-		if (cell->workload == workload && cell_stands(cell) && strcmp(cell->subject, series->subject) == 0)
+		if (cell->workload == workload && cell_stands(cell) && strcmp(cell->candidate, series->candidate) == 0)
 			return true;
 	}
 	return false;
@@ -388,7 +388,7 @@ static void write_failures(FILE *out, const struct results *results)
 		const struct cell *cell = results->cells[i];
 		if (!cell->trouble[0])
 			continue;
-		fprintf(out, "<p class=\"bad\">FAILED: %s %s n=%u threads=%u: ", cell->workload->name, cell->subject,
+		fprintf(out, "<p class=\"bad\">FAILED: %s %s n=%u threads=%u: ", cell->workload->name, cell->candidate,
 			cell->n, cell->threads);
 		write_text(out, cell->trouble);
 		fputs("</p>\n", out);
@@ -405,7 +405,8 @@ static void write_head(const struct page *page)
 	write_style(out);
 	fputs("</head><body>\n<h1>Timers compared on this machine</h1>\n<p class=\"soft\">tickwheel's bench: the same "
 	      "work "
-	      "on each subject, side by side in one run, every subject checked: all timers ran, none early, cancelled "
+	      "on each candidate, side by side in one run, every candidate checked: all timers ran, none early, "
+	      "cancelled "
 	      "ones "
 	      "never.</p>\n",
 	      out);

@@ -50,20 +50,20 @@ static const char page_plots[] =
 
 static const char page_how_to_read[] =
     "<h3>How to read it</h3>\n"
-    "<p>Compare within this page only: all subjects took turns on this machine, one repetition each, again and "
+    "<p>Compare within this page only: all candidates took turns on this machine, one repetition each, again and "
     "again. A bar or point is the median of the repetitions, its error bar reaches from min to max. A ratio is "
     "the median of the ratios to ours, round by round; above 1 is slower, or more. ns/op is the wall time of "
     "each thread; cpu, the &#9671; beside bars of wall time, is the CPU time of the whole process, the tick "
     "thread included. An axis whose steps are powers of ten is logarithmic: there bars have no zero, only their "
     "ends compare. The plots of one workload share one axis. Curves "
-    "of bare subjects and of the floor are dashed.</p>\n"
+    "of bare candidates and of the floor are dashed.</p>\n"
     "<ul class=\"key\"><li><i style=\"background:var(--t1)\"></i>tickwheel: thread-safe, manual ones bare<li><i "
     "style=\"background:var(--t2)\"></i>safe: others that several threads may use<li><i "
     "style=\"background:var(--t3)\"></i>bare: no lock, one thread, its best case: time cached<li><i "
-    "style=\"background:var(--t4)\"></i>floor: only the memory work nobody can avoid; control: a thread that "
+    "style=\"background:var(--t4)\"></i>floor: only the memory work nobody can avoid; baseline: a thread that "
     "only sleeps</ul>\n"
     "<p>Lateness is from a callback's deadline to its start, of every timer: &#9675; p50, &#9679; p99, &#9650; "
-    "p99.9, &#9670; max. The control sleeps from tick to tick beside the subjects: what it shows is the "
+    "p99.9, &#9670; max. The baseline sleeps from tick to tick beside the candidates: what it shows is the "
     "machine's. A wheel adds its tick of 1 ms.</p>\n";
 
 #endif

@@ -6,7 +6,7 @@
 #include "bench/measure.h"
 #include "bench/plan.h"
 
-/* More than any subject needs. */
+/* More than any candidate needs. */
 enum { BYTES_PER_TIMER = 250 };
 
 /* Without being named, peers join groups of so many threads. */
@@ -79,59 +79,59 @@ static struct list threads_of_curve(void)
 	return list;
 }
 
-/* Subjects that the user named, and all with --full or --growth, run wherever they can. Rivals: not with --growth. */
-static bool usual(const struct group *group, const struct subject *subject, const struct options *options)
+/* Candidates that the user named, and all with --full or --growth, run wherever they can. Rivals: not with --growth. */
+static bool usual(const struct group *group, const struct candidate *candidate, const struct options *options)
 {
 	const struct workload *workload = group->workload;
-	if (options->subject_count || options->full || (options->growth && !subject->rival))
+	if (options->candidate_count || options->full || (options->growth && !candidate->rival))
 		return true;
-	if (subject->rival && options->quick)
+	if (candidate->rival && options->quick)
 		return false;
-	if (subject->spared & workload->bit)
+	if (candidate->spared & workload->bit)
 		return false;
-	if (!subject->peer || options->size_count || options->thread_count)
+	if (!candidate->peer || options->size_count || options->thread_count)
 		return true;
 	struct list sizes = list_of(options->quick ? workload->quick_peer_sizes : workload->peer_sizes);
 	return group->threads <= (options->quick ? QUICK_PEER_THREADS : PEER_THREADS) && contains(sizes, group->n);
 }
 
-/* A word for each workload of each subject is enough. */
-static void say_too_many(const struct workload *workload, const struct subject *subject, uint32_t most)
+/* A word for each workload of each candidate is enough. */
+static void say_too_many(const struct workload *workload, const struct candidate *candidate, uint32_t most)
 {
-	static unsigned told[MAX_SUBJECTS]; /* by subject: of which workloads */
+	static unsigned told[MAX_CANDIDATES]; /* by candidate: of which workloads */
 	size_t index = 0;
-	while (all_subjects[index] != subject)
+	while (all_candidates[index] != candidate)
 		index++;
 	if (!(told[index] & workload->bit))
 		fprintf(stderr, "bench: %s is left out for %s where n is too large: it takes at most %u timers here\n",
-			workload->name, subject->name, most);
+			workload->name, candidate->name, most);
 	told[index] |= workload->bit;
 }
 
 /* Workloads need a few slots more than n; for the requests of W9, thousands. */
-static bool has_room(const struct group *group, const struct subject *subject)
+static bool has_room(const struct group *group, const struct candidate *candidate)
 {
 	uint64_t more = group->workload->bit == ON_SERVER ? 8192 : 1024;
 	uint64_t wanted = (uint64_t)group->n + group->n / 50 + more;
-	uint32_t most = subject_most_slots(subject);
+	uint32_t most = candidate_most_slots(candidate);
 	if (wanted <= most)
 		return true;
-	say_too_many(group->workload, subject, most);
+	say_too_many(group->workload, candidate, most);
 	return false;
 }
 
-static bool takes_part(const struct group *group, const struct subject *subject, const struct options *options)
+static bool takes_part(const struct group *group, const struct candidate *candidate, const struct options *options)
 {
-	return (subject->workloads & group->workload->bit) && !(subject->bare && group->threads > 1) &&
-	       options_want_subject(options, subject->name) && usual(group, subject, options) &&
-	       has_room(group, subject);
+	return (candidate->workloads & group->workload->bit) && !(candidate->bare && group->threads > 1) &&
+	       options_want_candidate(options, candidate->name) && usual(group, candidate, options) &&
+	       has_room(group, candidate);
 }
 
-static void choose_subjects(struct group *group, const struct options *options)
+static void choose_candidates(struct group *group, const struct options *options)
 {
-	for (const struct subject *const *s = all_subjects; *s && group->subject_count < MAX_SUBJECTS; s++)
+	for (const struct candidate *const *s = all_candidates; *s && group->candidate_count < MAX_CANDIDATES; s++)
 		if (takes_part(group, *s, options))
-			group->subjects[group->subject_count++] = *s;
+			group->candidates[group->candidate_count++] = *s;
 }
 
 static bool fits(const struct workload *workload, uint32_t n)
@@ -171,14 +171,14 @@ static void add_group(struct plan *plan, const struct workload *workload, uint32
 	struct group group = {.workload = workload, .n = n, .threads = threads};
 	if (!worth_its_time(n, threads, options))
 		return;
-	choose_subjects(&group, options);
-	if (group.subject_count == 0)
+	choose_candidates(&group, options);
+	if (group.candidate_count == 0)
 		return;
 	group.reps = options->reps ? options->reps : usual_reps(&group, options);
 	group.run_s = (options->quick ? workload->quick_s : workload->s) +
 		      (workload->s_per_timer > 0 ? workload->s_per_timer : 4e-7) * n;
-	for (unsigned i = 0; i < group.subject_count; i++)
-		group.runs += plan_reps(&group, group.subjects[i], options);
+	for (unsigned i = 0; i < group.candidate_count; i++)
+		group.runs += plan_reps(&group, group.candidates[i], options);
 	plan->groups = realloc(plan->groups, (plan->count + 1) * sizeof *plan->groups);
 	if (!plan->groups)
 		abort();
@@ -234,22 +234,22 @@ double plan_group_s(const struct group *group)
 	return group->run_s * group->runs;
 }
 
-unsigned plan_reps(const struct group *group, const struct subject *subject, const struct options *options)
+unsigned plan_reps(const struct group *group, const struct candidate *candidate, const struct options *options)
 {
 	bool slow = group->workload->bit == ON_FIRE || group->n >= MANY_TIMERS;
 	unsigned most = group->reps;
 	if (options->reps || options->full)
 		return group->reps;
-	if (subject->peer)
-		most = slow || subject->rival ? 1 : MOST_PEER_REPS;
+	if (candidate->peer)
+		most = slow || candidate->rival ? 1 : MOST_PEER_REPS;
 	return most < group->reps ? most : group->reps;
 }
 
-bool plan_has(const struct plan *plan, const struct subject *subject)
+bool plan_has(const struct plan *plan, const struct candidate *candidate)
 {
 	for (size_t i = 0; i < plan->count; i++)
-		for (unsigned j = 0; j < plan->groups[i].subject_count; j++)
-			if (plan->groups[i].subjects[j] == subject)
+		for (unsigned j = 0; j < plan->groups[i].candidate_count; j++)
+			if (plan->groups[i].candidates[j] == candidate)
 				return true;
 	return false;
 }

@@ -1,5 +1,5 @@
 /*
- * What is to be run, in which order. A group is one workload with one n and one number of threads: its subjects take
+ * What is to be run, in which order. A group is one workload with one n and one number of threads: its candidates take
  * turns, A B C A B C, so that a machine that drifts drifts for all.
  */
 #ifndef BENCH_PLAN_H
@@ -12,15 +12,15 @@
 #include "bench/options.h"
 #include "bench/workload.h"
 
-enum { MAX_SUBJECTS = 64 };
+enum { MAX_CANDIDATES = 64 };
 
 struct group {
 	const struct workload *workload;
 	uint32_t n;
 	unsigned threads, reps;
-	unsigned subject_count;
-	const struct subject *subjects[MAX_SUBJECTS];
-	unsigned runs; /* of all subjects together */
+	unsigned candidate_count;
+	const struct candidate *candidates[MAX_CANDIDATES];
+	unsigned runs; /* of all candidates together */
 	double run_s;  /* about how long a run takes */
 };
 
@@ -34,10 +34,10 @@ void plan_make(struct plan *plan, const struct options *options);
 
 double plan_group_s(const struct group *group);
 
-/* Repetitions of this subject in the group. */
-unsigned plan_reps(const struct group *group, const struct subject *subject, const struct options *options);
+/* Repetitions of this candidate in the group. */
+unsigned plan_reps(const struct group *group, const struct candidate *candidate, const struct options *options);
 
-/* The subject takes part in a group. */
-bool plan_has(const struct plan *plan, const struct subject *subject);
+/* The candidate takes part in a group. */
+bool plan_has(const struct plan *plan, const struct candidate *candidate);
 
 #endif

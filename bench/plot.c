@@ -1,5 +1,5 @@
 /*
- * Writes gnuplot's script. Names of subjects are safe in it: they consist of letters, digits and - _ . + only. On a log
+ * Writes gnuplot's script. Names of candidates are safe in it: they consist of letters, digits and - _ . + only. On a log
  * axis a bar begins at the left border, which is a power of ten below all values.
  */
 #include <math.h>
@@ -12,9 +12,9 @@ enum { WIDTH = 380, ROW_HEIGHT = 19, AROUND_ROWS = 46, CURVE_HEIGHT = 300 };
 /* Small enough that a bar of 1 and one of `this` can both be read on a linear axis. */
 static const double most_linear = 12;
 
-static size_t family_length(const char *subject)
+static size_t family_length(const char *candidate)
 {
-	return strcspn(subject, "-");
+	return strcspn(candidate, "-");
 }
 
 static bool same_family(const char *a, const char *b)
@@ -28,9 +28,9 @@ static void add_series(struct plots *plots, const struct cell *cell, unsigned *f
 	static const unsigned marks[] = {7, 5, 9, 11, 13}; /* disc, square, triangles, diamond */
 	unsigned members = 0, tint = 0;
 	for (size_t i = 0; i < plots->series_count; i++) {
-		if (strcmp(plots->series[i].subject, cell->subject) == 0)
+		if (strcmp(plots->series[i].candidate, cell->candidate) == 0)
 			return;
-		if (same_family(plots->series[i].subject, cell->subject)) {
+		if (same_family(plots->series[i].candidate, cell->candidate)) {
 			tint = plots->series[i].tint;
 			members++;
 		}
@@ -39,7 +39,7 @@ static void add_series(struct plots *plots, const struct cell *cell, unsigned *f
 		return;
 	if (!tint)
 		tint = TINT_SERIES + (*families)++ % MAX_FAMILIES;
-	plots->series[plots->series_count++] = (struct series){.subject = cell->subject,
+	plots->series[plots->series_count++] = (struct series){.candidate = cell->candidate,
 							       .tint = tint,
 							       .mark = marks[members % 5],
 							       .dashed = strcmp(cell->kind, "safe") != 0,
@@ -51,7 +51,7 @@ void plots_begin(struct plots *plots, const struct results *results)
 	unsigned families = 0;
 	*plots = (struct plots){.script = tmpfile()};
 	for (size_t i = 0; i < results->count; i++)
-		if (cell_stands(results->cells[i]) && strcmp(results->cells[i]->kind, "control") != 0)
+		if (cell_stands(results->cells[i]) && strcmp(results->cells[i]->kind, "baseline") != 0)
 			add_series(plots, results->cells[i], &families);
 }
 
@@ -159,7 +159,7 @@ static void write_bar(FILE *script, const struct view *view, size_t row, struct 
 	struct summary s = figure_summary(cell_figure(cell, column->figure));
 	double median = s.median / column->unit, min = s.min / column->unit, max = s.max / column->unit;
 	double mark = beside ? figure_summary(beside).median / view->beside->unit : NAN;
-	fprintf(script, "\"%s\" %zu %.8g %.8g %.8g %u %.8g %.8g %.*f\n", cell->subject, row,
+	fprintf(script, "\"%s\" %zu %.8g %.8g %.8g %u %.8g %.8g %.*f\n", cell->candidate, row,
 		at_least(median, axis.from), at_least(min, axis.from), at_least(max, axis.from), tint_of(cell), mark,
 		at_least(fmax(max, mark), axis.from), column->decimals, median);
 }
@@ -193,7 +193,7 @@ size_t plot_lateness(struct plots *plots, const struct view *view)
 	FILE *script = plots->script;
 	begin_rows(script, view->count, axis);
 	for (size_t i = 0; i < view->count; i++) {
-		fprintf(script, "\"%s\" %zu %u", view->cells[i]->subject, i, tint_of(view->cells[i]));
+		fprintf(script, "\"%s\" %zu %u", view->cells[i]->candidate, i, tint_of(view->cells[i]));
 		for (size_t f = 0; f < 4; f++) {
 			const struct figure *figure = cell_figure(view->cells[i], figures[f]);
 			struct summary s = figure ? figure_summary(figure) : (struct summary){0};
@@ -221,7 +221,7 @@ static void write_curve(FILE *script, const struct view *view, size_t number, co
 	fprintf(script, "$curve%zu << END_OF_ROWS\n", number);
 	for (size_t i = 0; i < view->count; i++) {
 		const struct cell *cell = view->cells[i];
-		if (strcmp(cell->subject, series->subject) != 0)
+		if (strcmp(cell->candidate, series->candidate) != 0)
 			continue;
 		struct summary s = figure_summary(cell_figure(cell, view->column->figure));
 		double unit = view->column->unit;
@@ -234,7 +234,7 @@ static void write_curve(FILE *script, const struct view *view, size_t number, co
 static bool has_series(const struct view *view, const struct series *series)
 {
 	for (size_t i = 0; i < view->count; i++)
-		if (strcmp(view->cells[i]->subject, series->subject) == 0)
+		if (strcmp(view->cells[i]->candidate, series->candidate) == 0)
 			return true;
 	return false;
 }

@@ -11,14 +11,14 @@
 
 #include "bench/results.h"
 
-/* SERIES and above: one for each family of subjects in a curve. */
+/* SERIES and above: one for each family of candidates in a curve. */
 enum tint { TINT_OURS = 1, TINT_SAFE, TINT_BARE, TINT_FLOOR, TINT_ERROR, TINT_LINE, TINT_SERIES = 16 };
 
 enum { MAX_SERIES = 40, MAX_FAMILIES = 16 };
 
-/* How a subject looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare, mark by place in it. */
+/* How a candidate looks in all curves: colour by family ("heap" of "heap-bare"), dashed if bare, mark by place in it. */
 struct series {
-	const char *subject;
+	const char *candidate;
 	unsigned tint, mark; /* gnuplot's number of it; in the svg it is the element gpPt<mark - 1> */
 	bool dashed, ours;
 };
@@ -47,7 +47,7 @@ size_t plot_bars(struct plots *plots, const struct view *view);
 /* p50, p99, p99.9 and max of each cell, in microseconds. */
 size_t plot_lateness(struct plots *plots, const struct view *view);
 
-/* A line for each subject over the number of timers, or of threads. */
+/* A line for each candidate over the number of timers, or of threads. */
 size_t plot_growth(struct plots *plots, const struct view *view, bool over_threads);
 
 /* False: no plots, and stderr knows why. */

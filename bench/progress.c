@@ -50,12 +50,12 @@ void progress_group(const struct group *group)
 {
 	double left = left_s();
 	if (!progress.terminal)
-		fprintf(stderr, "%s n=%u threads=%u: %u subjects, %u runs each; about %d:%02d left\n",
-			group->workload->name, group->n, group->threads, group->subject_count, group->reps,
+		fprintf(stderr, "%s n=%u threads=%u: %u candidates, %u runs each; about %d:%02d left\n",
+			group->workload->name, group->n, group->threads, group->candidate_count, group->reps,
 			(int)left / 60, (int)left % 60);
 }
 
-void progress_run(const struct group *group, const struct subject *subject, unsigned rep)
+void progress_run(const struct group *group, const struct candidate *candidate, unsigned rep)
 {
 	char line[160];
 	double left = left_s();
@@ -63,7 +63,7 @@ void progress_run(const struct group *group, const struct subject *subject, unsi
 		return;
 	snprintf(line, sizeof line, "%3.0f %%, about %d:%02d left: %s n=%u threads=%u %s, run %u of %u",
 		 100 * progress.done_s / progress.all_s, (int)left / 60, (int)left % 60, group->workload->name,
-		 group->n, group->threads, subject->name, rep + 1, group->reps);
+		 group->n, group->threads, candidate->name, rep + 1, group->reps);
 	fprintf(stderr, "\r\033[K%.*s", terminal_width(), line);
 }
 

@@ -7,7 +7,7 @@
 /* before_s: about what is run before the plan. */
 void progress_begin(const struct plan *plan, double before_s);
 void progress_group(const struct group *group);
-void progress_run(const struct group *group, const struct subject *subject, unsigned rep);
+void progress_run(const struct group *group, const struct candidate *candidate, unsigned rep);
 void progress_ran(const struct group *group);
 
 /* Before something else is printed. */

@@ -1,4 +1,4 @@
-/* splitmix64 (Steele, Lea, Flood, 2014): one addition and two multiplications a draw, the same for all subjects. */
+/* splitmix64 (Steele, Lea, Flood, 2014): one addition and two multiplications a draw, the same for all candidates. */
 #ifndef BENCH_RANDOM_H
 #define BENCH_RANDOM_H
 

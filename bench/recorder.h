@@ -1,6 +1,6 @@
 /*
  * What callbacks write down: every run counted, its lateness in a histogram, early ones apart. One recorder per
- * thread that runs callbacks, so that recording costs no shared cache line and weighs the same on every subject.
+ * thread that runs callbacks, so that recording costs no shared cache line and weighs the same on every candidate.
  */
 #ifndef BENCH_RECORDER_H
 #define BENCH_RECORDER_H

@@ -25,10 +25,10 @@ void report_trials(FILE *out, const struct results *results)
 		const struct cell *cell = results->cells[i];
 		if (cell->workload != &workload_trial || cell->trouble[0])
 			continue;
-		bool first = column == 0, full = column + strlen(cell->subject) + 2 > most;
+		bool first = column == 0, full = column + strlen(cell->candidate) + 2 > most;
 		const char *before = first ? "trial        passed by " : full ? ",\n             " : ", ";
-		fprintf(out, "%s%s", before, cell->subject);
-		column = (first ? strlen(before) : full ? indent : column + 2) + strlen(cell->subject);
+		fprintf(out, "%s%s", before, cell->candidate);
+		column = (first ? strlen(before) : full ? indent : column + 2) + strlen(cell->candidate);
 	}
 	if (column > 0)
 		fputs(":\n             each timer ran once and not early, or was cancelled and did not run\n", out);
@@ -52,7 +52,7 @@ static void print_failures(FILE *out, const struct results *results)
 	for (size_t i = 0; i < results->count; i++) {
 		const struct cell *c = results->cells[i];
 		if (c->trouble[0])
-			fprintf(out, "FAILED: %s %s n=%u threads=%u: %s\n", c->workload->name, c->subject, c->n,
+			fprintf(out, "FAILED: %s %s n=%u threads=%u: %s\n", c->workload->name, c->candidate, c->n,
 				c->threads, c->trouble);
 	}
 }

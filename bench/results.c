@@ -17,20 +17,20 @@ static void *must(void *memory)
 
 static const char *kind_of(const char *name)
 {
-	const struct subject *subject = subject_find(name);
+	const struct candidate *candidate = candidate_find(name);
 	if (strcmp(name, "limit") == 0)
 		return "floor";
-	if (strcmp(name, "control") == 0)
-		return "control";
-	return !subject ? "unknown" : subject->bare ? "bare" : "safe";
+	if (strcmp(name, "baseline") == 0)
+		return "baseline";
+	return !candidate ? "unknown" : candidate->bare ? "bare" : "safe";
 }
 
-struct cell *results_add(struct results *results, const struct workload *workload, const char *subject, uint32_t n,
+struct cell *results_add(struct results *results, const struct workload *workload, const char *candidate, uint32_t n,
 			 unsigned threads)
 {
 	struct cell *cell = must(calloc(1, sizeof *cell));
 	*cell = (struct cell){
-	    .workload = workload, .subject = subject, .kind = kind_of(subject), .n = n, .threads = threads};
+	    .workload = workload, .candidate = candidate, .kind = kind_of(candidate), .n = n, .threads = threads};
 	results->cells = must(realloc(results->cells, (results->count + 1) * sizeof *results->cells));
 	results->cells[results->count++] = cell;
 	return cell;
@@ -40,7 +40,7 @@ const struct cell *results_twin(const struct results *results, const struct cell
 {
 	for (size_t i = 0; i < results->count; i++) {
 		const struct cell *c = results->cells[i];
-		if (cells_meet(c, cell) && strcmp(c->subject, cell->subject) == 0)
+		if (cells_meet(c, cell) && strcmp(c->candidate, cell->candidate) == 0)
 			return c->finished ? c : NULL;
 	}
 	return NULL;
@@ -54,7 +54,7 @@ bool occasion_was_busy(const struct occasion *occasion)
 
 bool cell_is_ours(const struct cell *cell)
 {
-	return strncmp(cell->subject, "tickwheel", strlen("tickwheel")) == 0;
+	return strncmp(cell->candidate, "tickwheel", strlen("tickwheel")) == 0;
 }
 
 bool cell_stands(const struct cell *cell)
@@ -106,21 +106,21 @@ static double outcome_value(const struct outcome *outcome, const char *name)
 	return NAN;
 }
 
-void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome)
+void cell_add_outcome(struct cell *cell, struct cell *baseline, const struct outcome *outcome)
 {
-	const char prefix[] = "control_";
+	const char prefix[] = "baseline_";
 	char name[FIGURE_NAME_SIZE + sizeof "lateness_"];
-	bool fed_control = false;
+	bool fed_baseline = false;
 	for (uint32_t i = 0; i < outcome->count; i++) {
 		const char *given = outcome->figures[i].name;
-		bool of_control = strncmp(given, prefix, sizeof prefix - 1) == 0;
-		if (of_control)
+		bool of_baseline = strncmp(given, prefix, sizeof prefix - 1) == 0;
+		if (of_baseline)
 			snprintf(name, sizeof name, "lateness_%s", given + sizeof prefix - 1);
-		fed_control |= of_control;
-		cell_add_run(of_control ? control : cell, of_control ? name : given, outcome->figures[i].value);
+		fed_baseline |= of_baseline;
+		cell_add_run(of_baseline ? baseline : cell, of_baseline ? name : given, outcome->figures[i].value);
 	}
-	if (control && fed_control)
-		cell_add_run(control, "rtt_ns", outcome_value(outcome, "rtt_ns"));
+	if (baseline && fed_baseline)
+		cell_add_run(baseline, "rtt_ns", outcome_value(outcome, "rtt_ns"));
 	cell_add_run(cell, "violations", outcome->violations);
 	cell->lost |= outcome->count == 0;
 	if (outcome->ops)
@@ -206,7 +206,7 @@ static void add_part(struct results *out, const struct cell *cell, enum distance
 			any |= distance_of(rtt, i) == distance;
 	if (!any)
 		return;
-	struct cell *part = results_add(out, cell->workload, cell->subject, cell->n, cell->threads);
+	struct cell *part = results_add(out, cell->workload, cell->candidate, cell->n, cell->threads);
 	*part = *cell;
 	part->distance = distance;
 	part->figure_count = 0;

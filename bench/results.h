@@ -1,6 +1,6 @@
 /*
- * What the bench has found so far: a cell per workload, subject, n and threads, with each figure's value of each run. A
- * control of lateness is a cell of its own, fed by the runs of all subjects beside which it slept.
+ * What the bench has found so far: a cell per workload, candidate, n and threads, with each figure's value of each run. A
+ * baseline of lateness is a cell of its own, fed by the runs of all candidates beside which it slept.
  */
 #ifndef BENCH_RESULTS_H
 #define BENCH_RESULTS_H
@@ -29,8 +29,8 @@ struct figure {
 
 struct cell {
 	const struct workload *workload;
-	const char *subject; /* its name; "control" */
-	const char *kind;    /* "safe": may be used by several threads; "bare", "floor", "control" */
+	const char *candidate; /* its name; "baseline" */
+	const char *kind;      /* "safe": may be used by several threads; "bare", "floor", "baseline" */
 	uint32_t n;
 	unsigned threads;
 	enum distance distance; /* ANY_DISTANCE in what was measured; see results_by_distance */
@@ -65,16 +65,16 @@ struct summary {
 };
 
 /* Never NULL: ends the program if there is no memory. */
-struct cell *results_add(struct results *results, const struct workload *workload, const char *subject, uint32_t n,
+struct cell *results_add(struct results *results, const struct workload *workload, const char *candidate, uint32_t n,
 			 unsigned threads);
 
-/* The cell of the same subject that meets this one. NULL: there is none, or it is not finished. */
+/* The cell of the same candidate that meets this one. NULL: there is none, or it is not finished. */
 const struct cell *results_twin(const struct results *results, const struct cell *cell);
 
 /* One of ours, whatever its variant. */
 bool cell_is_ours(const struct cell *cell);
 
-/* All repetitions are in, and the subject kept its promises. */
+/* All repetitions are in, and the candidate kept its promises. */
 bool cell_stands(const struct cell *cell);
 
 bool cells_meet(const struct cell *a, const struct cell *b); /* same workload, n, threads, distance */
@@ -91,8 +91,8 @@ const struct cell *results_base(const struct results *results, const struct cell
 /* False: there is no room for another figure. */
 bool cell_add_run(struct cell *cell, const char *figure, double value);
 
-/* Figures named control_* go to the control's cell as lateness_*. */
-void cell_add_outcome(struct cell *cell, struct cell *control, const struct outcome *outcome);
+/* Figures named baseline_* go to the baseline's cell as lateness_*. */
+void cell_add_outcome(struct cell *cell, struct cell *baseline, const struct outcome *outcome);
 
 const struct figure *cell_figure(const struct cell *cell, const char *name);
 struct summary figure_summary(const struct figure *figure);

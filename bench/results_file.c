@@ -76,7 +76,7 @@ static json_t *cell_object(const struct cell *cell)
 {
 	json_t *object = json_object();
 	put(object, "workload", text(cell->workload->name));
-	put(object, "subject", text(cell->subject));
+	put(object, "candidate", text(cell->candidate));
 	put(object, "kind", text(cell->kind));
 	put(object, "n", json_integer(cell->n));
 	put(object, "threads", json_integer(cell->threads));
@@ -213,18 +213,18 @@ static bool read_figures(const struct reading *reading, struct cell *cell, json_
 
 static bool read_cell(const struct reading *reading, json_t *object)
 {
-	const char *workload, *subject, *kind = NULL, *failure = "";
+	const char *workload, *candidate, *kind = NULL, *failure = "";
 	json_int_t n, threads;
 	json_error_t error;
-	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s?s, s:I, s:I, s?s}", "workload", &workload, "subject",
-			   &subject, "kind", &kind, "n", &n, "threads", &threads, "failure", &failure) < 0)
+	if (json_unpack_ex(object, &error, 0, "{s:s, s:s, s?s, s:I, s:I, s?s}", "workload", &workload, "candidate",
+			   &candidate, "kind", &kind, "n", &n, "threads", &threads, "failure", &failure) < 0)
 		return malformed(reading, "a cell: ", error.text);
-	if (!is_name(workload, FIGURE_NAME_SIZE) || !is_name(subject, FIGURE_NAME_SIZE))
-		return malformed(reading, "no name of a workload or subject: ", workload);
+	if (!is_name(workload, FIGURE_NAME_SIZE) || !is_name(candidate, FIGURE_NAME_SIZE))
+		return malformed(reading, "no name of a workload or candidate: ", workload);
 	if (n < 0 || n > UINT32_MAX || threads < 1 || threads > UINT16_MAX)
 		return malformed(reading, "n or threads out of range in a cell of ", workload);
-	struct cell *cell = results_add(reading->results, workload_of(object, workload), copy_of(subject), (uint32_t)n,
-					(unsigned)threads);
+	struct cell *cell = results_add(reading->results, workload_of(object, workload), copy_of(candidate),
+					(uint32_t)n, (unsigned)threads);
 	if (kind)
 		cell->kind = copy_of(kind);
 	snprintf(cell->trouble, sizeof cell->trouble, "%s", failure);

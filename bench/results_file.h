@@ -2,9 +2,9 @@
  * results.json: an object.
  *   machine   cores, cpu, compiler, commit, clock_ns, cas_ns, first_touch_ns
  *   occasion  mode ("quick", "default", "full", "growth", "quick growth"), when, complete, took_s, others_cpu_s, stolen_s
- *   cells     a list of objects, a line each: workload, subject, kind ("safe": thread-safe; "bare", "floor", "control"),
+ *   cells     a list of objects, a line each: workload, candidate, kind ("safe": thread-safe; "bare", "floor", "baseline"),
  *             n, threads, and figures by name, each an object {"min":, "median":, "max":, "runs": []}. Finished cells
- *             only; but one in which a subject broke a promise, crashed or hung is always there, and says so in a
+ *             only; but one in which a candidate broke a promise, crashed or hung is always there, and says so in a
  *             string, "failure".
  */
 #ifndef BENCH_RESULTS_FILE_H

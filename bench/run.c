@@ -49,8 +49,8 @@ static _Noreturn void child(const struct workload *workload, const struct order 
 	if (getppid() != parent)
 		_exit(1);
 	outcome_send_to(to_parent);
-	if (order->subject->run)
-		order->subject->run(workload, order, &outcome);
+	if (order->candidate->run)
+		order->candidate->run(workload, order, &outcome);
 	else
 		workload->run(order, &outcome);
 	_exit(outcome_send(&outcome) ? 1 : 0);

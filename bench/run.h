@@ -1,5 +1,5 @@
 /*
- * Runs one cell once, in a process of its own: no subject finds the heap, the threads or the peak of memory of
+ * Runs one cell once, in a process of its own: no candidate finds the heap, the threads or the peak of memory of
  * another, and one that crashes or hangs takes only its own figures along.
  */
 #ifndef BENCH_RUN_H

@@ -1,5 +1,5 @@
 /*
- * What happens at a server, worked out beforehand from a seed, so that every subject sees the same and no time
+ * What happens at a server, worked out beforehand from a seed, so that every candidate sees the same and no time
  * is spent on chance while it is measured: in each step of a millisecond some requests arrive, and some are answered.
  */
 #ifndef BENCH_SERVER_SCRIPT_H

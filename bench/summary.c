@@ -33,7 +33,7 @@ static void write_peer(FILE *out, const struct cell *base, const struct cell *pe
 	fprintf(out, "<td>%.*f<td>", column->decimals, figure_summary(figure).median / column->unit);
 	if (ratio > 0)
 		fprintf(out, "<b>&#215;%.2f</b>", ratio);
-	fprintf(out, "<td class=\"word\">%s", peer->subject);
+	fprintf(out, "<td class=\"word\">%s", peer->candidate);
 }
 
 static void write_row(FILE *out, const struct results *results, const struct cell *base, bool begins)

@@ -60,7 +60,7 @@ static void fill_headings(struct filler *filler)
 	struct table_row *row = add_row(filler->table);
 	filler->column = 0;
 	fill(filler, row, filler->workload->many_threads ? "n x threads" : "n");
-	fill(filler, row, "subject");
+	fill(filler, row, "candidate");
 	fill(filler, row, "kind");
 	for (const struct column *c = filler->workload->columns; c->figure; c++) {
 		fill(filler, row, "%s", c->heading);
@@ -121,12 +121,12 @@ static void fill_row(struct filler *filler, const struct cell *cell, const struc
 		fill(filler, row, "%s x %u%s", size, cell->threads, distance_text(cell->distance));
 	else
 		fill(filler, row, "%s%s", size, distance_text(cell->distance));
-	fill(filler, row, "%s", cell->subject);
+	fill(filler, row, "%s", cell->candidate);
 	fill(filler, row, "%s", cell->trouble[0] ? "FAILED" : cell->kind);
 	for (const struct column *c = filler->workload->columns; c->figure; c++)
 		fill_figure(filler, row, cell, c);
 	fill_ratio(filler, row, cell);
-	fill(filler, row, "%s", target_text(cell->workload->name, cell->subject, cell->n, cell->threads));
+	fill(filler, row, "%s", target_text(cell->workload->name, cell->candidate, cell->n, cell->threads));
 }
 
 static void column_widths(const struct table *table, unsigned *widths)

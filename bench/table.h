@@ -23,7 +23,7 @@ struct table {
 };
 
 /*
- * Only the headings: nothing is finished. Every subject's first figure is compared with ours: ratio. With all_spans
+ * Only the headings: nothing is finished. Every candidate's first figure is compared with ours: ratio. With all_spans
  * each figure's min .. max stands behind it; else the first one's has a column of its own if it fits.
  */
 void table_make(struct table *table, const struct results *results, const struct workload *workload, bool all_spans);

@@ -8,7 +8,7 @@ enum { ANY = 0 };
 
 static const struct target {
 	const char *workload;
-	const char *subject; /* NULL: both of ours */
+	const char *candidate; /* NULL: both of ours */
 	uint32_t n;
 	unsigned threads;
 	const char *text;
@@ -40,13 +40,13 @@ static const struct target {
     {"W12", "tickwheel-pool", ANY, ANY, "1.5 x ring"},
 };
 
-const char *target_text(const char *workload, const char *subject, uint32_t n, unsigned threads)
+const char *target_text(const char *workload, const char *candidate, uint32_t n, unsigned threads)
 {
-	if (strncmp(subject, "tickwheel", strlen("tickwheel")) != 0)
+	if (strncmp(candidate, "tickwheel", strlen("tickwheel")) != 0)
 		return "";
 	for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
 		const struct target *t = &targets[i];
-		if (strcmp(t->workload, workload) == 0 && (!t->subject || strcmp(t->subject, subject) == 0) &&
+		if (strcmp(t->workload, workload) == 0 && (!t->candidate || strcmp(t->candidate, candidate) == 0) &&
 		    (t->n == ANY || t->n == n) && (t->threads == ANY || t->threads == threads))
 			return t->text;
 	}

@@ -11,6 +11,6 @@
 #define REFERENCE_CAS_NS 4.8
 
 /* "" where there is none. */
-const char *target_text(const char *workload, const char *subject, uint32_t n, unsigned threads);
+const char *target_text(const char *workload, const char *candidate, uint32_t n, unsigned threads);
 
 #endif

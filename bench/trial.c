@@ -1,5 +1,5 @@
 /*
- * Before anything is measured, each subject is put to the proof: timers that are scheduled, cancelled and moved to
+ * Before anything is measured, each candidate is put to the proof: timers that are scheduled, cancelled and moved to
  * earlier and to later while others fire, each looked after one by one. A cheap bench of a broken timer would look
  * very good.
  */
@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "bench/control.h"
+#include "bench/baseline.h"
 #include "bench/measure.h"
 #include "bench/random.h"
 #include "bench/recorder.h"
@@ -39,15 +39,15 @@ static void note_run(void *arg)
 static uint64_t turn(const struct order *order, void *self)
 {
 	uint64_t now = now_ns();
-	if (order->subject->turn)
-		order->subject->turn(self, 0, now);
+	if (order->candidate->turn)
+		order->candidate->turn(self, 0, now);
 	return now;
 }
 
 static void schedule_one(const struct order *order, void *self, uint32_t slot, uint64_t delay, struct outcome *outcome)
 {
 	atomic_store(&not_before_ns[slot], turn(order, self) + delay);
-	int answer = order->subject->schedule(self, 0, slot, delay, note_run, (void *)(uintptr_t)slot);
+	int answer = order->candidate->schedule(self, 0, slot, delay, note_run, (void *)(uintptr_t)slot);
 	if (answer != 0)
 		outcome_fail(outcome, "schedule refused: %s", strerror(-answer));
 }
@@ -55,7 +55,7 @@ static void schedule_one(const struct order *order, void *self, uint32_t slot, u
 /* True: the timer will not run. */
 static bool cancel_one(const struct order *order, void *self, uint32_t slot, struct outcome *outcome)
 {
-	if (!order->subject->cancel(self, slot))
+	if (!order->candidate->cancel(self, slot))
 		return false;
 	if (atomic_exchange(&fates[slot], CANCELLED) != WAITING)
 		outcome_violation(outcome, "a timer was cancelled that had run or had been cancelled before");
@@ -67,7 +67,7 @@ static void move_one(const struct order *order, void *self, uint32_t slot, uint6
 	uint64_t deadline = turn(order, self) + delay;
 	if (deadline < atomic_load(&not_before_ns[slot]))
 		atomic_store(&not_before_ns[slot], deadline);
-	if (order->subject->touch(self, 0, slot, delay))
+	if (order->candidate->touch(self, 0, slot, delay))
 		atomic_store(&not_before_ns[slot], deadline);
 }
 
@@ -99,21 +99,21 @@ static void judge(uint32_t cancelled, struct outcome *outcome)
 static void run(const struct order *order, struct outcome *outcome)
 {
 	struct random random = {.state = 1};
-	uint32_t cancelled = 0, most = subject_most_slots(order->subject);
+	uint32_t cancelled = 0, most = candidate_most_slots(order->candidate);
 	timers = most < MOST_TIMERS ? most : MOST_TIMERS;
-	void *self = make_subject(order, timers, outcome);
+	void *self = make_candidate(order, timers, outcome);
 	for (uint32_t slot = 0; slot < timers; slot++)
 		schedule_one(order, self, slot, random_between(random_next(&random), FIRST_NS, LAST_NS), outcome);
 	uint64_t start = now_ns();
 	for (unsigned round = 0; round < ROUNDS_MS; round++) {
-		drive_until(order->subject, self, start + round * MILLISECOND_NS);
+		drive_until(order->candidate, self, start + round * MILLISECOND_NS);
 		cancelled += change_some(order, self, &random, outcome);
 	}
 	uint64_t end = now_ns() + PATIENCE_NS;
-	drive_until(order->subject, self, now_ns() + LAST_NS + 20 * MILLISECOND_NS);
+	drive_until(order->candidate, self, now_ns() + LAST_NS + 20 * MILLISECOND_NS);
 	while (recorded_fired() + cancelled < timers && now_ns() < end)
-		drive_until(order->subject, self, now_ns() + 2 * MILLISECOND_NS);
-	order->subject->destroy(self);
+		drive_until(order->candidate, self, now_ns() + 2 * MILLISECOND_NS);
+	order->candidate->destroy(self);
 	judge(cancelled, outcome);
 }
 

@@ -3,7 +3,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "bench/hammer.h"
+#include "bench/load.h"
 #include "bench/workload.h"
 
 const struct workload *const all_workloads[] = {&workload_churn,     &workload_request,
@@ -22,19 +22,19 @@ const struct workload *workload_find(const char *name)
 	return NULL;
 }
 
-void *make_subject(const struct order *order, uint32_t slots, struct outcome *outcome)
+void *make_candidate(const struct order *order, uint32_t slots, struct outcome *outcome)
 {
-	struct subject_setup setup = {.slots = slots, .threads = order->threads};
-	void *self = order->subject->create(&setup);
+	struct candidate_setup setup = {.slots = slots, .threads = order->threads};
+	void *self = order->candidate->create(&setup);
 	if (!self)
-		outcome_fail(outcome, "%s could not be created", order->subject->name);
+		outcome_fail(outcome, "%s could not be created", order->candidate->name);
 	return self;
 }
 
-void hammer_set_up(struct hammer *hammer, const struct order *order, void *self)
+void load_set_up(struct load *load, const struct order *order, void *self)
 {
-	*hammer = (struct hammer){
-	    .subject = order->subject,
+	*load = (struct load){
+	    .candidate = order->candidate,
 	    .self = self,
 	    .threads = order->threads,
 	    .ops = order->ops,
@@ -46,27 +46,28 @@ void hammer_set_up(struct hammer *hammer, const struct order *order, void *self)
 	};
 }
 
-void run_hammer(const struct order *order, uint32_t slots, void (*fill)(struct hammer_thread *),
-		void (*work)(struct hammer_thread *, uint64_t ops), struct outcome *outcome)
+void run_load(const struct order *order, uint32_t slots, void (*fill)(struct load_thread *),
+	      void (*work)(struct load_thread *, uint64_t ops), struct outcome *outcome)
 {
-	struct hammer hammer;
-	void *self = make_subject(order, slots, outcome);
-	hammer_set_up(&hammer, order, self);
-	hammer.fill = fill;
-	hammer.work = work;
-	hammer_run(&hammer, slots, outcome);
-	order->subject->destroy(self);
+	struct load load;
+	void *self = make_candidate(order, slots, outcome);
+	load_set_up(&load, order, self);
+	load.fill = fill;
+	load.work = work;
+	load_run(&load, slots, outcome);
+	order->candidate->destroy(self);
 }
 
 void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome)
 {
-	const struct subject *subject = order->subject;
+	const struct candidate *candidate = order->candidate;
 	struct random random = {.state = 1};
 	for (uint32_t slot = 0; slot < order->n;) {
 		uint64_t delay = random_between(random_next(&random), from_ns, to_ns), now = now_ns();
-		if (subject->turn)
-			subject->turn(self, 0, now);
-		int answer = subject->schedule(self, 0, slot, delay, record_deadline, (void *)(uintptr_t)(now + delay));
+		if (candidate->turn)
+			candidate->turn(self, 0, now);
+		int answer =
+		    candidate->schedule(self, 0, slot, delay, record_deadline, (void *)(uintptr_t)(now + delay));
 		if (answer == 0)
 			slot++;
 		else if (answer == -EAGAIN)

@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 #include "bench/outcome.h"
-#include "bench/subject.h"
+#include "bench/candidate.h"
 
 struct order {
-	const struct subject *subject;
+	const struct candidate *candidate;
 	uint32_t n;
 	unsigned threads;
 	bool quick;
@@ -37,7 +37,7 @@ struct workload {
 	uint32_t curve_n;                      /* the n of the curve over threads */
 	unsigned quick_reps, reps;
 	double quick_s, s;  /* about how long a run takes besides what grows with n: for the time left, and the limit */
-	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the subject */
+	double s_per_timer; /* what grows with n; 0: as usual, to create and fill the candidate */
 	/* Those for peers only where they are among the others. Each ended by NO_MORE_SIZES. */
 	uint32_t quick_sizes[MAX_SIZES], sizes[MAX_SIZES], quick_peer_sizes[MAX_SIZES], peer_sizes[MAX_SIZES];
 	struct column columns[MAX_COLUMNS]; /* ended by NULL */
@@ -59,17 +59,17 @@ const struct workload *workload_find(const char *name);
 #define SECOND_NS UINT64_C(1000000000)
 #define MILLISECOND_NS UINT64_C(1000000)
 
-/* The subject for the order; ends the run if it cannot be had. */
-void *make_subject(const struct order *order, uint32_t slots, struct outcome *outcome);
+/* The candidate for the order; ends the run if it cannot be had. */
+void *make_candidate(const struct order *order, uint32_t slots, struct outcome *outcome);
 
 /* Sets up what all flat-out workloads share: how long to warm up and to measure. */
-struct hammer;
-struct hammer_thread;
-void hammer_set_up(struct hammer *hammer, const struct order *order, void *self);
+struct load;
+struct load_thread;
+void load_set_up(struct load *load, const struct order *order, void *self);
 
-/* A whole flat-out run: a subject for so many slots, filled, then worked on. */
-void run_hammer(const struct order *order, uint32_t slots, void (*fill)(struct hammer_thread *),
-		void (*work)(struct hammer_thread *, uint64_t ops), struct outcome *outcome);
+/* A whole flat-out run: a candidate for so many slots, filled, then worked on. */
+void run_load(const struct order *order, uint32_t slots, void (*fill)(struct load_thread *),
+	      void (*work)(struct load_thread *, uint64_t ops), struct outcome *outcome);
 
 /* Schedules the slots 0 .. n - 1 from this thread, uniformly between the two delays. */
 void fill_slots(const struct order *order, void *self, uint64_t from_ns, uint64_t to_ns, struct outcome *outcome);

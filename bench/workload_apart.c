@@ -6,9 +6,9 @@
 #include <sched.h>
 #include <string.h>
 
-#include "bench/books.h"
-#include "bench/control.h"
-#include "bench/hammer.h"
+#include "bench/ledger.h"
+#include "bench/baseline.h"
+#include "bench/load.h"
 #include "bench/workload.h"
 
 #define SHORTEST_NS (30 * SECOND_NS)
@@ -28,8 +28,8 @@ struct apart {
 static void apart_turn(struct apart *apart)
 {
 	apart->loop_ns = now_ns();
-	if (apart->order->subject->turn)
-		apart->order->subject->turn(apart->self, 0, apart->loop_ns);
+	if (apart->order->candidate->turn)
+		apart->order->candidate->turn(apart->self, 0, apart->loop_ns);
 }
 
 static void apart_schedule(struct apart *apart, uint32_t slot)
@@ -37,7 +37,8 @@ static void apart_schedule(struct apart *apart, uint32_t slot)
 	uint64_t delay = random_between(random_next(&apart->random), SHORTEST_NS, LONGEST_NS);
 	void *arg = (void *)(uintptr_t)(apart->loop_ns + delay);
 	int answer;
-	while ((answer = apart->order->subject->schedule(apart->self, 0, slot, delay, record_deadline, arg)) == -EAGAIN)
+	while ((answer = apart->order->candidate->schedule(apart->self, 0, slot, delay, record_deadline, arg)) ==
+	       -EAGAIN)
 		sched_yield();
 	if (answer != 0)
 		outcome_fail(apart->outcome, "schedule refused: %s", strerror(-answer));
@@ -58,7 +59,7 @@ static void apart_round(struct apart *apart)
 	for (uint32_t i = 0; i < apart->batch; i++) {
 		if (i % OPS_PER_TURN == 0)
 			apart_turn(apart);
-		apart->cancelled += apart->order->subject->cancel(apart->self, apart_next(apart));
+		apart->cancelled += apart->order->candidate->cancel(apart->self, apart_next(apart));
 	}
 	uint64_t middle = now_ns();
 	apart->position = first;
@@ -101,7 +102,7 @@ static void run(const struct order *order, struct outcome *outcome)
 	static struct records all;
 	struct apart apart = {
 	    .order = order, .random = {.state = 1}, .outcome = outcome, .batch = apart_batch(order->n)};
-	apart.self = make_subject(order, order->n, outcome);
+	apart.self = make_candidate(order, order->n, outcome);
 	for (uint32_t slot = 0; slot < order->n; slot++) {
 		if (slot % OPS_PER_TURN == 0)
 			apart_turn(&apart);
@@ -109,10 +110,10 @@ static void run(const struct order *order, struct outcome *outcome)
 	}
 	apart_rounds(&apart, (order->quick ? 100 : 300) * MILLISECOND_NS);
 	apart_measure(&apart);
-	check_books(order->subject, apart.self, apart.scheduled, apart.cancelled, outcome);
+	check_ledger(order->candidate, apart.self, apart.scheduled, apart.cancelled, outcome);
 	recorded(&all);
 	check_records(&all, outcome);
-	order->subject->destroy(apart.self);
+	order->candidate->destroy(apart.self);
 }
 
 const struct workload workload_apart = {

@@ -1,14 +1,14 @@
 /*
  * W4: n timers due uniformly over 2 s. Each must run exactly once and not early; one in a hundred more is cancelled
  * beforehand and must never run. Lateness is that of the callback's start against the deadline asked for,
- * recorded for every timer. Beside it, a control thread sleeps from tick to tick: what the machine's scheduler adds.
+ * recorded for every timer. Beside it, a baseline thread sleeps from tick to tick: what the machine's scheduler adds.
  * Scheduling happens before, and is no part of the figures; memory has been touched by a first round.
  */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 
-#include "bench/control.h"
+#include "bench/baseline.h"
 #include "bench/measure.h"
 #include "bench/random.h"
 #include "bench/recorder.h"
@@ -51,18 +51,18 @@ static void never(void *arg)
 	recorder_mine()->wrong++;
 }
 
-/* Filling is paced, for every subject alike: it is not what this workload is about. */
+/* Filling is paced, for every candidate alike: it is not what this workload is about. */
 static void schedule(const struct order *order, void *self, uint32_t slot, uint64_t deadline_ns, expiry_fn *fn,
 		     struct outcome *outcome)
 {
-	const struct subject *subject = order->subject;
+	const struct candidate *candidate = order->candidate;
 	for (;;) {
 		uint64_t now = now_ns();
-		if (subject->turn)
-			subject->turn(self, 0, now);
+		if (candidate->turn)
+			candidate->turn(self, 0, now);
 		if (now >= deadline_ns)
 			outcome_fail(outcome, "too slow to schedule %u timers before the first is due", order->n);
-		int answer = subject->schedule(self, 0, slot, deadline_ns - now, fn, pack(slot, deadline_ns));
+		int answer = candidate->schedule(self, 0, slot, deadline_ns - now, fn, pack(slot, deadline_ns));
 		if (answer == 0)
 			break;
 		if (answer != -EAGAIN)
@@ -85,9 +85,9 @@ static uint64_t touch_memory(const struct order *order, void *self, uint32_t slo
 	}
 	uint64_t took = now_ns() - start;
 	for (uint32_t slot = 0; slot < slots; slot++)
-		if (!order->subject->cancel(self, slot))
+		if (!order->candidate->cancel(self, slot))
 			outcome_violation(outcome, "a pending timer could not be cancelled");
-	drive_until(order->subject, self, now_ns() + 200 * MILLISECOND_NS);
+	drive_until(order->candidate, self, now_ns() + 200 * MILLISECOND_NS);
 	return took;
 }
 
@@ -110,7 +110,7 @@ static struct wanted schedule_all(const struct order *order, void *self, uint32_
 		wanted.sum += mark_of(slot);
 	}
 	for (uint32_t slot = 0; slot < slots; slot += CANCELLED_SHARE + 1) {
-		if (!order->subject->cancel(self, slot))
+		if (!order->candidate->cancel(self, slot))
 			outcome_violation(outcome, "a pending timer could not be cancelled");
 		wanted.count--;
 		wanted.sum -= mark_of(slot);
@@ -128,43 +128,43 @@ static void check(const struct records *all, const struct wanted *wanted, struct
 }
 
 /*
- * Lets them fire; the CPU time of it, without the control's. A turn of a loop that lasts from before the window until
+ * Lets them fire; the CPU time of it, without the baseline's. A turn of a loop that lasts from before the window until
  * into it has run timers, and counts as a whole.
  */
-static uint64_t let_fire(const struct order *order, void *self, uint32_t wanted, struct control *control,
+static uint64_t let_fire(const struct order *order, void *self, uint32_t wanted, struct baseline *baseline,
 			 struct outcome *outcome)
 {
 	uint64_t end = first_ns + WINDOW_NS, cpu = process_cpu_ns();
-	drive_until(order->subject, self, first_ns - MILLISECOND_NS);
+	drive_until(order->candidate, self, first_ns - MILLISECOND_NS);
 	if (now_ns() < first_ns)
 		cpu = process_cpu_ns();
-	control_start(control, first_ns, end, outcome);
-	drive_until(order->subject, self, end);
+	baseline_start(baseline, first_ns, end, outcome);
+	drive_until(order->candidate, self, end);
 	while (recorded_fired() < wanted && now_ns() < end + PATIENCE_NS(order->n))
-		drive_until(order->subject, self, now_ns() + 2 * MILLISECOND_NS);
-	control_join(control);
-	return process_cpu_ns() - cpu - control->cpu_ns;
+		drive_until(order->candidate, self, now_ns() + 2 * MILLISECOND_NS);
+	baseline_join(baseline);
+	return process_cpu_ns() - cpu - baseline->cpu_ns;
 }
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	static struct control control;
+	static struct baseline baseline;
 	static struct records all;
-	struct subject_view before, after;
+	struct candidate_view before, after;
 	uint32_t slots = order->n + order->n / CANCELLED_SHARE;
-	void *self = make_subject(order, slots, outcome);
+	void *self = make_candidate(order, slots, outcome);
 	uint64_t expected = touch_memory(order, self, slots, outcome);
 	struct wanted wanted = schedule_all(order, self, slots, expected, outcome);
-	order->subject->view(self, &before);
-	uint64_t cpu = let_fire(order, self, wanted.count, &control, outcome);
+	order->candidate->view(self, &before);
+	uint64_t cpu = let_fire(order, self, wanted.count, &baseline, outcome);
 	/* A cancelled one that runs after all would do so in its own tick, and all ticks are over by now. */
-	order->subject->view(self, &after);
-	order->subject->destroy(self);
+	order->candidate->view(self, &after);
+	order->candidate->destroy(self);
 	recorded(&all);
 	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / wanted.count);
-	set_lateness(outcome, &all.lateness, &control.lateness);
+	set_lateness(outcome, &all.lateness, &baseline.lateness);
 	set_ticks(outcome, &before, &after);
-	set_control_ticks(outcome, &control);
+	set_baseline_ticks(outcome, &baseline);
 	check(&all, &wanted, outcome);
 }
 

@@ -2,7 +2,7 @@
  * W12: post + run through one worker, pipelined: one thread posts, never more than WINDOW ahead of what has run. What a layer above
  * threads costs for each task, beside a plain pool, and a ring with nothing around it.
  */
-#include "bench/volley.h"
+#include "bench/burst.h"
 
 enum { WINDOW = 1024 };
 
@@ -10,26 +10,26 @@ static uint64_t post_until(const struct order *order, void *self, uint64_t poste
 {
 	while (now_ns() < end_ns) {
 		for (unsigned i = 0; i < WINDOW / 4; i++)
-			volley_post(order, self, volley_count, NULL);
+			burst_post(order, self, burst_count, NULL);
 		posted += WINDOW / 4;
 		if (posted > WINDOW)
-			volley_await(posted - WINDOW);
+			burst_await(posted - WINDOW);
 	}
 	return posted;
 }
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	void *self = make_subject(order, WINDOW, outcome);
+	void *self = make_candidate(order, WINDOW, outcome);
 	uint64_t warm = post_until(order, self, 0, now_ns() + 50 * MILLISECOND_NS);
-	volley_await(warm);
+	burst_await(warm);
 	uint64_t wall = now_ns(), cpu = process_cpu_ns();
 	uint64_t posted = post_until(order, self, warm, wall + (order->quick ? 100 : 400) * MILLISECOND_NS);
-	volley_await(posted);
+	burst_await(posted);
 	wall = now_ns() - wall;
 	cpu = process_cpu_ns() - cpu;
 	double ops = (double)(posted - warm);
-	order->subject->destroy(self);
+	order->candidate->destroy(self);
 	outcome_set(outcome, "ns_per_op", (double)wall / ops);
 	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / ops);
 	outcome_set(outcome, "runs_per_s", ops * (double)SECOND_NS / (double)wall);

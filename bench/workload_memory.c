@@ -7,13 +7,13 @@
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	struct subject_view view;
+	struct candidate_view view;
 	uint64_t before = resident_bytes();
-	void *self = make_subject(order, order->n, outcome);
+	void *self = make_candidate(order, order->n, outcome);
 	fill_slots(order, self, 40 * SECOND_NS, 100 * SECOND_NS, outcome);
-	drive_until(order->subject, self, now_ns() + 500 * MILLISECOND_NS);
+	drive_until(order->candidate, self, now_ns() + 500 * MILLISECOND_NS);
 	uint64_t after = resident_bytes();
-	order->subject->view(self, &view);
+	order->candidate->view(self, &view);
 	double growth = after > before ? (double)(after - before) : 0;
 	outcome_set(outcome, "bytes_per_timer", growth / order->n);
 	outcome_set(outcome, "user_bytes_per_timer", (double)view.user_bytes);
@@ -21,7 +21,7 @@ static void run(const struct order *order, struct outcome *outcome)
 	if (view.pending != order->n)
 		outcome_violation(outcome, "%llu timers pending instead of %u", (unsigned long long)view.pending,
 				  order->n);
-	order->subject->destroy(self);
+	order->candidate->destroy(self);
 }
 
 const struct workload workload_memory = {

@@ -1,15 +1,15 @@
 /*
- * W10: n series with periods of 10 ms to 1 s, whole milliseconds: those of pollers, heartbeats and statistics. Each subject repeats
+ * W10: n series with periods of 10 ms to 1 s, whole milliseconds: those of pollers, heartbeats and statistics. Each candidate repeats
  * by its own means. Run k of a series is due at its start plus k periods; what is later is lateness, and what
  * the lateness of a series has grown by over the measured time is its drift: 0 on average if it counts from nominal times.
- * Runs that a subject skips, and says so, are not counted as drift. A subject that promises exact series fails if it drifts.
+ * Runs that a candidate skips, and says so, are not counted as drift. A candidate that promises exact series fails if it drifts.
  */
 #include <errno.h>
 #include <sched.h>
 #include <string.h>
 
-#include "bench/control.h"
-#include "bench/hammer.h"
+#include "bench/baseline.h"
+#include "bench/load.h"
 #include "bench/workload.h"
 
 enum { SHORTEST_MS = 10, LONGEST_MS = 1000 };
@@ -24,7 +24,7 @@ struct series {
 	int64_t first_late_ns, before_last_late_ns, last_late_ns;
 };
 
-static const struct subject *subject;
+static const struct candidate *candidate;
 static uint64_t measured_from_ns, measured_to_ns;
 
 /* Runs of one series do not overlap, and each sees what the one before wrote. */
@@ -32,7 +32,7 @@ static void run_once(void *one)
 {
 	uint64_t at = now_ns();
 	struct series *series = one;
-	uint64_t missed = subject->missed ? subject->missed() : 0;
+	uint64_t missed = candidate->missed ? candidate->missed() : 0;
 	series->due += 1 + missed;
 	uint64_t nominal = series->start_ns + series->due * series->period_ns;
 	bool measured = at >= measured_from_ns && at < measured_to_ns;
@@ -54,8 +54,8 @@ static void begin_all(const struct order *order, void *self, struct series *all,
 	for (uint32_t slot = 0; slot < order->n;) {
 		if (slot % OPS_PER_TURN == 0) {
 			loop_ns = now_ns();
-			if (subject->turn)
-				subject->turn(self, 0, loop_ns);
+			if (candidate->turn)
+				candidate->turn(self, 0, loop_ns);
 		}
 		struct series *series = &all[slot];
 		if (!series->period_ns)
@@ -63,7 +63,7 @@ static void begin_all(const struct order *order, void *self, struct series *all,
 			    (SHORTEST_MS + random_slot(random_next(&random), LONGEST_MS - SHORTEST_MS + 1)) *
 			    MILLISECOND_NS;
 		series->start_ns = loop_ns;
-		int answer = subject->every(self, slot, series->period_ns, run_once, series);
+		int answer = candidate->every(self, slot, series->period_ns, run_once, series);
 		if (answer == 0)
 			slot++;
 		else if (answer == -EAGAIN)
@@ -113,35 +113,35 @@ static void set_series(const struct order *order, const struct series *all, uint
 static void end_all(const struct order *order, void *self)
 {
 	for (uint32_t slot = 0; slot < order->n; slot++)
-		(void)subject->cancel(self, slot);
-	drive_until(subject, self, now_ns() + 20 * MILLISECOND_NS);
-	subject->destroy(self);
+		(void)candidate->cancel(self, slot);
+	drive_until(candidate, self, now_ns() + 20 * MILLISECOND_NS);
+	candidate->destroy(self);
 }
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	static struct control control;
+	static struct baseline baseline;
 	static struct records records;
-	subject = order->subject;
+	candidate = order->candidate;
 	struct series *all = touched_array(order->n, sizeof *all);
-	void *self = make_subject(order, order->n, outcome);
+	void *self = make_candidate(order, order->n, outcome);
 	if (!all)
 		outcome_fail(outcome, "no memory for the series");
 	measured_from_ns = now_ns() + SETTLE_NS;
 	measured_to_ns = measured_from_ns + (order->quick ? 1 : 10) * SECOND_NS;
 	begin_all(order, self, all, outcome);
-	drive_until(subject, self, measured_from_ns);
+	drive_until(candidate, self, measured_from_ns);
 	uint64_t cpu = process_cpu_ns();
-	control_start(&control, measured_from_ns, measured_to_ns, outcome);
-	drive_until(subject, self, measured_to_ns);
-	control_join(&control);
-	cpu = process_cpu_ns() - cpu - control.cpu_ns;
+	baseline_start(&baseline, measured_from_ns, measured_to_ns, outcome);
+	drive_until(candidate, self, measured_to_ns);
+	baseline_join(&baseline);
+	cpu = process_cpu_ns() - cpu - baseline.cpu_ns;
 	end_all(order, self);
 	recorded(&records);
 	set_series(order, all, cpu, outcome);
-	if (subject->exact_series)
+	if (candidate->exact_series)
 		check_drift(order, all, outcome);
-	set_lateness(outcome, &records.lateness, &control.lateness);
+	set_lateness(outcome, &records.lateness, &baseline.lateness);
 	check_records(&records, outcome);
 }
 

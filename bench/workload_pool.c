@@ -1,15 +1,15 @@
 /*
- * W11: hand-over to a pool of 1, 2, 4 workers. Either volleys of empty callbacks, timed from the first hand-over to the last return; or a
+ * W11: hand-over to a pool of 1, 2, 4 workers. Either bursts of empty callbacks, timed from the first hand-over to the last return; or a
  * hundred every 5 ms of which one sleeps for a millisecond: how long must a fast one wait that finds a worker asleep, or on
- * the slow one? A subject with `load` is given a volley beforehand and hands it over as a whole.
+ * the slow one? A candidate with `submit_bulk` is given a burst beforehand and hands it over as a whole.
  */
 #include <stdlib.h>
 
-#include "bench/control.h"
-#include "bench/volley.h"
+#include "bench/baseline.h"
+#include "bench/burst.h"
 
 enum { EMPTY = 1, SLOW = 2 };
-enum { VOLLEY = 20000, ROUND = 100 };
+enum { BURST = 20000, ROUND = 100 };
 
 #define ROUND_NS (5 * MILLISECOND_NS)
 #define SLOW_NS MILLISECOND_NS
@@ -22,47 +22,47 @@ struct spent {
 
 static void hand_over(const struct order *order, void *self, expiry_fn *fn, void *const *args, uint32_t n)
 {
-	if (order->subject->load) {
-		order->subject->go(self);
+	if (order->candidate->submit_bulk) {
+		order->candidate->go(self);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		volley_post(order, self, fn, args[i]);
+		burst_post(order, self, fn, args[i]);
 }
 
 /* True: it can be timed. */
-static bool load(const struct order *order, void *self, expiry_fn *fn, void *const *args, uint32_t n,
-		 struct outcome *outcome)
+static bool submit_burst(const struct order *order, void *self, expiry_fn *fn, void *const *args, uint32_t n,
+			 struct outcome *outcome)
 {
-	int answer = order->subject->load ? order->subject->load(self, fn, args, n) : 0;
+	int answer = order->candidate->submit_bulk ? order->candidate->submit_bulk(self, fn, args, n) : 0;
 	if (answer < 0)
-		outcome_fail(outcome, "a volley was refused");
+		outcome_fail(outcome, "a burst was refused");
 	return answer == 0;
 }
 
-static void fire_volley(const struct order *order, void *self, uint64_t *fired, struct spent *spent,
-			struct outcome *outcome)
+static void fire_burst(const struct order *order, void *self, uint64_t *fired, struct spent *spent,
+		       struct outcome *outcome)
 {
-	static void *args[VOLLEY];
-	bool timed = load(order, self, volley_count, args, VOLLEY, outcome);
+	static void *args[BURST];
+	bool timed = submit_burst(order, self, burst_count, args, BURST, outcome);
 	uint64_t wall = now_ns(), cpu = process_cpu_ns();
-	hand_over(order, self, volley_count, args, VOLLEY);
-	volley_await(*fired += VOLLEY);
+	hand_over(order, self, burst_count, args, BURST);
+	burst_await(*fired += BURST);
 	if (!timed)
 		return;
 	spent->wall_ns += now_ns() - wall;
 	spent->cpu_ns += process_cpu_ns() - cpu;
-	spent->runs += VOLLEY;
+	spent->runs += BURST;
 }
 
 static void run_empty(const struct order *order, void *self, struct outcome *outcome)
 {
 	struct spent warm = {0}, spent = {0};
 	uint64_t fired = 0, end_ns = now_ns() + (order->quick ? 100 : 200) * MILLISECOND_NS;
-	while (warm.runs < 3 * VOLLEY)
-		fire_volley(order, self, &fired, &warm, outcome);
-	while (now_ns() < end_ns || spent.runs < 5 * VOLLEY)
-		fire_volley(order, self, &fired, &spent, outcome);
+	while (warm.runs < 3 * BURST)
+		fire_burst(order, self, &fired, &warm, outcome);
+	while (now_ns() < end_ns || spent.runs < 5 * BURST)
+		fire_burst(order, self, &fired, &spent, outcome);
 	double runs = (double)spent.runs;
 	outcome_set(outcome, "ns_per_op", (double)spent.wall_ns / runs);
 	outcome_set(outcome, "cpu_ns_per_op", (double)spent.cpu_ns / runs);
@@ -79,7 +79,7 @@ static void run_mixed(void *slow)
 	struct recorder *mine = recorder_mine();
 	if (slow) {
 		sleep_until_ns(at + SLOW_NS);
-		volley_count(NULL);
+		burst_count(NULL);
 	} else {
 		recorder_note(mine, atomic_load_explicit(&handed_ns, memory_order_relaxed), at);
 	}
@@ -95,7 +95,7 @@ static void run_rounds(const struct order *order, void *self, struct outcome *ou
 		unsigned slow = round * 37 % ROUND;
 		args[slow] = &handed_ns;
 		atomic_store_explicit(&handed_ns, now_ns(), memory_order_relaxed);
-		(void)load(order, self, run_mixed, args, ROUND, outcome);
+		(void)submit_burst(order, self, run_mixed, args, ROUND, outcome);
 		sleep_until_ns(next_ns);
 		atomic_store_explicit(&handed_ns, now_ns(), memory_order_relaxed);
 		hand_over(order, self, run_mixed, args, ROUND);
@@ -112,12 +112,12 @@ static void run_rounds(const struct order *order, void *self, struct outcome *ou
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	void *self = make_subject(order, VOLLEY, outcome);
+	void *self = make_candidate(order, BURST, outcome);
 	if (order->n == EMPTY)
 		run_empty(order, self, outcome);
 	else
 		run_rounds(order, self, outcome);
-	order->subject->destroy(self);
+	order->candidate->destroy(self);
 }
 
 static const char *size_label(uint32_t n)

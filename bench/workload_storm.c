@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <string.h>
 
-#include "bench/control.h"
-#include "bench/hammer.h"
+#include "bench/baseline.h"
+#include "bench/load.h"
 #include "bench/workload.h"
 
 #define PATIENCE_NS (20 * SECOND_NS)
@@ -16,18 +16,18 @@
 /* One deadline for all, counted from the time of the turn: they fall into one tick. Returns the time it took. */
 static uint64_t arm_all(const struct order *order, void *self, uint64_t deadline_ns, struct outcome *outcome)
 {
-	const struct subject *subject = order->subject;
+	const struct candidate *candidate = order->candidate;
 	uint64_t start = now_ns(), loop_ns = start;
 	for (uint32_t slot = 0; slot < order->n;) {
 		if (slot % OPS_PER_TURN == 0) {
 			loop_ns = now_ns();
-			if (subject->turn)
-				subject->turn(self, 0, loop_ns);
+			if (candidate->turn)
+				candidate->turn(self, 0, loop_ns);
 		}
 		if (loop_ns >= deadline_ns)
 			outcome_fail(outcome, "too slow to schedule %u timers before they are due", order->n);
-		int answer = subject->schedule(self, 0, slot, deadline_ns - loop_ns, record_deadline,
-					       (void *)(uintptr_t)deadline_ns);
+		int answer = candidate->schedule(self, 0, slot, deadline_ns - loop_ns, record_deadline,
+						 (void *)(uintptr_t)deadline_ns);
 		if (answer == 0)
 			slot++;
 		else if (answer == -EAGAIN)
@@ -43,9 +43,9 @@ static uint64_t touch_memory(const struct order *order, void *self, struct outco
 {
 	uint64_t took = arm_all(order, self, now_ns() + 3600 * SECOND_NS, outcome);
 	for (uint32_t slot = 0; slot < order->n; slot++)
-		if (!order->subject->cancel(self, slot))
+		if (!order->candidate->cancel(self, slot))
 			outcome_violation(outcome, "a pending timer could not be cancelled");
-	drive_until(order->subject, self, now_ns() + 200 * MILLISECOND_NS);
+	drive_until(order->candidate, self, now_ns() + 200 * MILLISECOND_NS);
 	return took;
 }
 
@@ -57,28 +57,28 @@ static uint64_t storm_time(uint64_t not_before_ns)
 
 static void run(const struct order *order, struct outcome *outcome)
 {
-	static struct control control;
+	static struct baseline baseline;
 	static struct records all;
-	struct subject_view before, after;
-	void *self = make_subject(order, order->n, outcome);
+	struct candidate_view before, after;
+	void *self = make_candidate(order, order->n, outcome);
 	uint64_t expected = touch_memory(order, self, outcome);
 	uint64_t due = storm_time(now_ns() + 300 * MILLISECOND_NS + 3 * expected);
 	uint64_t arming = arm_all(order, self, due, outcome);
-	drive_until(order->subject, self, due - 20 * MILLISECOND_NS);
-	order->subject->view(self, &before);
+	drive_until(order->candidate, self, due - 20 * MILLISECOND_NS);
+	order->candidate->view(self, &before);
 	uint64_t cpu = process_cpu_ns();
-	control_start(&control, due - 10 * MILLISECOND_NS, due + 200 * MILLISECOND_NS, outcome);
+	baseline_start(&baseline, due - 10 * MILLISECOND_NS, due + 200 * MILLISECOND_NS, outcome);
 	while (recorded_fired() < order->n && now_ns() < due + PATIENCE_NS)
-		drive_until(order->subject, self, now_ns() + MILLISECOND_NS);
-	control_join(&control);
-	cpu = process_cpu_ns() - cpu - control.cpu_ns;
-	order->subject->view(self, &after);
-	order->subject->destroy(self);
+		drive_until(order->candidate, self, now_ns() + MILLISECOND_NS);
+	baseline_join(&baseline);
+	cpu = process_cpu_ns() - cpu - baseline.cpu_ns;
+	order->candidate->view(self, &after);
+	order->candidate->destroy(self);
 	recorded(&all);
 	outcome_set(outcome, "hand_over_ns", (double)all.lateness.max_ns);
 	outcome_set(outcome, "cpu_ns_per_op", (double)cpu / order->n);
 	outcome_set(outcome, "arm_ns_per_op", (double)arming / order->n);
-	set_lateness(outcome, &all.lateness, &control.lateness);
+	set_lateness(outcome, &all.lateness, &baseline.lateness);
 	set_ticks(outcome, &before, &after);
 	check_records(&all, outcome);
 	if (all.fired != order->n)

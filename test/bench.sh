@@ -36,13 +36,13 @@ says() { cat out err | grep -Eq "$1" || fail "does not say '$1'"; }
 says_not() { ! cat out err | grep -Eq "$1" || fail "says '$1'"; }
 
 # The quickest cell there is.
-quick="--quick --only W2 --subject limit --reps 1 --threads 1"
+quick="--quick --only W2 --candidate limit --reps 1 --threads 1"
 
 # ---- bad usage
 
 gives 2 "no such workload: 'W99'" --only W1,W99
 gives 2 "no such workload: 'w1;ls'" --only 'w1;ls'
-gives 2 "no such subject: 'sundial'" --subject tickwheel,sundial
+gives 2 "no such candidate: 'sundial'" --candidate tickwheel,sundial
 gives 2 "empty list" --only ,
 for number in 0 -1 x 1x '' 99999999999999999999; do
 	gives 2 "not a number in range: '$number'|empty list" --n "$number"
@@ -51,14 +51,14 @@ gives 2 "see --help" --fastest
 gives 2 "see --help" --out
 gives 2 "what is 'tickwheel'" tickwheel
 gives 2 "not together: '--quick, --full'" --quick --full
-gives 2 "nothing to run" --only W4 --subject limit
+gives 2 "nothing to run" --only W4 --candidate limit
 gives 0 "usage: bench" --help
 
 # ---- results that cannot be read
 
 machine='"machine": {"cores": 2, "cpu": "<b>`id`</b>", "compiler": "cc", "commit": "abc", "clock_ns": 20, "cas_ns": 5}'
-# cell SUBJECT N FIGURE RUNS
-cell() { echo "{\"workload\": \"W1\", \"subject\": \"$1\", \"n\": $2, \"threads\": 1, \"$3\": {\"runs\": [$4]}}"; }
+# cell CANDIDATE N FIGURE RUNS
+cell() { echo "{\"workload\": \"W1\", \"candidate\": \"$1\", \"n\": $2, \"threads\": 1, \"$3\": {\"runs\": [$4]}}"; }
 results() { echo "{$machine, \"cells\": [$1]}"; }
 
 # bad NAME WHAT: results on stdin.
@@ -88,9 +88,9 @@ echo '{}' | bad nothing "machine"
 echo "{$machine}" | bad cells "no list of cells"
 echo "{$machine, \"cells\": {}}" | bad object "no list of cells"
 results 7 | bad number "a cell"
-results '{"workload": "W1", "n": 1, "threads": 1}' | bad subject "subject"
-results "$(cell 'a`id`' 1 x 1)" | bad name "no name of a workload or subject"
-results "$(cell "" 1 x 1)" | bad anonymous "no name of a workload or subject"
+results '{"workload": "W1", "n": 1, "threads": 1}' | bad candidate "candidate"
+results "$(cell 'a`id`' 1 x 1)" | bad name "no name of a workload or candidate"
+results "$(cell "" 1 x 1)" | bad anonymous "no name of a workload or candidate"
 results "$(cell tickwheel -1 x 1)" | bad negative "out of range"
 results "$(cell tickwheel 1e3 x 1)" | bad real "a cell"
 results "$(cell tickwheel 1000 x '"1"')" | bad text "no number"
@@ -123,7 +123,7 @@ cmp -s good.json kept.json || fail "results were lost to a full disk"
 # ---- a run: folders are made, lines are plain, the page needs nothing else
 
 gives 0 "W2 request" $quick --out new/folder/results.json
-says "W2 n=64 threads=1: 1 subjects, 1 runs each; about 0:00 left"
+says "W2 n=64 threads=1: 1 candidates, 1 runs each; about 0:00 left"
 ! grep -q "$(printf '[\r\033]')" out err || fail "escapes, and no terminal"
 [ -s new/folder/report.html ] || fail "no page"
 gives 0 "0 of [0-9]+ figures have moved" --compare new/folder/results.json new/folder/results.json
@@ -137,12 +137,12 @@ fi
 
 one=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 status=0
-taskset -c "$one" "$bench" --quick --only W2 --subject limit --reps 1 --out one.json >out 2>err || status=$?
+taskset -c "$one" "$bench" --quick --only W2 --candidate limit --reps 1 --out one.json >out 2>err || status=$?
 [ "$status" -eq 0 ] || fail "exit status $status on one core"
 says "one core: 1 groups of cells with more threads are skipped"
 ! grep -q '"threads": 2' one.json || fail "two threads on one core"
 status=0
-taskset -c "$one" "$bench" --quick --only W2 --subject limit --threads 2 >out 2>err || status=$?
+taskset -c "$one" "$bench" --quick --only W2 --candidate limit --threads 2 >out 2>err || status=$?
 [ "$status" -eq 2 ] || fail "exit status $status where one core leaves nothing to run"
 says "nothing to run"
 
@@ -151,7 +151,7 @@ says "nothing to run"
 # interrupted SIGNAL: the finished cells are there, the run's process is not.
 interrupted() {
 	rm -f part.json
-	"$bench" --quick --only W2,W5 --subject tickwheel --threads 1 --reps 1 --out part.json >out 2>err </dev/null &
+	"$bench" --quick --only W2,W5 --candidate tickwheel --threads 1 --reps 1 --out part.json >out 2>err </dev/null &
 	running=$!
 	until [ -s part.json ]; do
 		kill -0 "$running" 2>/dev/null || fail "ended early"
@@ -183,7 +183,7 @@ interrupted INT
 grep -q '"mode": "quick"' part.json || fail "does not say that it was quick"
 grep -q '<dt>run<dd>quick' report.html || fail "a page that does not say that the run was quick"
 rm part.json
-"$bench" --growth --quick --only W3 --subject limit --reps 1 --out part.json >out 2>err </dev/null &
+"$bench" --growth --quick --only W3 --candidate limit --reps 1 --out part.json >out 2>err </dev/null &
 running=$!
 until [ -s part.json ]; do
 	kill -0 "$running" 2>/dev/null || fail "ended early"

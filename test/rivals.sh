@@ -26,8 +26,8 @@ gives() {
 	grep -Fq -- "$text" out || fail "does not say '$text': $*"
 }
 
-gives 2 "this subject needs 'h2o/timerwheel.h" --subject h2o
-gives 0 " of 9 rivals:" --quick --only W2 --subject limit --reps 1 --threads 1 --out results.json
+gives 2 "this candidate needs 'h2o/timerwheel.h" --candidate h2o
+gives 0 " of 9 rivals:" --quick --only W2 --candidate limit --reps 1 --threads 1 --out results.json
 skipped=$(sed -n 's/^skipped  *\([0-9]*\) of 9 rivals:$/\1/p' out)
 [ "$(grep -c '^ .*(not found: ' out)" -eq "$skipped" ] || fail "does not name $skipped rivals"
 grep -q "\"rivals_skipped\": ${skipped}[,}]" results.json || fail "results.json does not count $skipped rivals"
@@ -42,7 +42,7 @@ program() {
 	printf '#!/bin/sh\nread -r workload n threads ops quick\n%s\n' "$1" >rivals/go
 	chmod +x rivals/go
 }
-run="--only W2 --subject go --threads 2 --reps 2 --out results.json"
+run="--only W2 --candidate go --threads 2 --reps 2 --out results.json"
 
 # The bench passes the order on, answers with CPU time, and passes on the number of operations that the program found.
 program 'echo "$workload $n $threads $ops $quick" >>orders

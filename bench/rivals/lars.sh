@@ -7,39 +7,39 @@ set -eu
 [ $# -eq 2 ] || { echo "usage: lars.sh BENCH PAGE" >&2; exit 2; }
 bench=$1 page=$2 plots=${2%.md} data=build/lars
 sizes=${SIZES:-1000 10000 100000 1000000 10000000}
-subjects="tickwheel heap-mutex java-stpe netty"
+candidates="tickwheel heap-mutex java-stpe netty"
 mkdir -p "$data"
 
 for tool in jq gnuplot; do
 	command -v $tool >/dev/null || { echo "lars: needs $tool (Debian's jq, gnuplot-nox)" >&2; exit 1; }
 done
-for subject in $subjects; do
-	"$bench" --help | grep -q "^  $subject " || { echo "lars: the bench has no $subject: make deps-rivals" >&2; exit 1; }
+for candidate in $candidates; do
+	"$bench" --help | grep -q "^  $candidate " || { echo "lars: the bench has no $candidate: make deps-rivals" >&2; exit 1; }
 done
 
 # ---- measure
 
-list=$(echo "$subjects" | tr ' ' ,)
+list=$(echo "$candidates" | tr ' ' ,)
 for n in $sizes; do
 	reps=${REPS:-3}
 	[ "$n" -lt 10000000 ] || reps=1
 	for workload in W13 W4; do
 		file=$data/$workload-$n.json
 		[ ! -s "$file" ] || continue
-		"$bench" --only "$workload" --n "$n" --threads 1 --reps "$reps" --subject "$list" --out "$data/part.json" >&2
+		"$bench" --only "$workload" --n "$n" --threads 1 --reps "$reps" --candidate "$list" --out "$data/part.json" >&2
 		mv "$data/part.json" "$file"
 	done
 done
 
 # ---- read
 
-# value FILE SUBJECT FIGURE: the median, or nothing.
+# value FILE CANDIDATE FIGURE: the median, or nothing.
 value() {
 	jq -r --arg s "$2" --arg f "$3" \
-		'.cells[] | select(.subject == $s and .workload != "trial" and (has("failure") | not)) | .[$f].median // empty' "$1"
+		'.cells[] | select(.candidate == $s and .workload != "trial" and (has("failure") | not)) | .[$f].median // empty' "$1"
 }
 
-# column FIGURE WORKLOAD SUBJECT: n and value, a line each.
+# column FIGURE WORKLOAD CANDIDATE: n and value, a line each.
 column() {
 	for n in $sizes; do
 		v=$(value "$data/$2-$n.json" "$3" "$1")
@@ -52,9 +52,9 @@ column() {
 # plot NAME TITLE FIGURE WORKLOAD
 plot() {
 	lines=
-	for subject in $subjects; do
-		column "$3" "$4" "$subject" >"$data/$1-$subject.data"
-		lines="$lines${lines:+, }'$data/$1-$subject.data' title '$subject' with linespoints lw 2 pt 7 ps 0.6"
+	for candidate in $candidates; do
+		column "$3" "$4" "$candidate" >"$data/$1-$candidate.data"
+		lines="$lines${lines:+, }'$data/$1-$candidate.data' title '$candidate' with linespoints lw 2 pt 7 ps 0.6"
 	done
 	gnuplot --default-settings - <<END
 set terminal svg size 620,360 noenhanced background rgb 'white' font 'sans-serif,12'
@@ -80,7 +80,7 @@ name_of() {
 	heap-mutex) echo "heap, mutex" ;;
 	java-stpe) echo "STPE (Java)" ;;
 	netty) echo "Netty's wheel" ;;
-	control) echo "a thread that only sleeps from tick to tick" ;;
+	baseline) echo "a thread that only sleeps from tick to tick" ;;
 	esac
 }
 
@@ -94,8 +94,8 @@ size_of() {
 
 heading() {
 	line="| $1 |" rule="|---|"
-	for subject in $subjects; do
-		line="$line $(name_of "$subject") |" rule="$rule---|"
+	for candidate in $candidates; do
+		line="$line $(name_of "$candidate") |" rule="$rule---|"
 	done
 	printf '%s\n%s\n' "$line" "$rule"
 }
@@ -105,8 +105,8 @@ table() {
 	heading "timers"
 	for n in $sizes; do
 		printf '| %s |' "$(size_of "$n")"
-		for subject in $subjects; do
-			v=$(value "$data/$2-$n.json" "$subject" "$1")
+		for candidate in $candidates; do
+			v=$(value "$data/$2-$n.json" "$candidate" "$1")
 			if [ -n "$v" ]; then printf ' %.0f |' "$v"; else printf ' failed |'; fi
 		done
 		echo
@@ -116,8 +116,8 @@ table() {
 # growth FIGURE WORKLOAD: a row of how the figure grows from the first size to the last.
 growth() {
 	printf '| growth |'
-	for subject in $subjects; do
-		column "$1" "$2" "$subject" | awk 'NR == 1 { first = $2 } { last = $2 }
+	for candidate in $candidates; do
+		column "$1" "$2" "$candidate" | awk 'NR == 1 { first = $2 } { last = $2 }
 			END { if (NR > 1 && first > 0) printf " %.1f times |", last / first; else printf " |" }'
 	done
 	echo
@@ -130,10 +130,10 @@ lateness_size=$(for n in $sizes; do [ "$n" -gt 100000 ] || echo "$n"; done | tai
 lateness_table() {
 	file=$data/W4-$lateness_size.json
 	printf '| | p50 | p99 | max |\n|---|---|---|---|\n'
-	for subject in $subjects control; do
-		printf '| %s |' "$(name_of "$subject")"
+	for candidate in $candidates baseline; do
+		printf '| %s |' "$(name_of "$candidate")"
 		for figure in lateness_p50_ns lateness_p99_ns lateness_max_ns; do
-			v=$(value "$file" "$subject" $figure)
+			v=$(value "$file" "$candidate" $figure)
 			if [ -n "$v" ]; then printf ' %.0f |' "$(echo "$v" | awk '{ print $1 / 1000 }')"; else printf ' |'; fi
 		done
 		echo

@@ -27,12 +27,12 @@ static void run_java(const struct workload *workload, const struct order *order,
 	rival_argument(&command, "-cp");
 	rival_argument(&command, "%s/java:%s", rival_folder(), BENCH_NETTY_JARS);
 	rival_argument(&command, "Main");
-	rival_argument(&command, "%s", order->subject->name);
+	rival_argument(&command, "%s", order->candidate->name);
 	command.arguments[command.count] = NULL;
 	rival_run(&command, workload, order, outcome);
 }
 
-const struct subject subject_java_stpe = {
+const struct candidate candidate_java_stpe = {
     .name = "java-stpe",
     .what = "Java's ScheduledThreadPoolExecutor, one thread, cancelled tasks removed at once",
     .peer = true,
@@ -43,7 +43,7 @@ const struct subject subject_java_stpe = {
 #endif
 
 #ifdef BENCH_HAS_NETTY
-const struct subject subject_netty = {
+const struct candidate candidate_netty = {
     .name = "netty",
     .what = "Netty's HashedWheelTimer, tick 1 ms, 65536 buckets",
     .peer = true,
@@ -62,7 +62,7 @@ static void run_go(const struct workload *workload, const struct order *order, s
 	rival_run(&command, workload, order, outcome);
 }
 
-const struct subject subject_go = {
+const struct candidate candidate_go = {
     .name = "go",
     .what = "Go's time.AfterFunc, one timer for each slot, moved by Stop and Reset",
     .peer = true,
@@ -73,7 +73,7 @@ const struct subject subject_go = {
 #endif
 
 static const struct need {
-	const char *subject, *needs;
+	const char *candidate, *needs;
 } needs[] = {
     {"java-stpe", "a JDK 17, Debian's openjdk-17-jdk-headless"},
     {"netty", "a JDK 17 and netty-common.jar, Debian's libnetty-java"},
@@ -91,7 +91,7 @@ enum { NEEDS = sizeof needs / sizeof *needs };
 const char *rival_lacks(const char *name)
 {
 	for (unsigned i = 0; i < NEEDS; i++)
-		if (strcmp(needs[i].subject, name) == 0 && !subject_find(name))
+		if (strcmp(needs[i].candidate, name) == 0 && !candidate_find(name))
 			return needs[i].needs;
 	return NULL;
 }
@@ -100,7 +100,7 @@ unsigned rivals_skipped(void)
 {
 	unsigned count = 0;
 	for (unsigned i = 0; i < NEEDS; i++)
-		count += rival_lacks(needs[i].subject) != NULL;
+		count += rival_lacks(needs[i].candidate) != NULL;
 	return count;
 }
 
@@ -110,6 +110,6 @@ void rivals_print_skipped(FILE *out)
 		return;
 	fprintf(out, "skipped      %u of %d rivals:\n", rivals_skipped(), NEEDS);
 	for (unsigned i = 0; i < NEEDS; i++)
-		if (rival_lacks(needs[i].subject))
-			fprintf(out, "             %s (not found: %s)\n", needs[i].subject, needs[i].needs);
+		if (rival_lacks(needs[i].candidate))
+			fprintf(out, "             %s (not found: %s)\n", needs[i].candidate, needs[i].needs);
 }

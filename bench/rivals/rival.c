@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench/control.h"
+#include "bench/baseline.h"
 #include "bench/measure.h"
 #include "bench/rivals/rival.h"
 
@@ -23,8 +23,8 @@ struct rival_process {
 struct rival_report {
 	struct rival_process process;
 	struct outcome *outcome;
-	struct control control;
-	bool has_control, complete;
+	struct baseline baseline;
+	bool has_baseline, complete;
 	struct records records;
 };
 
@@ -88,8 +88,8 @@ static void rival_answer_cpu(struct rival_report *report)
 static void rival_open_window(struct rival_report *report, uint64_t in_ns, uint64_t span_ns)
 {
 	uint64_t first = now_ns() + in_ns;
-	report->has_control = true;
-	control_start(&report->control, first, first + span_ns, report->outcome);
+	report->has_baseline = true;
+	baseline_start(&report->baseline, first, first + span_ns, report->outcome);
 }
 
 /* False: the line has no meaning. */
@@ -158,9 +158,9 @@ void rival_run(struct rival_command *command, const struct workload *workload, c
 	rival_read(&report);
 	rival_finish(&report);
 	check_records(&report.records, outcome);
-	if (!report.has_control)
+	if (!report.has_baseline)
 		return;
-	control_join(&report.control);
-	set_lateness(outcome, &report.records.lateness, &report.control.lateness);
-	set_control_ticks(outcome, &report.control);
+	baseline_join(&report.baseline);
+	set_lateness(outcome, &report.records.lateness, &report.baseline.lateness);
+	set_baseline_ticks(outcome, &report.baseline);
 }

@@ -16,16 +16,16 @@ endif
 rival_flags   = $(foreach r,$(rivals),-DBENCH_HAS_$(call upper,$r))
 rival_libs    = $(if $(rival_asio),-lstdc++) $(if $(rival_glib),$(libs_glib)) $(if $(rival_dpdk),-lrte_timer -lrte_eal)
 rival_o       = $B/bench/rivals/rival.o $B/bench/rivals/programs.o \
-		$(foreach r,$(rival_asio) $(rival_glib) $(rival_dpdk),$B/bench/rivals/subject_$r.o)
+		$(foreach r,$(rival_asio) $(rival_glib) $(rival_dpdk),$B/bench/rivals/candidate_$r.o)
 rival_programs = $(if $(rival_java),$B/bench/rivals/java/Main.class) $(if $(rival_go),$B/bench/rivals/go)
 
 flags_bench/rivals/programs = $(rival_flags) -DBENCH_NETTY_JARS='"$(subst $() ,:,$(netty_jars))"'
-flags_bench/rivals/subject_glib = $(shell pkg-config --cflags glib-2.0)
-flags_bench/rivals/subject_dpdk = $(filter-out -include rte_config.h,$(shell pkg-config --cflags libdpdk))
+flags_bench/rivals/candidate_glib = $(shell pkg-config --cflags glib-2.0)
+flags_bench/rivals/candidate_dpdk = $(filter-out -include rte_config.h,$(shell pkg-config --cflags libdpdk))
 
 $B/bench/rivals/programs.o: $B/bench/peers
 
-$B/bench/rivals/subject_asio.o: bench/rivals/subject_asio.cpp $B/flags
+$B/bench/rivals/candidate_asio.o: bench/rivals/candidate_asio.cpp $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(or $(CXX),c++) -std=c++17 -D_GNU_SOURCE $(opt_$(MODE)) -g -Wall -Wextra -I. -Iinclude -pthread \
 		-MMD -MP -c -o $@ $<
