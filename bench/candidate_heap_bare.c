@@ -42,7 +42,7 @@ static void *create(const struct candidate_setup *setup)
 		return NULL;
 	}
 	for (uint32_t slot = 0; slot < setup->slots; slot++)
-		self->timers[slot].entry.place = TW__HEAP_NOWHERE;
+		self->timers[slot].entry.index = TW__HEAP_NOWHERE;
 	return self;
 }
 

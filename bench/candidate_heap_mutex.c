@@ -107,7 +107,7 @@ static void *create(const struct candidate_setup *setup)
 	self->timers = touched_array(setup->slots, sizeof *self->timers);
 	bool ok = heap_init(&self->heap, setup->slots, HEAP_ARITY) && self->timers;
 	for (uint32_t slot = 0; ok && slot < setup->slots; slot++)
-		self->timers[slot].entry.place = TW__HEAP_NOWHERE;
+		self->timers[slot].entry.index = TW__HEAP_NOWHERE;
 	if (ok && start(self))
 		return self;
 	release(self);

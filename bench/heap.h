@@ -42,7 +42,7 @@ static inline uint64_t heap_first_ns(const struct tw__heap *heap)
 
 static inline bool heap_has(const struct heap_timer *timer)
 {
-	return timer->entry.place != TW__HEAP_NOWHERE;
+	return timer->entry.index != TW__HEAP_NOWHERE;
 }
 
 static inline void heap_add(struct tw__heap *heap, struct heap_timer *timer, uint64_t deadline_ns, unsigned arity)

@@ -43,28 +43,28 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
 }
 
 /* The service stays until the call has ended: another thread may destroy the scheduler as soon as the mutex is free. */
-static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__rest *rest)
+static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred)
 {
-	if (rest->cancel.id)
-		tw_cancel(scheduler->base.service, rest->cancel);
-	if (rest->cancel_frame.id)
-		tw_cancel(scheduler->base.service, rest->cancel_frame);
+	if (deferred->cancel.id)
+		tw_cancel(scheduler->base.service, deferred->cancel);
+	if (deferred->cancel_frame.id)
+		tw_cancel(scheduler->base.service, deferred->cancel_frame);
 	tw__actions_lock(scheduler);
 	tw__actions_call_ends(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
 }
 
-void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest)
+void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred)
 {
-	bool cancels = rest->cancel.id || rest->cancel_frame.id;
+	bool cancels = deferred->cancel.id || deferred->cancel_frame.id;
 	if (cancels)
 		tw__actions_call_begins(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
 	if (cancels)
-		cancel_timers(scheduler, rest);
-	if (rest->submit)
+		cancel_timers(scheduler, deferred);
+	if (deferred->submit)
 		tw__work_submit(&scheduler->work); /* out, which holds the scheduler */
-	tw__context_release(rest->context);
+	tw__context_release(deferred->context);
 }
 
 /* ----------------------------------------------------------------- schedulers */
@@ -295,20 +295,20 @@ int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const
 	return create(out, scheduler, &known);
 }
 
-void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
+void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	switch (action->place) {
+	switch (action->location) {
 	case TW__ACTION_TIMED:
-		rest->cancel = action->timer;
+		deferred->cancel = action->timer;
 		break;
 	case TW__ACTION_DUE:
 		tw__action_unlink(&scheduler->due, action);
 		action->refusal = 0;
 		break;
 	case TW__ACTION_BATCHED:
-		tw__action_leave_batch(action, rest);
+		tw__action_leave_batch(action, deferred);
 		break;
 	case TW__ACTION_VIRTUAL:
 		tw__heap_remove(&scheduler->virtual.heap, &action->item);
@@ -316,7 +316,7 @@ void tw__action_detach(struct tw_action *action, struct tw__rest *rest)
 	case TW__ACTION_NOWHERE:
 		break;
 	}
-	tw__action_set_place(action, TW__ACTION_NOWHERE);
+	tw__action_set_location(action, TW__ACTION_NOWHERE);
 }
 
 /* --------------------------------------------------------------------- hints */
@@ -326,7 +326,7 @@ bool tw_action_is_armed(tw_action *action)
 	if (tw__action_check(action))
 		return false;
 	tw__actions_lock(action->scheduler);
-	bool armed = action->place != TW__ACTION_NOWHERE;
+	bool armed = action->location != TW__ACTION_NOWHERE;
 	pthread_mutex_unlock(&action->scheduler->lock);
 	return armed;
 }

@@ -11,13 +11,13 @@
 
 static bool is_current(const struct tw_action *action)
 {
-	return action->place == TW__ACTION_TIMED && action->timer.id == tw_self().id;
+	return action->location == TW__ACTION_TIMED && action->timer.id == tw_self().id;
 }
 
 void tw__action_join_due(struct tw_action *action, int refusal)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
-	tw__action_set_place(action, TW__ACTION_DUE);
+	tw__action_set_location(action, TW__ACTION_DUE);
 	tw__action_append(&action->scheduler->due, action);
 	action->refusal = refusal;
 }
@@ -26,7 +26,7 @@ static void fired(void *arg)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (is_current(action)) {
 		tw__action_join_due(action, 0);
@@ -40,7 +40,7 @@ static void timer_over(void *arg, enum tw_fate fate)
 {
 	struct tw_action *action = arg;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && is_current(action)) {
 		scheduler->stats.refused++;
@@ -72,41 +72,41 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
 }
 
 /* The timer it has is moved; one that is claimed at this moment will find that it does not count, and another is made. */
-static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest)
+static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!scheduler->base.service)
 		return -EINVAL;
 	int r = -ENOENT;
-	if (action->place == TW__ACTION_TIMED)
+	if (action->location == TW__ACTION_TIMED)
 		r = tw_reset_at(scheduler->base.service, action->timer, at_ns);
 	if (r == -ENOENT || r == -EBUSY || r == -ECANCELED) {
 		r = new_timer(action, at_ns);
-		if (!r && action->place != TW__ACTION_TIMED)
-			tw__action_detach(action, rest);
+		if (!r && action->location != TW__ACTION_TIMED)
+			tw__action_detach(action, deferred);
 	}
 	if (!r)
-		tw__action_set_place(action, TW__ACTION_TIMED);
+		tw__action_set_location(action, TW__ACTION_TIMED);
 	return r;
 }
 
 /* ----------------------------------------------------------------------- arming */
 
-static int join_due(struct tw_action *action, struct tw__rest *rest)
+static int join_due(struct tw_action *action, struct tw__action_deferred *deferred)
 {
-	tw__action_detach(action, rest);
+	tw__action_detach(action, deferred);
 	tw__action_join_due(action, 0);
 	return 0;
 }
 
-static int place(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, struct tw__rest *rest)
+static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, struct tw__action_deferred *deferred)
 {
 	enum tw_action_kind kind = action->scheduler->config.kind;
 	if (kind == TW_ACTION_KIND_VIRTUAL)
-		return tw__action_join_heap(action, due_ns, rest);
+		return tw__action_join_heap(action, due_ns, deferred);
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
-		return set_timer(action, due_ns, rest);
-	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, rest) : tw__action_join_batch(action, rest);
+		return set_timer(action, due_ns, deferred);
+	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred) : tw__action_join_batch(action, deferred);
 }
 
 /* The next nominal instant. In its own run with the same delay: in phase, the first that is not past. */
@@ -122,20 +122,21 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 	return due_ns;
 }
 
-static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context, struct tw__rest *rest)
+static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context,
+	       struct tw__action_deferred *deferred)
 {
 	if (action->closed)
 		return -ECANCELED;
 	if (delay_ns > TW_MAX_DELAY_NS)
 		return -ERANGE;
 	uint64_t due_ns = next_due(action, delay_ns);
-	int r = place(action, delay_ns, due_ns, rest);
+	int r = enlist(action, delay_ns, due_ns, deferred);
 	if (r)
 		return r;
 	action->state = state;
 	action->armed.delay_ns = delay_ns;
 	action->armed.due_ns = due_ns;
-	rest->context = action->context;
+	deferred->context = action->context;
 	action->context = context;
 	return 0;
 }
@@ -146,7 +147,7 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
  */
 static int drive_queue(tw_action_scheduler *scheduler)
 {
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	int failure = 0;
 	tw__actions_lock(scheduler);
 	tw__actions_call_ends(scheduler);
@@ -167,18 +168,18 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	r = arm(action, state, delay_ns, context, &rest);
+	r = arm(action, state, delay_ns, context, &deferred);
 	if (r) {
-		rest.context = context;
+		deferred.context = context;
 		scheduler->stats.refused += r != -EINVAL;
 	}
 	bool drives = !r && scheduler->config.kind == TW_ACTION_KIND_QUEUE;
 	if (drives)
 		tw__actions_call_begins(scheduler);
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &deferred);
 	if (drives)
 		*failure = drive_queue(scheduler);
 	return r;

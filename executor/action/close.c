@@ -63,15 +63,15 @@ void tw__action_release(struct tw_action *action)
 
 /* --------------------------------------------------------------------- closing */
 
-bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest)
+bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	if (action->closed)
 		return false;
 	action->closed = true;
 	action->fate = fate;
-	tw__action_detach(action, rest);
-	rest->context = action->context;
+	tw__action_detach(action, deferred);
+	deferred->context = action->context;
 	action->context = NULL;
 	if (!action->fn)
 		tw__immediate_gone(action);
@@ -94,14 +94,14 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
 {
 	if (is_busy(action))
 		return TW_RUNNING;
-	return action->place == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
+	return action->location == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
 }
 
 /* The mutex is held, and is unlocked. If the action has ended here it is pinned, so that it and the scheduler stay. */
-static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__rest *rest)
+static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	tw__actions_unlock(scheduler, rest);
+	tw__actions_unlock(scheduler, deferred);
 	if (!ended)
 		return;
 	tw__actions_lock(scheduler);
@@ -111,21 +111,21 @@ static void unlock_and_release(struct tw_action *action, bool ended, const struc
 
 int tw_action_close(tw_action *action)
 {
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw__actions_lock(action->scheduler);
 	enum tw_outcome outcome = outcome_of(action);
-	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
-	unlock_and_release(action, ended, &rest);
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
+	unlock_and_release(action, ended, &deferred);
 	return outcome;
 }
 
 /* A second destroy, from the action's own release or from `failed`, finds that the first has given the action back. */
 int tw_action_destroy(tw_action *action)
 {
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	if (!action)
 		return TW_GONE;
 	int r = tw__action_check(action);
@@ -134,14 +134,14 @@ int tw_action_destroy(tw_action *action)
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__actions_lock(scheduler);
 	enum tw_outcome outcome = outcome_of(action);
-	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
+	bool ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
 	scheduler->owned -= action->owned;
 	action->owned = false;
 	if (ended) {
-		unlock_and_release(action, true, &rest);
+		unlock_and_release(action, true, &deferred);
 	} else {
 		tw__action_put(action);
-		tw__actions_unlock(scheduler, &rest);
+		tw__actions_unlock(scheduler, &deferred);
 	}
 	return outcome;
 }
@@ -173,14 +173,14 @@ static int await_end(struct tw_action *action, uint64_t timeout_ns)
 
 int tw_action_close_wait(tw_action *action, uint64_t timeout_ns)
 {
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	int r = tw__action_check(action);
 	if (r)
 		return r;
 	tw__actions_lock(action->scheduler);
 	int outcome = outcome_of(action);
-	bool waits = outcome == TW_RUNNING, ended = tw__action_close(action, TW_FATE_CANCELLED, &rest);
+	bool waits = outcome == TW_RUNNING, ended = tw__action_close(action, TW_FATE_CANCELLED, &deferred);
 	action->pins += waits;
-	unlock_and_release(action, ended, &rest);
+	unlock_and_release(action, ended, &deferred);
 	return waits ? await_end(action, timeout_ns) : outcome;
 }

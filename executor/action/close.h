@@ -8,7 +8,7 @@
  * close.c: closes the action if it is open, and takes it from where it is. True: it has ended here, and the caller
  * calls tw__action_release. False: it was closed, it runs (its run's end is its end), or it has no release.
  */
-bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__rest *rest);
+bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__action_deferred *deferred);
 
 /* A closed action has ended. True: the caller calls tw__action_release. Until then the action is pinned and counts as running. */
 bool tw__action_ended(struct tw_action *action);

@@ -44,15 +44,16 @@ static int call(struct tw_action *action, void *state, void *context)
 static bool end_run(struct tw_action *action, int failure)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	bool was_closed = action->closed, ended;
 	action->running = false;
 	scheduler->stats.failures += failure != 0;
 	/* planted: failed_goes_on */
-	ended = failure && !was_closed ? tw__action_close(action, TW_FATE_FIRED, &rest)
+	ended = failure && !was_closed ? tw__action_close(action, TW_FATE_FIRED, &deferred)
 				       : was_closed && tw__action_ended(action);
-	if (rest.context || rest.cancel.id || rest.cancel_frame.id) { /* it had armed itself before it failed */
-		tw__actions_unlock(scheduler, &rest);
+	if (deferred.context || deferred.cancel.id ||
+	    deferred.cancel_frame.id) { /* it had armed itself before it failed */
+		tw__actions_unlock(scheduler, &deferred);
 		tw__actions_lock(scheduler);
 	}
 	pthread_cond_broadcast(&scheduler->changed);
@@ -63,7 +64,7 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	action->running = true;
 	action->last = action->armed;
 	action->pins++;
@@ -92,7 +93,7 @@ static void unpin(struct tw_action *action)
  */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
 {
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	if (!scheduler->config.failed) {
 		scheduler->stats.untold++;
 		return;
@@ -107,10 +108,10 @@ static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int f
 
 static void release_unlocked(tw_action_scheduler *scheduler, void *context)
 {
-	struct tw__rest rest = {.context = context};
+	struct tw__action_deferred deferred = {.context = context};
 	if (!context)
 		return;
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &deferred);
 	tw__actions_lock(scheduler);
 }
 
@@ -119,7 +120,7 @@ static void *take(struct tw__action_list *list, struct tw_action *action)
 {
 	void *context = action->context;
 	tw__action_unlink(list, action);
-	tw__action_set_place(action, TW__ACTION_NOWHERE);
+	tw__action_set_location(action, TW__ACTION_NOWHERE);
 	action->context = NULL;
 	return context;
 }
@@ -136,7 +137,7 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list 
 	/* planted: closes_next_batch */
 	for (; (action = list->first) && (list == &scheduler->due || action->batch == batch); n++) {
 		tw__action_unlink(list, action);
-		tw__action_set_place(action, TW__ACTION_NOWHERE);
+		tw__action_set_location(action, TW__ACTION_NOWHERE);
 		action->pins++;
 		action->closed = true;
 		action->fate = TW_FATE_DROPPED;
@@ -301,22 +302,22 @@ static int run_pinned(struct tw_action *action, void *state, void *context)
 }
 
 /* Makes ready for run_pinned. *context: this thread's, which is exchanged for the one that the action was armed under, if it was. */
-static int begin_run(struct tw_action *action, bool nested, struct tw__rest *rest, void **context)
+static int begin_run(struct tw_action *action, bool nested, struct tw__action_deferred *deferred, void **context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (action->closed)
 		return -ECANCELED;
 	if (action->running || (scheduler->flushing && !nested))
 		return -EBUSY;
-	if (action->place != TW__ACTION_NOWHERE) {
-		rest->context = *context;
+	if (action->location != TW__ACTION_NOWHERE) {
+		deferred->context = *context;
 		*context = action->context;
 		action->context = NULL;
 	}
 	if (!nested)
 		tw__actions_begin(scheduler);
 	action->pins++;
-	tw__action_detach(action, rest);
+	tw__action_detach(action, deferred);
 	action->armed.due_ns = tw__actions_now(scheduler);
 	return 0;
 }
@@ -327,14 +328,14 @@ int tw_action_run(tw_action *action, void *state)
 	if (r)
 		return r;
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct tw__rest rest = {0}, none = {0};
+	struct tw__action_deferred deferred = {0}, none = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
 	bool nested = tw__actions_mine(scheduler);
-	r = begin_run(action, nested, &rest, &context);
+	r = begin_run(action, nested, &deferred, &context);
 	if (r)
-		rest.context = context;
-	tw__actions_unlock(scheduler, &rest);
+		deferred.context = context;
+	tw__actions_unlock(scheduler, &deferred);
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
@@ -348,7 +349,7 @@ int tw_action_run(tw_action *action, void *state)
 /* One turn, when other threads have let go of the scheduler. */
 static int flush_turn(tw_action_scheduler *scheduler)
 {
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	int r = tw__actions_mine(scheduler) ? -EBUSY : 0;
 	while (!r && scheduler->flushing)

@@ -16,7 +16,7 @@ static void work_came(struct tw__work *work)
 {
 	tw_action_scheduler *scheduler =
 	    (tw_action_scheduler *)(void *)((char *)work - offsetof(tw_action_scheduler, work));
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	scheduler->work_out = false;
 	bool free_it = scheduler->orphaned;
@@ -50,7 +50,7 @@ static uint64_t next_frame(tw_action_scheduler *scheduler)
 static void frame_came(void *arg)
 {
 	tw_action_scheduler *scheduler = arg;
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
@@ -88,7 +88,7 @@ static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 static void frame_over(void *arg, enum tw_fate fate)
 {
 	tw_action_scheduler *scheduler = arg;
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	if (fate != TW_FATE_FIRED && scheduler->frame.id == tw_self().id) {
 		scheduler->frame = (tw_timer){0};
@@ -128,14 +128,14 @@ static void tell_caller(tw_action_scheduler *scheduler, bool wanted)
 		scheduler->config.wanted(scheduler->config.wanted_arg, wanted);
 }
 
-static int ask(tw_action_scheduler *scheduler, struct tw__rest *rest)
+static int ask(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
 {
 	if (scheduler->requested)
 		return 0;
 	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, true);
 	} else if (scheduler->config.kind == TW_ACTION_KIND_ASAP) {
-		rest->submit = !scheduler->work_out;
+		deferred->submit = !scheduler->work_out;
 		scheduler->work_out = true;
 	} else {
 		int r = ask_for_frame(scheduler);
@@ -147,7 +147,7 @@ static int ask(tw_action_scheduler *scheduler, struct tw__rest *rest)
 	return 0;
 }
 
-static void call_off(tw_action_scheduler *scheduler, struct tw__rest *rest)
+static void call_off(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
 {
 	if (!scheduler->requested)
 		return;
@@ -156,32 +156,32 @@ static void call_off(tw_action_scheduler *scheduler, struct tw__rest *rest)
 	if (scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER) {
 		tell_caller(scheduler, false);
 	} else if (scheduler->config.kind == TW_ACTION_KIND_FRAME) {
-		rest->cancel_frame = scheduler->frame;
+		deferred->cancel_frame = scheduler->frame;
 		scheduler->frame = (tw_timer){0};
 	}
 }
 
 /* -------------------------------------------------------------------- the batch */
 
-void tw__action_leave_batch(struct tw_action *action, struct tw__rest *rest)
+void tw__action_leave_batch(struct tw_action *action, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	tw__action_unlink(&scheduler->batches, action);
 	if (action->batch == scheduler->batch && --scheduler->open_count == 0)
-		call_off(scheduler, rest);
+		call_off(scheduler, deferred);
 }
 
-int tw__action_join_batch(struct tw_action *action, struct tw__rest *rest)
+int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	int r = ask(scheduler, rest);
+	int r = ask(scheduler, deferred);
 	if (r)
 		return r;
 	scheduler->open_count++; /* first: it may be the batch's only one, and leaves it to go to its end */
-	tw__action_detach(action, rest);
-	tw__action_set_place(action, TW__ACTION_BATCHED);
+	tw__action_detach(action, deferred);
+	tw__action_set_location(action, TW__ACTION_BATCHED);
 	action->batch = scheduler->batch;
 	tw__action_append(&scheduler->batches, action);
 	return 0;

@@ -66,12 +66,13 @@ void tw__immediate_gone(struct tw_action *action)
 	scheduler->owned--;
 }
 
-static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context, struct tw__rest *rest)
+static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context,
+		   struct tw__action_deferred *deferred)
 {
 	struct tw_action *action = grow(scheduler) ? tw__action_new(scheduler) : NULL;
 	if (!action)
 		return -ENOMEM;
-	int r = tw__action_join_batch(action, rest);
+	int r = tw__action_join_batch(action, deferred);
 	if (r) {
 		scheduler->stats.refused++;
 		action->owned = false;
@@ -102,15 +103,15 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 	int r = fn ? check(scheduler) : -EINVAL;
 	if (r)
 		return r;
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	int64_t id = set(scheduler, fn, arg, context, &rest);
+	int64_t id = set(scheduler, fn, arg, context, &deferred);
 	if (id < 0)
-		rest.context = context;
+		deferred.context = context;
 	else if (out)
 		out->id = (uint64_t)id;
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &deferred);
 	return id < 0 ? (int)id : 0;
 }
 
@@ -119,13 +120,13 @@ int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 	int r = check(scheduler);
 	if (r)
 		return r;
-	struct tw__rest rest = {0};
+	struct tw__action_deferred deferred = {0};
 	tw__actions_lock(scheduler);
 	struct tw_action *action = find(scheduler, (int64_t)immediate.id);
 	if (action) {
-		tw__action_close(action, TW_FATE_CANCELLED, &rest);
+		tw__action_close(action, TW_FATE_CANCELLED, &deferred);
 		tw__action_put(action);
 	}
-	tw__actions_unlock(scheduler, &rest);
+	tw__actions_unlock(scheduler, &deferred);
 	return action ? TW_CANCELLED : TW_GONE;
 }

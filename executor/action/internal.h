@@ -10,7 +10,7 @@
  *     immediate.c        actions without a handle
  *
  * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer is cancelled (whose release
- * takes the mutex), or while work is submitted. What must follow the unlock is noted in a tw__rest.
+ * takes the mutex), or while work is submitted. What must follow the unlock is noted in a tw__action_deferred.
  *
  * Where an armed action is
  *   TIMED    one timer of the service; its callback counts only if it is the timer that the action names (tw_self), so that a timer
@@ -40,7 +40,13 @@
 #include "mpsc/base/fork.h"
 #include "tickwheel/action.h"
 
-enum tw__action_place { TW__ACTION_NOWHERE, TW__ACTION_TIMED, TW__ACTION_DUE, TW__ACTION_BATCHED, TW__ACTION_VIRTUAL };
+enum tw__action_location {
+	TW__ACTION_NOWHERE,
+	TW__ACTION_TIMED,
+	TW__ACTION_DUE,
+	TW__ACTION_BATCHED,
+	TW__ACTION_VIRTUAL
+};
 
 /* All but the constants under the scheduler's mutex. */
 struct tw__action_times {
@@ -60,7 +66,7 @@ struct tw_action {
 	struct tw__action_times armed;
 	struct tw__action_times last; /* of the run under way, or the last one */
 	void *context;
-	enum tw__action_place place;
+	enum tw__action_location location;
 	struct tw_action *next, *previous; /* in a list */
 	uint64_t batch;
 	tw_timer timer;
@@ -119,7 +125,7 @@ struct tw_action_scheduler {
 };
 
 /* What is to be done when the mutex is free again. */
-struct tw__rest {
+struct tw__action_deferred {
 	tw_timer cancel, cancel_frame;
 	void *context;
 	bool submit;
@@ -144,7 +150,7 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 }
 
 /* Unlocks the mutex, then does what is noted. Afterwards the scheduler may be gone unless something else holds it. */
-void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__rest *rest);
+void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred);
 
 void tw__action_append(struct tw__action_list *list, struct tw_action *action);
 void tw__action_unlink(struct tw__action_list *list, struct tw_action *action);
@@ -159,15 +165,15 @@ static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 
 uint64_t tw__actions_now(tw_action_scheduler *scheduler);
 
-static inline void tw__action_set_place(struct tw_action *action, enum tw__action_place place)
+static inline void tw__action_set_location(struct tw_action *action, enum tw__action_location location)
 {
-	uint64_t was = action->place != TW__ACTION_NOWHERE, is = place != TW__ACTION_NOWHERE;
+	uint64_t was = action->location != TW__ACTION_NOWHERE, is = location != TW__ACTION_NOWHERE;
 	action->scheduler->stats.armed += is - was;
-	action->place = place;
+	action->location = location;
 }
 
 /* Takes an armed action from where it is; its context stays. */
-void tw__action_detach(struct tw_action *action, struct tw__rest *rest);
+void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred);
 
 /* A call begins or ends that uses the scheduler beyond an unlock. */
 static inline void tw__actions_call_begins(tw_action_scheduler *scheduler)

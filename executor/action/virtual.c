@@ -20,7 +20,7 @@ static uint64_t order_of(uint64_t arming, uint64_t seed)
 	return z ^ z >> 31;
 }
 
-int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__rest *rest)
+int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -29,11 +29,11 @@ int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__re
 	int r = tw__heap_reserve(&scheduler->virtual.heap, scheduler->virtual.heap.count + 1);
 	if (r)
 		return r;
-	tw__action_detach(action, rest);
+	tw__action_detach(action, deferred);
 	/* planted: armings_reversed */
 	action->item.id = order_of(++scheduler->virtual.armings, scheduler->config.seed);
 	tw__heap_push_reserved(&scheduler->virtual.heap, &action->item, (int64_t)at_ns);
-	tw__action_set_place(action, TW__ACTION_VIRTUAL);
+	tw__action_set_location(action, TW__ACTION_VIRTUAL);
 	return 0;
 }
 
@@ -48,7 +48,7 @@ static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t un
 /* What is due at this instant goes to the due list, in order, and is flushed from there; so is what joins it meanwhile. */
 static void take_next(struct tw_action *action)
 {
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__action_detach(action, &none); /* from the heap: leaves nothing to do */
 	tw__action_join_due(action, 0);
 }
@@ -79,7 +79,7 @@ static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 
 static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_there)
 {
-	struct tw__rest none = {0};
+	struct tw__action_deferred none = {0};
 	tw__actions_lock(scheduler);
 	int r = scheduler->flushing ? -EBUSY : 0;
 	if (!r) {

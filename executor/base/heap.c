@@ -13,7 +13,7 @@ static uint32_t grown(const struct tw__heap *heap, uint32_t capacity)
 	return capacity < twice ? twice : capacity;
 }
 
-/* By hand instead of realloc, which would not keep the place in a cache line. */
+/* By hand instead of realloc, which would not keep the alignment to a cache line. */
 int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape)
 {
 	if (capacity <= heap->capacity)
@@ -53,16 +53,16 @@ void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
 /* From the last parent upwards, each sifts down over heaps that are already in order (R. W. Floyd: Algorithm 245, Treesort 3, 1964). */
 static void order_all(struct tw__heap *heap)
 {
-	for (uint32_t place = heap->count / 2; place-- > 0;)
-		tw__heap_sift_down(heap, place, heap->nodes[place], TW__HEAP_USUAL);
+	for (uint32_t index = heap->count / 2; index-- > 0;)
+		tw__heap_sift_down(heap, index, heap->nodes[index], TW__HEAP_USUAL);
 }
 
 void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg)
 {
 	uint32_t kept = 0;
-	for (uint32_t place = 0; place < heap->count; place++) {
-		struct tw__heap_node node = heap->nodes[place];
-		node.entry->place = TW__HEAP_NOWHERE;
+	for (uint32_t index = 0; index < heap->count; index++) {
+		struct tw__heap_node node = heap->nodes[index];
+		node.entry->index = TW__HEAP_NOWHERE;
 		if (keep((struct tw__heap_item *)(void *)node.entry, arg))
 			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL); /* of a loose one: somewhere */
 	}

@@ -1,16 +1,16 @@
 /*
  * The heap: the one binary min-heap of the tree, for the tasks of schedulers and strands, and for the heap timers of the bench.
  *
- * Ordered by key (signed), then by id, so equals leave in the order of their ids. An entry lives with its owner and knows its place, so any
+ * Ordered by key (signed), then by id, so equals leave in the order of their ids. An entry lives with its owner and knows its index, so any
  * entry is removed, or moved to another key, in O(log n). The key stands in the heap's own array, so that sifting compares neighbours and follows a
- * pointer only where two keys are equal. Sifts move a hole instead of swapping: one write of a node and of a place per level
+ * pointer only where two keys are equal. Sifts move a hole instead of swapping: one write of a node and of an index per level
  * (J. W. J. Williams: Algorithm 232, Heapsort, 1964).
  *
  * Inline, so that users pay for no call. The shape is a constant where it is used: the children of a node, and whether ids
  * count. Without ids equals leave in any order, and entries need not have one: the classic timer heap. The children of
  * a node begin at a multiple of their number, so that four of them fill one cache line.
  *
- * Loose: a heap whose entries do not know their places, only whether they are in it, and leave as the first or in a sweep. Then
+ * Loose: a heap whose entries do not know their indices, only whether they are in it, and leave as the first or in a sweep. Then
  * sifting touches nothing but the array: with 100 000 entries that is a cache line less for each level.
  *
  * Memory: pushing grows the array and may fail (-ENOMEM, nothing changed). After tw__heap_reserve pushing does not fail. The array
@@ -29,9 +29,9 @@
 
 enum { TW__HEAP_NOWHERE = 0xffffffff, TW__HEAP_MAX = 1 << 30 };
 
-/* Lives with its owner, who sets place to NOWHERE before the first use. In no heap: NOWHERE. */
+/* Lives with its owner, who sets index to NOWHERE before the first use. In no heap: NOWHERE. */
 struct tw__heap_entry {
-	uint32_t place;
+	uint32_t index;
 	uint32_t spare; /* its owner's */
 };
 
@@ -68,7 +68,7 @@ int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape
 void tw__heap_free(struct tw__heap *heap);
 
 /*
- * Gives the memory of the places from .. to back to the system: whole pages of it. The capacity stays. Nothing is in these places. One
+ * Gives the memory of the nodes from .. to back to the system: whole pages of it. The capacity stays. Nothing is in these nodes. One
  * system call; what is pushed there later touches new pages.
  */
 void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to);
@@ -85,12 +85,12 @@ static inline bool tw__heap_before(struct tw__heap_node a, struct tw__heap_node 
 	return TW__HEAP_BY_ID(shape) && a.key == b.key ? tw__heap_id(a.entry) < tw__heap_id(b.entry) : a.key < b.key;
 }
 
-static inline void tw__heap_put(struct tw__heap *heap, uint32_t place, struct tw__heap_node node, unsigned shape)
+static inline void tw__heap_put(struct tw__heap *heap, uint32_t index, struct tw__heap_node node, unsigned shape)
 {
-	TW_ASSERT(place < heap->capacity);
-	heap->nodes[place] = node;
+	TW_ASSERT(index < heap->capacity);
+	heap->nodes[index] = node;
 	if (!TW__HEAP_IS_LOOSE(shape))
-		node.entry->place = place; /* planted: heap_place */
+		node.entry->index = index; /* planted: heap_index */
 }
 
 static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct tw__heap_node node, unsigned shape)
@@ -163,16 +163,16 @@ static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__h
 	TW_ASSERT(heap->count < heap->capacity);
 	struct tw__heap_node node = {.key = key, .entry = entry};
 	if (TW__HEAP_IS_LOOSE(shape))
-		entry->place = 0;
+		entry->index = 0;
 	tw__heap_sift_up(heap, heap->count++, node, shape);
 }
 
 /* It is in the heap, which is not loose. */
 static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry, unsigned shape)
 {
-	TW_ASSERT(entry->place < heap->count && heap->nodes[entry->place].entry == entry);
-	uint32_t hole = entry->place;
-	entry->place = TW__HEAP_NOWHERE;
+	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
+	uint32_t hole = entry->index;
+	entry->index = TW__HEAP_NOWHERE;
 	struct tw__heap_node last = heap->nodes[--heap->count];
 	if (hole != heap->count)
 		tw__heap_settle(heap, hole, last, shape);
@@ -181,29 +181,29 @@ static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_ent
 /* It is in the heap, which is not loose, and leaves by another key from now on. */
 static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key, unsigned shape)
 {
-	TW_ASSERT(entry->place < heap->count && heap->nodes[entry->place].entry == entry);
+	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
 	struct tw__heap_node node = {.key = key, .entry = entry};
-	tw__heap_settle(heap, entry->place, node, shape);
+	tw__heap_settle(heap, entry->index, node, shape);
 }
 
 /* -------------------------------------------------------- by key, then by id */
 
 static inline void tw__heap_item_init(struct tw__heap_item *item, uint64_t id)
 {
-	item->entry.place = TW__HEAP_NOWHERE;
+	item->entry.index = TW__HEAP_NOWHERE;
 	item->id = id;
 }
 
 static inline bool tw__heap_has(const struct tw__heap_item *item)
 {
-	return item->entry.place != TW__HEAP_NOWHERE;
+	return item->entry.index != TW__HEAP_NOWHERE;
 }
 
 /* The key of an item that is in the heap, which is not loose. */
 static inline int64_t tw__heap_key(const struct tw__heap *heap, const struct tw__heap_item *item)
 {
-	TW_ASSERT(item->entry.place < heap->count);
-	return heap->nodes[item->entry.place].key;
+	TW_ASSERT(item->entry.index < heap->count);
+	return heap->nodes[item->entry.index].key;
 }
 
 /* The key of the first to leave, in a heap that is not empty. */
@@ -266,7 +266,7 @@ static inline struct tw__heap_item *tw__heap_pop_any(struct tw__heap *heap)
 	struct tw__heap_entry *last = heap->nodes[--heap->count].entry;
 	if (heap->count >= AHEAD)
 		__builtin_prefetch(heap->nodes[heap->count - AHEAD].entry, 1);
-	last->place = TW__HEAP_NOWHERE;
+	last->index = TW__HEAP_NOWHERE;
 	return (struct tw__heap_item *)(void *)last;
 }
 
@@ -283,7 +283,7 @@ static inline struct tw__heap_item *tw__heap_pop_loose(struct tw__heap *heap)
 	struct tw__heap_item *first = tw__heap_peek(heap);
 	if (!first)
 		return NULL;
-	first->entry.place = TW__HEAP_NOWHERE;
+	first->entry.index = TW__HEAP_NOWHERE;
 	struct tw__heap_node last = heap->nodes[--heap->count];
 	if (heap->count)
 		tw__heap_sift_down(heap, 0, last, TW__HEAP_LOOSE);

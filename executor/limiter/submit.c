@@ -66,7 +66,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 		    .retry = task->retry,
 		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
 		    .timer_at_ns = UINT64_MAX,
-		    .untimed.entry.place = TW__HEAP_NOWHERE,
+		    .untimed.entry.index = TW__HEAP_NOWHERE,
 		    .stop = task->stop,
 		    .release = task->release};
 	return o;

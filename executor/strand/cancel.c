@@ -18,25 +18,25 @@ static void leave_queue(tw_strand *strand, struct tw__task_node *task)
 		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
-/* While dead places outnumber the living, each cancel takes some of them out of the queue. The lock is held. */
+/* While dead links outnumber the living, each cancel takes some of them out of the queue. The lock is held. */
 static void sweep_some(tw_strand *strand)
 {
 	enum { FEW = 64, STEPS = 4 };
 	if (tw_likely(strand->work.spare <= FEW || strand->work.spare <= strand->queued))
 		return;
 	for (unsigned n = 0; n < STEPS; n++) {
-		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first, place = *at;
-		struct tw__task_node *task = (struct tw__task_node *)place;
-		if (!place) {
+		tw__link *at = strand->swept ? tw__strand_link(strand->swept) : &strand->first, link = *at;
+		struct tw__task_node *task = (struct tw__task_node *)link;
+		if (!link) {
 			strand->swept = 0;
 			return;
 		}
-		if (place & TW__LINK_CARGO || !task->dead) {
-			strand->swept = place;
+		if (link & TW__LINK_BATCH || !task->dead) {
+			strand->swept = link;
 			continue;
 		}
-		*at = *tw__strand_link(place);
-		if (strand->last == place)
+		*at = *tw__strand_link(link);
+		if (strand->last == link)
 			strand->last = strand->swept;
 		leave_queue(strand, task);
 	}
@@ -187,7 +187,7 @@ static void end_batch(tw_strand *strand, tw_batch *batch, uint32_t tickets)
 	tw__tiny_lock(&strand->lock);
 }
 
-static void dispose_of_task(tw_strand *strand, struct tw__task_node *task)
+static void drop_task(tw_strand *strand, struct tw__task_node *task)
 {
 	if (task->dead) {
 		leave_queue(strand, task);
@@ -199,37 +199,37 @@ static void dispose_of_task(tw_strand *strand, struct tw__task_node *task)
 }
 
 /* Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is held. */
-static bool dispose_of_cargo(tw_strand *strand, tw_batch *batch, uint8_t tickets)
+static bool drop_batch(tw_strand *strand, tw_batch *batch, uint8_t tickets)
 {
 	if (!tw__batch_is_work(batch)) {
 		end_batch(strand, batch, tickets ? tickets : tw__batch_chunk(batch)->count);
 		return false;
 	}
-	tw__strand_append(strand, (tw__link)batch + TW__LINK_CARGO);
+	tw__strand_append(strand, (tw__link)batch + TW__LINK_BATCH);
 	return tw__strand_activate(strand);
 }
 
 /* The lock is held. True: the caller submits the strand's work. */
-static bool dispose_of_queue(tw_strand *strand)
+static bool drop_queue(tw_strand *strand)
 {
 	unsigned piece = 0;
 	bool work = false;
 	tw__strand_gather(strand);
 	uint8_t tickets = strand->head_left;
-	tw__link place = tw__strand_detach_queue(strand), next;
+	tw__link link = tw__strand_detach_queue(strand), next;
 	strand->head_left = 0;
-	for (; place; place = next, tickets = 0) {
-		next = *tw__strand_link(place);
-		if (place & TW__LINK_CARGO)
-			work |= dispose_of_cargo(strand, (tw_batch *)(place - TW__LINK_CARGO), tickets);
+	for (; link; link = next, tickets = 0) {
+		next = *tw__strand_link(link);
+		if (link & TW__LINK_BATCH)
+			work |= drop_batch(strand, (tw_batch *)(link - TW__LINK_BATCH), tickets);
 		else
-			dispose_of_task(strand, (struct tw__task_node *)place);
+			drop_task(strand, (struct tw__task_node *)link);
 		breathe(strand, &piece);
 	}
 	return work;
 }
 
-static void dispose_of_delayed(tw_strand *strand)
+static void drop_delayed(tw_strand *strand)
 {
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *item;
@@ -250,8 +250,8 @@ bool tw__strand_dispose(tw_strand *strand)
 	strand->settling++;
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
 	tw__strand_disarm(strand);
-	bool work = dispose_of_queue(strand);
-	dispose_of_delayed(strand);
+	bool work = drop_queue(strand);
+	drop_delayed(strand);
 	strand->settling--;
 	return work;
 }

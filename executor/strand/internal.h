@@ -41,7 +41,7 @@
  * its own strand while other threads are in such a call. The strand is freed by whoever finds it gone and without calls before an unlock:
  * the runner, destroy, or the last call (tw__strand_frees).
  *
- * A cancelled task leaves the heap immediately. It leaves its place in the queue when the runner meets the place, or when dead places
+ * A cancelled task leaves the heap immediately. Its link leaves the queue when the runner meets the link, or when dead links
  * outnumber the living: then each cancel sweeps a few places. The queue is linked one way, since batches have one link.
  *
  * The lock is held for a bounded time: dispose, the sweep and the move of due tasks to the queue go on in pieces.
@@ -81,10 +81,10 @@ enum tw__strand_state {
 };
 
 /*
- * A place in the queue: a task, or with the lowest bit set a batch (or a piece of work), of which the first word is the link in either case.
+ * A link in the queue: a task, or with the lowest bit set a batch (or a piece of work), of which the first word is the link in either case.
  */
 typedef uintptr_t __attribute__((may_alias)) tw__link;
-enum { TW__LINK_CARGO = 1 };
+enum { TW__LINK_BATCH = 1 };
 
 /* A task. `node` apart, under its strand's lock; new ones are their submitter's. */
 struct tw__task_node {
@@ -132,10 +132,10 @@ struct tw_strand {
 	_Atomic uint64_t word;
 	_Atomic uint32_t lock;
 	_Atomic uint32_t bell;
-	struct tw__work work; /* its `spare`: dead places in the queue */
+	struct tw__work work; /* its `spare`: dead links in the queue */
 	tw__link first, last; /* the queue */
 	struct tw__strand_delays *delays;
-	tw__link swept;  /* the sweep of dead places goes on behind this one; 0: at the first */
+	tw__link swept;  /* the sweep of dead links goes on behind this one; 0: at the first */
 	uint32_t queued; /* tasks in the queue that are to run */
 	uint8_t flags;
 	uint8_t head_left; /* of the batch at the head: tickets left, once some are used up; else 0 */
@@ -189,21 +189,21 @@ static inline bool tw__strand_disposed(tw_strand *strand)
 
 /* -------------------------------------------------- the lock is held in all of these */
 
-static inline tw__link *tw__strand_link(tw__link place)
+static inline tw__link *tw__strand_link(tw__link link)
 {
-	if (place & TW__LINK_CARGO)
-		return (tw__link *)(place - TW__LINK_CARGO);
-	return &((struct tw__task_node *)place)->next;
+	if (link & TW__LINK_BATCH)
+		return (tw__link *)(link - TW__LINK_BATCH);
+	return &((struct tw__task_node *)link)->next;
 }
 
-static inline void tw__strand_append(tw_strand *strand, tw__link place)
+static inline void tw__strand_append(tw_strand *strand, tw__link link)
 {
-	*tw__strand_link(place) = 0;
+	*tw__strand_link(link) = 0;
 	if (strand->first)
-		*tw__strand_link(strand->last) = place;
+		*tw__strand_link(strand->last) = link;
 	else
-		strand->first = place;
-	strand->last = place;
+		strand->first = link;
+	strand->last = link;
 }
 
 static inline bool tw__strand_repeats(const struct tw__task_node *task)

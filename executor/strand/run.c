@@ -31,14 +31,14 @@ static void append_mail(tw_strand *strand, tw__link mail)
 {
 	tw__link oldest = 0;
 	while (mail) {
-		tw__link next = *tw__strand_link(mail | TW__LINK_CARGO);
-		*tw__strand_link(mail | TW__LINK_CARGO) = oldest;
+		tw__link next = *tw__strand_link(mail | TW__LINK_BATCH);
+		*tw__strand_link(mail | TW__LINK_BATCH) = oldest;
 		oldest = mail;
 		mail = next;
 	}
 	for (tw__link next; oldest; oldest = next) {
-		next = *tw__strand_link(oldest | TW__LINK_CARGO);
-		tw__strand_append(strand, oldest | TW__LINK_CARGO);
+		next = *tw__strand_link(oldest | TW__LINK_BATCH);
+		tw__strand_append(strand, oldest | TW__LINK_BATCH);
 	}
 }
 
@@ -81,19 +81,19 @@ static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 static tw__link take(tw_strand *strand)
 {
 	for (;;) {
-		tw__link place = strand->first;
-		if (!place)
+		tw__link link = strand->first;
+		if (!link)
 			return 0;
-		if (place & TW__LINK_CARGO) {
-			struct tw__chunk *chunk = (struct tw__chunk *)(place - TW__LINK_CARGO);
+		if (link & TW__LINK_BATCH) {
+			struct tw__chunk *chunk = (struct tw__chunk *)(link - TW__LINK_BATCH);
 			uint32_t left = strand->head_left ? strand->head_left : chunk->count;
 			if (left == 1)
 				pop(strand); /* before the last ticket: then it is not ours to look at */
 			else
 				strand->head_left = (uint8_t)(left - 1);
-			return place;
+			return link;
 		}
-		struct tw__task_node *task = (struct tw__task_node *)place;
+		struct tw__task_node *task = (struct tw__task_node *)link;
 		if (tw_unlikely(task->dead)) {
 			pop_dead(strand, task);
 			continue;
@@ -101,7 +101,7 @@ static tw__link take(tw_strand *strand)
 		pop(strand);
 		strand->queued--;
 		task->linked = false;
-		return place;
+		return link;
 	}
 }
 
@@ -235,11 +235,11 @@ static void run_ticket(tw_strand *strand, tw_batch *batch)
 	strand->runs += r == 1 && !work && !disposed;
 }
 
-static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link place)
+static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link)
 {
-	struct tw__task_node *task = (struct tw__task_node *)place;
-	if (place & TW__LINK_CARGO)
-		run_ticket(strand, (tw_batch *)(place - TW__LINK_CARGO));
+	struct tw__task_node *task = (struct tw__task_node *)link;
+	if (link & TW__LINK_BATCH)
+		run_ticket(strand, (tw_batch *)(link - TW__LINK_BATCH));
 	else if (tw_unlikely(tw__strand_disposed(strand)))
 		end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	else
@@ -321,15 +321,15 @@ void tw__strand_run_work(struct tw__work *work)
 {
 	tw_strand *strand = (tw_strand *)(void *)((char *)work - offsetof(tw_strand, work));
 	struct tw__strand_run run = {.strand = strand, .outer = tw__strand_runs};
-	tw__link place = 0;
+	tw__link link = 0;
 	struct slice slice = {0};
 	tw__strand_runs = &run;
 	tw__tiny_lock(&strand->lock);
 	for (unsigned budget = BUDGET; budget; budget--) {
 		tw__strand_gather(strand);
-		if (slice_is_over(&slice, strand, budget == BUDGET) || !(place = take(strand)))
+		if (slice_is_over(&slice, strand, budget == BUDGET) || !(link = take(strand)))
 			break;
-		perform(strand, &run, place);
+		perform(strand, &run, link);
 		if (tw_unlikely(tw__strand_ring(strand)))
 			tw__strand_wake(&strand->bell);
 	}

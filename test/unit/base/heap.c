@@ -149,7 +149,7 @@ static void check(const struct model *model, unsigned shape)
 {
 	cr_assert_eq(heap.count, model->count);
 	for (uint32_t i = 0; i < heap.count; i++) {
-		cr_assert_eq(heap.nodes[i].entry->place, i);
+		cr_assert_eq(heap.nodes[i].entry->index, i);
 		cr_assert(i == 0 ||
 			  !tw__heap_before(heap.nodes[i], heap.nodes[(i - 1) / TW__HEAP_ARITY(shape)], shape));
 	}

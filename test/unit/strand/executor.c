@@ -125,8 +125,8 @@ static void dispose(struct noted *noted)
 static int batches_in(tw_strand *strand, tw_batch **batches)
 {
 	int n = 0;
-	for (tw__link place = strand->first; place && n < 3; place = *tw__strand_link(place))
-		batches[n++] = (tw_batch *)(place - TW__LINK_CARGO);
+	for (tw__link link = strand->first; link && n < 3; link = *tw__strand_link(link))
+		batches[n++] = (tw_batch *)(link - TW__LINK_BATCH);
 	return n;
 }
 
