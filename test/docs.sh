@@ -55,6 +55,14 @@ for page in README.md CONTRIBUTING.md $pages; do
 		[ -z "$target" ] || [ -e "$(dirname "$page")/$target" ] || echo "$page: $target" >>"$dir/out"
 	done
 done
+# The parts of a page that links name are headings of it.
+for page in README.md CONTRIBUTING.md $pages; do
+	grep -o ']([^):]*#[^)]*)' "$page" | sed 's/^](//; s/)$//' | sort -u | while IFS='#' read -r target part; do
+		if [ -z "$target" ]; then target=$page; else target=$(dirname "$page")/$target; fi
+		sed -n 's/^#\{1,6\} //p' "$target" | tr '[:upper:]' '[:lower:]' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' |
+			grep -qxF -- "$part" || echo "$page: $target has no heading $part" >>"$dir/out"
+	done
+done
 [ ! -s "$dir/out" ] || fail "links that lead nowhere"
 
 (cd examples && ls -d *.c */ | sed 's/\.c$//; s|/$||' | sort) >"$dir/there"
