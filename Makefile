@@ -209,7 +209,6 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/docs.sh $(lib) "$(ck_libs)" $B
-	$(Q)test/reading.sh README.md docs/guide.md
 	$(Q)CC="$(CC)" test/recipes.sh build/recipes/libtickwheel.a "$(ck_libs)" $B
 	$(if $(loop_lacks),@echo "examples: not found$(comma) and left out: $(loop_lacks)")
 	$(Q)test/examples.sh $B/bin

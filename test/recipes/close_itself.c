@@ -1,6 +1,6 @@
 /*
- * An idle timeout closes its own connection while another timer of the connection runs. WRONG: the connection is freed in the idle
- * timeout's release, as this guide once said.
+ * An idle timeout closes its own connection while another timer of the connection runs. WRONG: the
+ * connection is freed in the idle timeout's release, as this guide once said. /
  */
 #include "close_itself.h"
 #include "support.h"

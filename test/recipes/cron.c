@@ -1,6 +1,7 @@
 /*
  * A job each day, on a wall clock that the test sets forward and back, and that runs slow. The job
- * never runs before its time of the wall clock. The kernel takes the descriptor that tells of steps.
+ * never runs before its time of the wall clock. The kernel takes the descriptor that tells of
+ * steps. /
  */
 #include <errno.h>
 #include <sys/timerfd.h>

@@ -1,7 +1,7 @@
 /*
  * Events come while a run is under way, and the debounce is freed then. Each event is followed by a
- * run that begins quiet_ns after it or later. WRONG: only the last timer is cancelled, so an earlier
- * run may still use what is freed.
+ * run that begins quiet_ns after it or later. WRONG: only the last timer is cancelled, so an
+ * earlier run may still use what is freed. /
  */
 #include "debounce.h"
 #include "support.h"

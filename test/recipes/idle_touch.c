@@ -1,4 +1,7 @@
-/* A touch races with the timeout: either the touch succeeds, and the timeout comes 60 s after it, or the timeout has won. */
+/*
+ * A touch races with the timeout: either the touch succeeds, and the timeout comes 60 s after it,
+ * or the timeout has won.
+ */
 #include "idle_touch.h"
 #include "support.h"
 

@@ -1,6 +1,7 @@
 /*
- * Backends that never answer, more of them than calls may run: each call ends by its timeouts, and a heartbeat of the same service goes
- * on. Then backends that answer or hang up just as the timeout passes.
+ * Backends that never answer, more of them than calls may run: each call ends by its timeouts, and
+ * a heartbeat of the same service goes on. Then backends that answer or hang up just as the timeout
+ * passes. /
  */
 #include <tickwheel.h>
 
@@ -85,7 +86,7 @@ int main(void)
 	for (int i = 0; i < SILENT; i++) {
 		struct tw_job_result result;
 		int r = tw_job_wait(backend, jobs[i], TW_FOREVER, &result);
-		CHECK(r < 0 || result.status == TW_JOB_STATUS_TIMED_OUT); /* an error: it has ended before */
+		CHECK(r < 0 || result.status == TW_JOB_STATUS_TIMED_OUT); /* < 0: it is gone */
 	}
 	CHECK(tw_limiter_wait_idle(backend, TW_FOREVER) == 0);
 	CHECK(connected == SILENT * 4); /* each of them was tried four times */

@@ -1,4 +1,7 @@
-/* Threads schedule while the service closes: each argument is freed once, by the release or by the caller that was refused. */
+/*
+ * Threads schedule while the service closes: each argument is freed once, by the release or by the
+ * caller that was refused.
+ */
 #include <errno.h>
 
 #include "own_argument.h"

@@ -1,4 +1,7 @@
-/* The backend's answer races with the timeout: one side answers, and the request is freed once. WRONG: tw_cancel without a wait. */
+/*
+ * The backend's answer races with the timeout: one side answers, and the request is freed once.
+ * WRONG: tw_cancel without a wait.
+ */
 #include "request_timeout.h"
 #include "support.h"
 

@@ -1,4 +1,7 @@
-/* The loop closes a session while its idle timeout and its reads run on the strand. WRONG: it frees without waiting for the strand. */
+/*
+ * The loop closes a session while its idle timeout and its reads run on the strand. WRONG: it frees
+ * without waiting for the strand.
+ */
 #include "session_strand.h"
 #include "support.h"
 

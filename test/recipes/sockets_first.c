@@ -1,6 +1,6 @@
 /*
- * A timer that frees a peer, and that peer's socket, come ready in one epoll batch, the timer first. WRONG: tw_service_advance where the batch names
- * it, before the socket.
+ * A timer that frees a peer, and that peer's socket, come ready in one epoll batch, the timer
+ * first. WRONG: tw_service_advance where the batch names it, before the socket. /
  */
 #include "sockets_first.h"
 #include "support.h"

@@ -45,7 +45,9 @@ static inline void *zeroed(size_t bytes)
 	return memory;
 }
 
-/* Sleeps for a moment that differs from call to call: so that two threads meet in different ways. */
+/*
+ * Sleeps for a moment that differs from call to call: so that two threads meet in different ways.
+ */
 static inline void jitter(unsigned *seed, unsigned most_us)
 {
 	*seed = *seed * 1103515245u + 12345u;

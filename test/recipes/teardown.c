@@ -1,4 +1,7 @@
-/* A connection is freed while its callbacks run on workers. WRONG: free after a cancel that does not wait. */
+/*
+ * A connection is freed while its callbacks run on workers. WRONG: free after a cancel that does
+ * not wait.
+ */
 #include "teardown.h"
 #include "support.h"
 
