@@ -65,6 +65,21 @@ for page in README.md CONTRIBUTING.md $pages; do
 done
 [ ! -s "$dir/out" ] || fail "links that lead nowhere"
 
+# docs/design.md: each file that it names exists, and holds the functions named beside it: `FILE`: `FUNCTION`. At least twenty do.
+: >"$dir/out"
+grep -oE '`(mpsc|wheel|executor|include|test|bench|examples)/[a-z0-9_./*]+`' docs/design.md | tr -d '`' | sort -u |
+	while read -r named; do
+		# shellcheck disable=SC2086 # a pattern
+		ls -d $named >/dev/null 2>&1 || echo "docs/design.md names $named, which does not exist"
+	done >"$dir/out"
+grep -oE '`[a-z0-9_./]+\.[ch]`: `[a-z0-9_]+`' docs/design.md | tr -d '`:' | sort -u >"$dir/functions"
+while read -r file function; do
+	grep -qE "^([a-z].*[ *])?$function\(" "$file" ||
+		echo "docs/design.md names $function in $file, which does not define it" >>"$dir/out"
+done <"$dir/functions"
+[ "$(wc -l <"$dir/functions")" -ge 20 ] || echo "docs/design.md names fewer than twenty functions" >>"$dir/out"
+[ ! -s "$dir/out" ] || fail "names that lead nowhere"
+
 (cd examples && ls -d *.c */ | sed 's/\.c$//; s|/$||' | sort) >"$dir/there"
 sed -n 's/^| *\[`\([a-z0-9_]*\)\/*`\].*/\1/p' examples/README.md | sort >"$dir/named"
 diff "$dir/named" "$dir/there" >"$dir/out" || fail "examples/README.md names (<) not what there is (>)"
