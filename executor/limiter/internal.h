@@ -75,7 +75,9 @@ struct tw__job_options {
 	uint64_t total_until_ns;    /* the same, of all */
 	uint64_t retry_deadline_ns; /* no retry begins after it */
 	struct tw_retry retry;
-	uint64_t delay_ns; /* of the next retry, without jitter */
+	uint64_t delay_ns;      /* of the next retry, without jitter; decorrelated: of the last one */
+	uint64_t next_delay_ns; /* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
+	uint32_t next;          /* enum tw_job_next, of that attempt */
 	tw_timer timer;
 	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
 	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/retry.h"
@@ -11,6 +12,7 @@
 #include "executor/strand/internal.h"
 #include "mpsc/base/futex.h"
 #include "wheel/base/misuse.h"
+#include "wheel/base/struct_read.h"
 
 /* --------------------------------------------------------------------- find */
 
@@ -34,7 +36,7 @@ static bool names_attempt(const struct tw__job *job, tw_job handle)
 /* ----------------------------------------------------------------- complete */
 
 /* The lock is held. */
-static int complete(struct tw_limiter *l, tw_job handle, int error, void *value, struct tw__todo *todo)
+static int complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end, struct tw__todo *todo)
 {
 	struct tw__job *job = find(l, handle);
 	if (job && !(job->flags & TW__JOB_IS_ASYNC))
@@ -46,27 +48,48 @@ static int complete(struct tw_limiter *l, tw_job handle, int error, void *value,
 	bool late = job->state == TW_JOB_STATE_SETTLED;
 	job->flags |= TW__JOB_COMPLETED;
 	if (!late) {
-		job->error = error;
-		job->value = value;
+		job->error = end->error;
+		job->value = end->value;
+		tw__job_note_next(job, end->next, end->delay_ns);
 	}
 	if (!(job->flags & TW__JOB_IN_FN)) {
-		tw__attempt_end(l, job, error, value, now_ns, todo);
+		tw__attempt_end(l, job, end->error, end->value, now_ns, todo);
 		tw__dispatch(l, now_ns, todo);
 	}
 	return late ? TW_JOB_LATE : 0;
 }
 
-int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
+static int complete_checked(tw_limiter *l, tw_job job, const struct tw_job_end *end)
 {
 	struct tw__todo todo;
-	int r = error > 0 || error < -4095 ? -EINVAL : TW__CHECK(l);
+	int r = end->error > 0 || end->error < -4095 ? -EINVAL : TW__CHECK(l);
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
-	r = complete(l, job, error, value, &todo);
+	r = complete(l, job, end, &todo);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
 	return r;
+}
+
+int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
+{
+	struct tw_job_end end = {.error = error, .value = value};
+	return complete_checked(l, job, &end);
+}
+
+int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end)
+{
+	struct tw_job_end known;
+	int r = end ? tw__struct_read(&known, sizeof known, offsetof(struct tw_job_end, next), end) : -EINVAL;
+	if (r)
+		return r;
+	if (known.next > TW_JOB_NEXT_DELAY)
+		return tw__misuse(-EINVAL, "tw_job_complete_with: next %u is unknown", (unsigned)known.next);
+	if (known.next == TW_JOB_NEXT_DELAY && !tw__delay_is_valid(known.delay_ns))
+		return tw__misuse(-ERANGE, "tw_job_complete_with: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+				  (long long)known.delay_ns);
+	return complete_checked(l, job, &known);
 }
 
 /* ------------------------------------------------------------------- cancel */

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "wheel/base/misuse.h"
 #include "wheel/run/run.h"
 #include "executor/limiter/queue.h"
+#include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/line.h"
 #include "executor/limiter/rate.h"
@@ -146,6 +148,7 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 	if (job->options) {
 		uint64_t timeout_ns = job->options->attempt_timeout_ns;
 		job->options->until_ns = timeout_ns ? now_ns + timeout_ns : UINT64_MAX;
+		job->options->next = TW_JOB_NEXT_POLICY;
 		tw__job_keep_time(l, job);
 	}
 	return job;
@@ -197,8 +200,20 @@ static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *t
 	return n;
 }
 
+/* What the failed attempt says about the next one. An undefined answer: -EINVAL, and no retry. */
+static int check_next(struct tw_job_run *see, int error)
+{
+	if (see->next == TW_JOB_NEXT_FAIL || (see->next == TW_JOB_NEXT_DELAY && tw__delay_is_valid(see->delay_ns)))
+		return error;
+	bool is_known = see->next == TW_JOB_NEXT_DELAY;
+	see->next = TW_JOB_NEXT_FAIL;
+	return is_known ? tw__misuse(-EINVAL, "tw_job_run: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+				     (long long)see->delay_ns)
+			: tw__misuse(-EINVAL, "tw_job_run: next is not an enum tw_job_next");
+}
+
 /* The function has returned. The lock is held. */
-static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *value, uint64_t now_ns,
+static void returned(struct tw_limiter *l, struct tw__job *job, int r, const struct tw_job_run *see, uint64_t now_ns,
 		     struct tw__todo *todo)
 {
 	bool async = job->flags & TW__JOB_IS_ASYNC, completed = job->flags & TW__JOB_COMPLETED;
@@ -214,7 +229,8 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, void *val
 	}
 	if (r != 0 && !is_error(r))
 		r = -EINVAL;
-	tw__attempt_end(l, job, r, value, now_ns, todo);
+	tw__job_note_next(job, see->next, see->delay_ns);
+	tw__attempt_end(l, job, r, see->value, now_ns, todo);
 }
 
 /* One job. Called with the lock, returns with it. */
@@ -224,9 +240,11 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
 	int r = call(l, job, &see, *now_ns);
+	if (tw_unlikely(see.next != TW_JOB_NEXT_POLICY) && is_error(r))
+		r = check_next(&see, r);
 	*now_ns = tw_service_now(l->service);
 	tw__limiter_lock_lazily(l, todo);
-	returned(l, job, r, see.value, *now_ns, todo);
+	returned(l, job, r, &see, *now_ns, todo);
 }
 
 static void go_home(struct tw_limiter *l, struct tw__runner *runner)

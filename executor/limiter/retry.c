@@ -1,5 +1,5 @@
 /*
- * The limiter's times: one timer for each job that keeps one, and what follows when it fires; waits for retries.
+ * The limiter's times: one timer for each job that keeps one, and what follows when it fires.
  *
  * A job that should have a timer, and got none from the service, is in the heap `untimed` until there is one, or its time has come. The
  * driver looks there once in each tick: at what is due, and whether the first of the others gets a timer now.
@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "executor/limiter/retry.h"
+#include "executor/limiter/backoff.h"
 #include "wheel/timer/timing.h"
 #include "wheel/run/run.h"
 #include "executor/limiter/queue.h"
@@ -238,65 +239,4 @@ static void on_time_retry(struct tw__work *work)
 void tw__times_init(struct tw_limiter *l)
 {
 	tw__work_init(&l->times.retry, l->service, &tw__inline_executor, on_time_retry);
-}
-
-/* ------------------------------------------------------------------- retries */
-
-bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job)
-{
-	const struct tw__job_options *o = job->options;
-	return o && job->attempts <= o->retry.count && !l->ended && !(job->flags & TW__JOB_CANCEL);
-}
-
-bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns)
-{
-	const struct tw__job_options *o = job->options;
-	if (!tw__job_has_retries(l, job))
-		return false;
-	uint64_t least_ns = now_ns + o->delay_ns;
-	return least_ns <= o->retry_deadline_ns && least_ns < o->total_until_ns;
-}
-
-/* delay_ns * factor, at most cap. */
-static uint64_t grown(const struct tw_retry *retry, uint64_t delay_ns)
-{
-	unsigned __int128 next = (unsigned __int128)delay_ns * retry->factor_x100 / 100;
-	return next < retry->cap_ns ? (uint64_t)next : retry->cap_ns;
-}
-
-uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	struct tw__job_options *o = job->options;
-	uint64_t delay_ns = o->delay_ns;
-	o->delay_ns = grown(&o->retry, delay_ns);
-	return delay_ns + (o->retry.jitter_ns ? tw__random_upto(&l->random, o->retry.jitter_ns) : 0);
-}
-
-void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	job->state = TW_JOB_STATE_RETRYING;
-	job->flags &= TW__JOB_IS_ASYNC | TW__JOB_KEEP;
-	job->options->until_ns = at_ns;
-	job->previous = NULL;
-	job->next = l->times.first_retrying;
-	if (job->next)
-		job->next->previous = job;
-	l->times.first_retrying = job;
-	l->times.retrying++;
-	l->counters.retried++;
-	tw__pending_more(l);
-	tw__job_keep_time(l, job);
-}
-
-void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
-{
-	TW_ASSERT_LOCKED(&l->lock);
-	*(job->previous ? &job->previous->next : &l->times.first_retrying) = job->next;
-	if (job->next)
-		job->next->previous = job->previous;
-	l->times.retrying--;
-	if (todo)
-		tw__pending_less(l, todo);
 }

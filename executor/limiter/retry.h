@@ -1,4 +1,4 @@
-/* Timeouts, retries and back-off of a job. Under the limiter's lock. */
+/* Timeouts of a job, and the timer of its retry. Under the limiter's lock. */
 #ifndef TW_EXECUTOR_LIMITER_RETRY_H
 #define TW_EXECUTOR_LIMITER_RETRY_H
 
@@ -22,20 +22,5 @@ bool tw__job_is_due(const struct tw__job *job, uint64_t now_ns);
 
 /* The attempt has just ended, or been completed: one that is past its time is timed out now if its timer has not come yet. */
 void tw__attempt_look(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, struct tw__todo *todo);
-
-/* Whether an attempt that fails may be followed by another, apart from times. */
-bool tw__job_has_retries(const struct tw_limiter *l, const struct tw__job *job);
-
-/* Whether an attempt that has failed, or will have by the time it ends, is to be followed by another. */
-bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, uint64_t now_ns);
-
-/* How long it waits for its next attempt, jitter included. */
-uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
-
-/* It waits until then. */
-void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns);
-
-/* todo NULL: it goes on to the line. */
-void tw__retrying_leave(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo);
 
 #endif

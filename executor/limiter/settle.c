@@ -7,6 +7,7 @@
 
 #include "executor/limiter/settle.h"
 #include "executor/limiter/idle.h"
+#include "executor/limiter/backoff.h"
 #include "executor/limiter/retry.h"
 #include "mpsc/base/futex.h"
 
@@ -221,8 +222,10 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	bool overdue = job->flags & TW__JOB_OVERDUE;
-	if (overdue)
+	if (overdue) {
 		job->error = -ETIMEDOUT;
+		tw__job_note_next(job, TW_JOB_NEXT_POLICY, 0); /* its result is ignored */
+	}
 	if (job->error == 0) {
 		tw__settle(l, job, TW_JOB_STATUS_SUCCEEDED, 0, todo);
 	} else if (job->flags & TW__JOB_CANCEL) {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "executor/limiter/internal.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/line.h"
@@ -17,12 +18,21 @@
 
 static int check_retry(struct tw_retry *retry)
 {
+	if (retry->jitter == TW_RETRY_JITTER_DECORRELATED && retry->factor_x100)
+		return tw__misuse(-EINVAL,
+				  "tw_limiter_submit_task: retry.factor_x100 %u: must be 0 with decorrelated jitter",
+				  (unsigned)retry->factor_x100);
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
 		retry->cap_ns = TW_MAX_DELAY_NS;
 	if (retry->count > 1u << 30 || retry->factor_x100 < 100 || retry->factor_x100 > 100000)
 		return -EINVAL;
+	if (retry->jitter > TW_RETRY_JITTER_DECORRELATED)
+		return tw__misuse(-EINVAL, "tw_limiter_submit_task: retry.jitter %u is unknown",
+				  (unsigned)retry->jitter);
+	if (retry->reserved)
+		return tw__misuse(-EINVAL, "tw_limiter_submit_task: retry.reserved must be 0");
 	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
 	return most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS
 		   ? -ERANGE

@@ -7,8 +7,10 @@
  */
 #include <errno.h>
 
+#include "wheel/base/misuse.h"
 #include "wheel/run/run.h"
 #include "executor/limiter/tell.h"
+#include "executor/limiter/backoff.h"
 #include "executor/limiter/idle.h"
 #include "executor/limiter/inbox.h"
 #include "executor/limiter/retry.h"
@@ -119,25 +121,53 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	tw__job_told(l, job, todo);
 }
 
+/* Whether the job's predicate wants the retry. It may choose another delay. */
+static bool ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
+{
+	struct tw__limiter_call call;
+	int64_t chosen_ns = (int64_t)*delay_ns;
+	call_begin(l, job, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->retry.allow), 0);
+	bool wants = job->options->retry.allow(job->arg, (tw_job){tw__node_handle(&job->node)}, job->error, &chosen_ns);
+	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
+	if (!is_valid)
+		(void)tw__misuse(-EINVAL, "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+				 (long long)chosen_ns);
+	call_end(l, &call);
+	*delay_ns = (uint64_t)chosen_ns;
+	if (!is_valid) {
+		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
+		job->error = -EINVAL;
+	}
+	return wants && is_valid;
+}
+
+static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t delay_ns)
+{
+	struct tw__limiter_call call;
+	if (!l->config.hooks.retried)
+		return;
+	call_begin(l, job, &call);
+	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
+	l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
+	call_end(l, &call);
+}
+
 static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
-	uint64_t delay_ns = tw__job_draw_delay(l, job), now_ns = tw_service_now(l->service);
-	if (now_ns + delay_ns > job->options->retry_deadline_ns) {
-		job->options->retry.count = 0;
-	} else if (l->config.hooks.retried) {
-		struct tw__limiter_call call;
-		call_begin(l, job, &call);
-		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
-		l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
-		call_end(l, &call);
-	}
+	uint64_t delay_ns = tw__job_draw_delay(l, job);
+	bool wanted = !job->options->retry.allow || ask(l, job, &delay_ns);
+	uint64_t now_ns = tw_service_now(l->service);
+	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns);
+	if (wanted)
+		tell_retried(l, job, delay_ns);
 	tw__attempt_go_on(l, job);
-	if (!tw__job_has_retries(l, job)) {
-		job->options->retry.count = 0;
-		tw__attempt_decide(l, job, now_ns, todo); /* cancelled or stopped meanwhile, or it would be too late */
+	if (wanted && tw__job_has_retries(l, job)) {
+		tw__job_back_off(l, job, now_ns + delay_ns);
 		return;
 	}
-	tw__job_back_off(l, job, now_ns + delay_ns);
+	job->options->retry.count = 0; /* not wanted, too late, or cancelled or closed meanwhile */
+	tw__attempt_decide(l, job, now_ns, todo);
 }
 
 static void do_release(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)

@@ -100,8 +100,24 @@ struct tw_job_run {
 	tw_job job; /* this attempt; stale when a later one runs */
 	uint64_t id;
 	uint32_t attempt; /* from 1 */
-	uint32_t reserved;
-	void *value; /* out: the result's value; NULL at first */
+
+	/*
+	 * out: what follows if the function returns an error: enum tw_job_next. POLICY at first. An
+	 * attempt that tw_job_complete ends does not use it.
+	 */
+	uint32_t next;
+	int64_t delay_ns; /* out: with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
+	void *value;      /* out: the result's value; NULL at first */
+};
+
+/*
+ * What follows a failed attempt, as the attempt says. It allows no retry that struct tw_retry does
+ * not allow. An attempt past its timeout does not say anything: its result is ignored.
+ */
+enum tw_job_next {
+	TW_JOB_NEXT_POLICY = 0, /* a retry after the delay of struct tw_retry */
+	TW_JOB_NEXT_FAIL = 1,   /* no retry: the job settles as failed */
+	TW_JOB_NEXT_DELAY = 2   /* a retry after delay_ns, without jitter */
 };
 
 /* Answer of an asynchronous job whose attempt ends later. */
@@ -115,6 +131,7 @@ enum { TW_JOB_PENDING = 1 };
  *   -1 .. -4095      failed with that errno
  *   TW_JOB_PENDING   asynchronous: tw_job_complete will be called, or was already
  *   any other        failed with -EINVAL
+ * An error with an unknown `next`, or a delay_ns out of range: failed with -EINVAL, without retry.
  */
 typedef int tw_job_fn(void *arg, struct tw_job_run *run);
 
@@ -139,6 +156,27 @@ enum tw_limiter_task_flags {
 	TW_LIMITER_TASK_WAIT_UNTIL = 4 /* wait_ns is an instant of tw_clock_monotonic() */
 };
 
+/* Jitter of retry delays. d: the delay by delay_ns, factor_x100 and cap_ns. */
+enum tw_retry_jitter {
+	TW_RETRY_JITTER_NONE = 0,        /* d */
+	TW_RETRY_JITTER_FULL = 1,        /* 0 .. d */
+	TW_RETRY_JITTER_EQUAL = 2,       /* d / 2 .. d */
+	TW_RETRY_JITTER_DECORRELATED = 3 /* delay_ns .. 3 times the last delay, at most cap_ns */
+};
+
+/*
+ * Decides about a retry that the policy allows. Called once after such an attempt, before the hook
+ * `retried`.
+ *
+ * error is the attempt's; -ETIMEDOUT after its timeout. *delay_ns is the delay before the retry.
+ * The function may write another, 0 .. TW_MAX_DELAY_NS. Any other value fails the job with -EINVAL.
+ *
+ * Runs on the thread that ended the attempt, without a lock. It may call the limiter; a call that
+ * would wait for this job or for the limiter answers -EDEADLK.
+ * Returns: true: retry; false: the job settles as failed, or as timed out after a timeout
+ */
+typedef bool tw_retry_fn(void *arg, tw_job job, int error, int64_t *delay_ns);
+
 /*
  * Retries of a job that fails. 0: none. An attempt that timed out has failed; a cancelled one is
  * not retried.
@@ -151,6 +189,9 @@ struct tw_retry {
 	uint64_t cap_ns;    /* the longest delay, before jitter; 0: TW_MAX_DELAY_NS */
 	uint64_t jitter_ns; /* adds 0 .. jitter_ns, drawn for each retry */
 	uint64_t deadline_ns; /* after the submit: no retry starts later; 0: none */
+	tw_retry_fn *allow;   /* NULL: each retry that the rest allows */
+	uint32_t jitter;      /* enum tw_retry_jitter; DECORRELATED: factor_x100 must be 0 */
+	uint32_t reserved;    /* 0 */
 };
 
 /* A job in full. Members that are 0 are not used. */
@@ -226,6 +267,25 @@ enum { TW_JOB_LATE = 1 };
  *   -EINVAL       limiter is NULL; an error out of range; the job is synchronous
  */
 TW_API int tw_job_complete(tw_limiter *limiter, tw_job job, int error, void *value);
+
+/* The end of an attempt in full. Members that are 0 are not used. */
+struct tw_job_end {
+	size_t size;      /* sizeof(struct tw_job_end) */
+	int error;        /* 0, or -1 .. -4095 */
+	uint32_t next;    /* enum tw_job_next; not used if error is 0 */
+	int64_t delay_ns; /* with TW_JOB_NEXT_DELAY; 0 .. TW_MAX_DELAY_NS */
+	void *value;
+};
+
+/*
+ * As tw_job_complete, and says whether and when a retry follows.
+ *
+ * Threads, calls, returns: as tw_job_complete. Also:
+ *   -EINVAL   end is NULL or too short; an unknown `next`
+ *   -ERANGE   delay_ns is negative, or above TW_MAX_DELAY_NS
+ *   -E2BIG    non-zero bytes beyond the known struct
+ */
+TW_API int tw_job_complete_with(tw_limiter *limiter, tw_job job, const struct tw_job_end *end);
 
 /*
  * Cancels a job.

@@ -1,0 +1,434 @@
+/* Retries that the job, its predicate or a jitter decides. On a clock moved by hand. */
+#include <errno.h>
+#include <string.h>
+
+#include "test/support/limiter_suite.h"
+
+/* What the hook `retried` was told. */
+static uint64_t delays_ns[256];
+static unsigned retries;
+
+static void on_retried(void *arg, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+{
+	(void)arg;
+	(void)id;
+	expect_eq(attempt, retries + 1);
+	delays_ns[retries++] = delay_ns;
+}
+
+static char text[256];
+
+static void keep_text(const char *told)
+{
+	strncpy(text, told, sizeof(text) - 1);
+}
+
+static void open_with_hook(void)
+{
+	struct tw_limiter_config config = limited_config(1);
+	config.hooks.retried = on_retried;
+	retries = 0;
+	text[0] = 0;
+	tw_set_misuse_hook(keep_text);
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+}
+
+static void submit_with(struct load *load, tw_job_fn *fn, struct tw_retry retry)
+{
+	struct tw_limiter_task task = load_task(load);
+	if (fn)
+		task.fn = fn;
+	task.retry = retry;
+	load_submit_task(load, &task);
+	limited_pump(&home);
+}
+
+/* ------------------------------------------------------- the attempt decides */
+
+static uint32_t next;
+static int64_t next_delay_ns;
+
+/* Fails, and says what follows on its first attempt. */
+static int say_next(void *arg, struct tw_job_run *run)
+{
+	struct load *load = arg;
+	expect_eq(run->next, TW_JOB_NEXT_POLICY);
+	if (load->starts < LOAD_ATTEMPTS)
+		load->started_ns[load->starts] = limited_now(&home);
+	if (!load->starts++) {
+		run->next = next;
+		run->delay_ns = next_delay_ns;
+	}
+	return -EIO;
+}
+
+Test(limiter_backoff, error_that_is_not_retried_fails_the_job)
+{
+	struct load load = LOAD(1);
+	open_with_hook();
+	next = TW_JOB_NEXT_FAIL;
+	submit_with(&load, say_next, (struct tw_retry){.count = 5, .delay_ns = MS});
+	expect_eq(load.starts, 1);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	expect_eq(limited_stats(&home).failed, 1);
+	expect_eq(limited_stats(&home).cancelled, 0);
+	expect_eq(retries, 0);
+	close_all();
+}
+
+Test(limiter_backoff, attempt_chooses_the_next_delay_once)
+{
+	struct load load = LOAD(1);
+	open_with_hook();
+	next = TW_JOB_NEXT_DELAY;
+	next_delay_ns = 70 * MS;
+	submit_with(
+	    &load, say_next,
+	    (struct tw_retry){.count = 3, .delay_ns = 5 * MS, .factor_x100 = 200, .jitter = TW_RETRY_JITTER_NONE});
+	limited_advance(&home, 200 * MS);
+	static const uint64_t starts_ms[] = {0, 70, 75, 85}; /* the policy's delays begin after the chosen one */
+	expect_eq(load.starts, 4);
+	for (int i = 0; i < 4; i++)
+		expect_eq(load.started_ns[i], starts_ms[i] * MS);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	close_all();
+}
+
+Test(limiter_backoff, attempt_may_choose_no_delay)
+{
+	struct load load = LOAD(1);
+	open_with_hook();
+	next = TW_JOB_NEXT_DELAY;
+	next_delay_ns = 0;
+	submit_with(&load, say_next, (struct tw_retry){.count = 1, .delay_ns = 50 * MS});
+	limited_advance(&home, 2 * MS);
+	expect_eq(load.starts, 2);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	close_all();
+}
+
+Test(limiter_backoff, chosen_delay_allows_no_retry_that_the_policy_does_not_allow)
+{
+	struct load without = LOAD(1), beyond = LOAD(2);
+	open_with_hook();
+	next = TW_JOB_NEXT_DELAY;
+	next_delay_ns = 20 * MS;
+	submit_with(&without, say_next, (struct tw_retry){.count = 0});
+	expect_settled(&without, TW_JOB_STATUS_FAILED, -EIO);
+	submit_with(&beyond, say_next, (struct tw_retry){.count = 9, .delay_ns = MS, .deadline_ns = 19 * MS});
+	expect_settled(&beyond, TW_JOB_STATUS_FAILED, -EIO);
+	expect_eq(retries, 0);
+	close_all();
+}
+
+static void expect_undefined(uint32_t kind, int64_t delay_ns, const char *told)
+{
+	struct load load = LOAD(1);
+	open_with_hook();
+	next = kind;
+	next_delay_ns = delay_ns;
+	submit_with(&load, say_next, (struct tw_retry){.count = 5});
+	expect_eq(load.starts, 1);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EINVAL);
+	cr_assert_str_eq(text, told);
+	close_all();
+}
+
+Test(limiter_backoff, undefined_next_of_an_attempt_fails_the_job)
+{
+	expect_undefined(3, 0, "tw_job_run: next is not an enum tw_job_next");
+	expect_undefined(TW_JOB_NEXT_DELAY, -1, "tw_job_run: delay_ns -1: must be 0 to TW_MAX_DELAY_NS");
+	expect_undefined(TW_JOB_NEXT_DELAY, INT64_MAX,
+			 "tw_job_run: delay_ns 9223372036854775807: must be 0 to TW_MAX_DELAY_NS");
+}
+
+/* -------------------------------------------------- the completion decides */
+
+static struct tw_job_end end_of(int error, uint32_t kind, int64_t delay_ns)
+{
+	return (struct tw_job_end){
+	    .size = sizeof(struct tw_job_end), .error = error, .next = kind, .delay_ns = delay_ns};
+}
+
+Test(limiter_backoff, completion_decides_as_an_attempt_does)
+{
+	struct load load = LOAD(1, .held = true), other = LOAD(2, .held = true);
+	open_with_hook();
+	submit_with(&load, NULL, (struct tw_retry){.count = 5, .delay_ns = MS});
+	struct tw_job_end later = end_of(-EAGAIN, TW_JOB_NEXT_DELAY, 30 * MS),
+			  last = end_of(-EPIPE, TW_JOB_NEXT_FAIL, 0);
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &later), 0);
+	limited_advance(&home, 29 * MS);
+	expect_eq(load.starts, 1);
+	limited_advance(&home, MS);
+	expect_eq(load.starts, 2);
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &last), 0);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EPIPE);
+	expect_eq(delays_ns[0], 30 * MS);
+	expect_eq(retries, 1);
+
+	submit_with(&other, NULL, (struct tw_retry){.count = 5});
+	last.error = 0;
+	last.value = &load;
+	expect_eq(tw_job_complete_with(home.limiter, other.job, &last), 0);
+	expect_settled(&other, TW_JOB_STATUS_SUCCEEDED, 0);
+	cr_assert_eq(other.result.value, &load);
+	close_all();
+}
+
+Test(limiter_backoff, undefined_completions_are_refused_and_change_nothing)
+{
+	struct load load = LOAD(1, .held = true);
+	struct tw_job_end negative = end_of(-EIO, TW_JOB_NEXT_DELAY, -5), unknown = end_of(-EIO, 3, 0),
+			  positive = end_of(1, 0, 0), good = end_of(-EIO, TW_JOB_NEXT_FAIL, -5);
+	open_with_hook();
+	submit_with(&load, NULL, (struct tw_retry){.count = 5});
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &negative), -ERANGE);
+	cr_assert_str_eq(text, "tw_job_complete_with: delay_ns -5: must be 0 to TW_MAX_DELAY_NS");
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &unknown), -EINVAL);
+	cr_assert_str_eq(text, "tw_job_complete_with: next 3 is unknown");
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &positive), -EINVAL);
+	expect_eq(tw_job_complete_with(home.limiter, load.job, NULL), -EINVAL);
+	expect_eq(tw_job_complete_with(NULL, load.job, &good), -EINVAL);
+	unknown.size = 0;
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &unknown), -EINVAL);
+	expect_eq(tw_job_state(home.limiter, load.job), TW_JOB_STATE_RUNNING);
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &good), 0);
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EIO);
+	close_all();
+}
+
+/* -------------------------------------------------------- a predicate decides */
+
+static struct {
+	unsigned asked;
+	int error;
+	int64_t given_ns, chosen_ns; /* chosen: -1: as given */
+	bool answer;
+} predicate;
+
+static bool allow(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	expect_eq(((struct load *)arg)->job.id, job.id);
+	predicate.asked++;
+	predicate.error = error;
+	predicate.given_ns = *delay_ns;
+	if (predicate.chosen_ns != -1)
+		*delay_ns = predicate.chosen_ns;
+	return predicate.answer;
+}
+
+static void predicate_is(bool answer, int64_t chosen_ns)
+{
+	memset(&predicate, 0, sizeof(predicate));
+	predicate.answer = answer;
+	predicate.chosen_ns = chosen_ns;
+}
+
+Test(limiter_backoff, predicate_refuses_a_retry)
+{
+	struct load load = LOAD(1, .answer = -ENOENT);
+	open_with_hook();
+	predicate_is(false, -7); /* of no matter */
+	submit_with(&load, NULL, (struct tw_retry){.count = 5, .delay_ns = 3 * MS, .allow = allow});
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -ENOENT);
+	expect_eq(predicate.asked, 1);
+	expect_eq(predicate.error, -ENOENT);
+	expect_eq(predicate.given_ns, 3 * MS);
+	expect_eq(retries, 0);
+	close_all();
+}
+
+Test(limiter_backoff, predicate_sees_and_changes_the_delay)
+{
+	struct load load = LOAD(1, .answer = -EIO, .fails = 2);
+	open_with_hook();
+	predicate_is(true, 40 * MS);
+	submit_with(&load, NULL, (struct tw_retry){.count = 2, .delay_ns = 3 * MS, .factor_x100 = 300, .allow = allow});
+	limited_advance(&home, 100 * MS);
+	expect_eq(predicate.asked, 2);
+	expect_eq(predicate.given_ns, 9 * MS);
+	expect_eq(load.started_ns[2], 80 * MS);
+	expect_settled(&load, TW_JOB_STATUS_SUCCEEDED, 0);
+	close_all();
+}
+
+Test(limiter_backoff, predicate_is_asked_only_about_retries_that_the_rest_allows)
+{
+	struct load last = LOAD(1, .answer = -EIO), good = LOAD(2), told = LOAD(3);
+	open_with_hook();
+	predicate_is(true, -1);
+	submit_with(&last, NULL, (struct tw_retry){.count = 0, .allow = allow});
+	submit_with(&good, NULL, (struct tw_retry){.count = 3, .allow = allow});
+	next = TW_JOB_NEXT_FAIL;
+	submit_with(&told, say_next, (struct tw_retry){.count = 3, .allow = allow});
+	expect_eq(predicate.asked, 0);
+	expect_settled(&last, TW_JOB_STATUS_FAILED, -EIO);
+	expect_settled(&told, TW_JOB_STATUS_FAILED, -EIO);
+	close_all();
+}
+
+Test(limiter_backoff, predicate_decides_about_timed_out_attempts)
+{
+	struct load load = LOAD(1, .held = true);
+	open_with_hook();
+	predicate_is(false, -1);
+	struct tw_limiter_task task = load_task(&load);
+	task.attempt_timeout_ns = 10 * MS;
+	task.retry = (struct tw_retry){.count = 3, .allow = allow};
+	load_submit_task(&load, &task);
+	limited_advance(&home, 15 * MS);
+	expect_eq(load.stops, 1);
+	expect_eq(load.dones, 0); /* its attempt may be retried, and has not ended */
+	struct tw_job_end end = end_of(-EIO, TW_JOB_NEXT_DELAY, 99 * MS); /* ignored, as its error */
+	expect_eq(tw_job_complete_with(home.limiter, load.job, &end), 0);
+	expect_eq(predicate.asked, 1);
+	expect_eq(predicate.error, -ETIMEDOUT);
+	expect_eq(predicate.given_ns, 0);
+	expect_settled(&load, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	close_all();
+}
+
+static void expect_bad_choice(int64_t delay_ns, const char *told)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	open_with_hook();
+	predicate_is(true, delay_ns);
+	submit_with(&load, NULL, (struct tw_retry){.count = 5, .allow = allow});
+	expect_settled(&load, TW_JOB_STATUS_FAILED, -EINVAL);
+	expect_eq(load.starts, 1);
+	cr_assert_str_eq(text, told);
+	close_all();
+}
+
+Test(limiter_backoff, bad_delay_of_a_predicate_fails_the_job)
+{
+	expect_bad_choice(-2, "retry.allow of a limiter's job: delay_ns -2: must be 0 to TW_MAX_DELAY_NS");
+	expect_bad_choice(INT64_MAX, "retry.allow of a limiter's job: delay_ns 9223372036854775807: must be 0 to "
+				     "TW_MAX_DELAY_NS");
+}
+
+static struct load inner;
+
+static bool re_enter(void *arg, tw_job job, int error, int64_t *delay_ns)
+{
+	(void)arg;
+	(void)error;
+	(void)delay_ns;
+	expect_eq(tw_job_wait(home.limiter, job, TW_FOREVER, NULL), -EDEADLK);
+	cr_assert_str_eq(text, "tw_job_wait: called by the job itself, or by one of its callbacks");
+	static const char inside[] = "called from one of the limiter's jobs or callbacks";
+	expect_eq(tw_limiter_wait_idle(home.limiter, TW_FOREVER), -EDEADLK);
+	cr_assert_not_null(strstr(text, inside));
+	text[0] = 0;
+	expect_eq(tw_limiter_close(home.limiter, TW_CLOSE_DRAIN, TW_FOREVER), -EDEADLK);
+	cr_assert_not_null(strstr(text, inside));
+	text[0] = 0;
+	expect_eq(tw_limiter_destroy(home.limiter), -EDEADLK);
+	cr_assert_not_null(strstr(text, inside));
+	load_submit(&inner);
+	expect_eq(limited_stats(&home).pending, 2);
+	expect_eq(tw_job_cancel(home.limiter, job), TW_RUNNING);
+	return true;
+}
+
+Test(limiter_backoff, predicate_may_call_the_limiter_but_not_wait_for_it)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	inner = LOAD(2);
+	open_with_hook();
+	submit_with(&load, NULL, (struct tw_retry){.count = 5, .allow = re_enter});
+	expect_settled(&load, TW_JOB_STATUS_CANCELLED, -EIO); /* by the predicate */
+	expect_settled(&inner, TW_JOB_STATUS_SUCCEEDED, 0);
+	expect_eq(retries, 0);
+	close_all();
+}
+
+/* -------------------------------------------------------------------- jitter */
+
+enum { DRAWS = 200 };
+
+/* Runs a job to its end, and checks each delay against the definition of its jitter. Returns their sum. */
+static uint64_t expect_delays(struct tw_retry retry)
+{
+	struct load load = LOAD(1, .answer = -EIO);
+	uint64_t sum_ns = 0, d_ns = retry.delay_ns < retry.cap_ns ? retry.delay_ns : retry.cap_ns, last_ns = d_ns;
+	retry.count = DRAWS;
+	open_with_hook();
+	submit_with(&load, NULL, retry);
+	while (!load.dones)
+		limited_advance(&home, 100 * MS);
+	expect_eq(retries, DRAWS);
+	for (unsigned i = 0; i < DRAWS; i++) {
+		uint64_t low_ns = d_ns, high_ns = d_ns;
+		if (retry.jitter == TW_RETRY_JITTER_FULL)
+			low_ns = 0;
+		if (retry.jitter == TW_RETRY_JITTER_EQUAL)
+			low_ns = d_ns / 2;
+		if (retry.jitter == TW_RETRY_JITTER_DECORRELATED) {
+			low_ns = retry.delay_ns < retry.cap_ns ? retry.delay_ns : retry.cap_ns;
+			high_ns = 3 * last_ns < retry.cap_ns ? 3 * last_ns : retry.cap_ns;
+		}
+		expect_ge(delays_ns[i], low_ns);
+		expect_le(delays_ns[i], high_ns + retry.jitter_ns);
+		last_ns = delays_ns[i];
+		sum_ns += delays_ns[i];
+		d_ns = d_ns * (retry.factor_x100 ? retry.factor_x100 : 100) / 100;
+		if (d_ns > retry.cap_ns)
+			d_ns = retry.cap_ns;
+	}
+	close_all();
+	return sum_ns;
+}
+
+/* Of draws that are uniform in 0 .. 1, in thousandths; their mean is off by 0.02 at one standard deviation. */
+static void expect_mean(uint64_t sum_ns, uint64_t unit_ns, uint64_t thousandths)
+{
+	uint64_t mean = sum_ns * 1000 / (DRAWS * unit_ns);
+	expect_ge(mean, thousandths - 90);
+	expect_le(mean, thousandths + 90);
+}
+
+Test(limiter_backoff, jitter_draws_from_its_range_uniformly)
+{
+	const uint64_t unit_ns = 10 * MS;
+	struct tw_retry retry = {.delay_ns = unit_ns, .cap_ns = unit_ns};
+	expect_eq(expect_delays(retry), DRAWS * unit_ns);
+	retry.jitter = TW_RETRY_JITTER_FULL;
+	expect_mean(expect_delays(retry), unit_ns, 500);
+	retry.jitter = TW_RETRY_JITTER_EQUAL;
+	expect_mean(expect_delays(retry), unit_ns, 750);
+	retry.jitter_ns = unit_ns;
+	expect_mean(expect_delays(retry), unit_ns, 1250);
+}
+
+Test(limiter_backoff, jitter_follows_the_growing_delay_up_to_the_cap)
+{
+	for (uint32_t jitter = TW_RETRY_JITTER_NONE; jitter <= TW_RETRY_JITTER_EQUAL; jitter++)
+		expect_delays(
+		    (struct tw_retry){.delay_ns = 3 * MS, .factor_x100 = 150, .cap_ns = 70 * MS, .jitter = jitter});
+	uint64_t sum_ns = expect_delays(
+	    (struct tw_retry){.delay_ns = 2 * MS, .cap_ns = 50 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
+	expect_ge(sum_ns, DRAWS * 6 * MS); /* the delays have grown */
+	expect_delays((struct tw_retry){.delay_ns = 9 * MS, .cap_ns = 4 * MS, .jitter = TW_RETRY_JITTER_DECORRELATED});
+}
+
+static void expect_refused(struct tw_retry retry, const char *told)
+{
+	struct load load = LOAD(1);
+	struct tw_limiter_task task = load_task(&load);
+	task.retry = retry;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EINVAL);
+	cr_assert_str_eq(text, told);
+}
+
+Test(limiter_backoff, bad_policies_are_refused)
+{
+	open_with_hook();
+	expect_refused((struct tw_retry){.jitter = 4}, "tw_limiter_submit_task: retry.jitter 4 is unknown");
+	expect_refused((struct tw_retry){.jitter = TW_RETRY_JITTER_DECORRELATED, .factor_x100 = 200},
+		       "tw_limiter_submit_task: retry.factor_x100 200: must be 0 with decorrelated jitter");
+	expect_refused((struct tw_retry){.reserved = 1}, "tw_limiter_submit_task: retry.reserved must be 0");
+	close_all();
+}
