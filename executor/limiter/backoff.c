@@ -1,11 +1,11 @@
 /*
  * Retries of a limiter: whether a failed attempt is followed by another, and after which delay.
  *
- * Three have a say, in this order: the attempt (enum tw_job_next), the policy (struct tw_retry: count, times,
- * jitter), and the job's predicate. tell.c calls the predicate, which is user code.
+ * Three have a say, in this order: the attempt (enum tw_job_next), the policy (struct tw_retry:
+ * count, times, jitter), and the job's predicate. tell.c calls the predicate, which is user code.
  *
- * The jitters are those of Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015. With
- * `decorrelated` the last drawn delay takes the place of the exponential one.
+ * The jitters are those of Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
+ * 2015. With `decorrelated` the last drawn delay takes the place of the exponential one.
  */
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/queue.h"

@@ -1,4 +1,6 @@
-/* Whether a failed attempt is followed by another, and after which delay. Under the limiter's lock. */
+/*
+ * Whether a failed attempt is followed by another, and after which delay. Under the limiter's lock.
+ */
 #ifndef TW_EXECUTOR_LIMITER_BACKOFF_H
 #define TW_EXECUTOR_LIMITER_BACKOFF_H
 
@@ -22,7 +24,9 @@ void tw__job_note_next(struct tw__job *job, uint32_t next, int64_t delay_ns);
 /* The delay before the next attempt: drawn once for each retry, or chosen by the attempt. */
 uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job);
 
-/* A retry after this delay is neither beyond the deadline of retries nor beyond the job's timeout. */
+/*
+ * A retry after this delay is neither beyond the deadline of retries nor beyond the job's timeout.
+ */
 bool tw__job_can_wait(const struct tw__job *job, uint64_t now_ns, uint64_t delay_ns);
 
 /* The job waits for its next attempt until then. */

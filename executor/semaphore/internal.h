@@ -9,7 +9,6 @@
 #include "executor/base/handles.h"
 #include "tickwheel/semaphore.h"
 
-#define HELD_ONE UINT64_C(1)
 #define COUNT_MASK UINT64_C(0x7fffffff)
 #define CAPACITY_SHIFT 31
 #define WAITERS (UINT64_C(1) << 63)
@@ -20,6 +19,7 @@ enum state { IDLE, WAITING, HANDED, CANCELLED, RUNNING };
 struct waiter {
 	struct waiter *next, *previous; /* all under the lock */
 	uint64_t sequence;
+	uint32_t n; /* permits that it waits for */
 	bool queued;
 	bool is_function;
 	_Atomic uint32_t granted; /* a thread's: SEM2 */
@@ -62,6 +62,12 @@ static inline uint64_t held_of(uint64_t word)
 static inline uint64_t capacity_of(uint64_t word)
 {
 	return word >> CAPACITY_SHIFT & COUNT_MASK;
+}
+
+/* Whether n permits are there to be had. */
+static inline bool has_room(uint64_t word, uint32_t n)
+{
+	return held_of(word) + n <= capacity_of(word);
 }
 
 #endif

@@ -1,4 +1,7 @@
-/* The line of waiters, and who gets a permit that comes back. The word, its transitions and the pairs: semaphore.c. */
+/*
+ * The line of waiters, and who gets permits that come back. The word, its transitions and the
+ * pairs: semaphore.c.
+ */
 #include "executor/semaphore/permits.h"
 
 #include "mpsc/base/futex.h"
@@ -6,8 +9,8 @@
 /* -------------------------------------------------------------------- line */
 
 /*
- * In the order of sequences: last, but for a function that comes back from an executor that has refused it, whose place is near
- * the front.
+ * In the order of sequences: last, but for a function that comes back from an executor that has
+ * refused it, whose place is near the front.
  */
 static void line_add(struct line *line, struct waiter *waiter, bool comes_back)
 {
@@ -64,8 +67,7 @@ struct waiter *tw__waiter_oldest(tw_semaphore *s)
 	return thread ? thread : function;
 }
 
-/* Whether there was a permit to take; if not, WAITERS is set, and the caller joins the line. Under the lock. */
-bool tw__permit_take_or_announce(tw_semaphore *s)
+bool tw__permits_take_or_announce(tw_semaphore *s, uint32_t n)
 {
 	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word), next;
@@ -73,8 +75,8 @@ bool tw__permit_take_or_announce(tw_semaphore *s)
 	do {
 		if (word & WAITERS)
 			return false;
-		takes = held_of(word) < capacity_of(word);
-		next = takes ? word + HELD_ONE : word | WAITERS;
+		takes = has_room(word, n);
+		next = takes ? word + n : word | WAITERS;
 	} while (!tw_cas_acq_rel(&s->word, &word, next)); /* SEM1 */
 	return takes;
 }
@@ -86,40 +88,61 @@ static struct function *function_of(struct waiter *waiter)
 	return (struct function *)(void *)((char *)waiter - offsetof(struct function, waiter));
 }
 
-/* Out of line, with a permit that counts as held. The lock is held, and kept. */
-struct waiter *tw__waiter_choose(tw_semaphore *s, struct waiter *waiter)
+/* Out of line, with permits that count as held. */
+static void choose(tw_semaphore *s, struct waiter *waiter)
 {
-	TW_ASSERT_LOCKED(&s->lock);
+	tw__permits_set(s, tw_load_relaxed(&s->word) + waiter->n);
 	tw__waiter_leave(s, waiter);
 	if (waiter->is_function) {
 		function_of(waiter)->state = HANDED;
 		s->out++;
 	}
-	return waiter;
+}
+
+/* The first in line, of all or of the threads. */
+static struct waiter *first_of(tw_semaphore *s, bool threads_only)
+{
+	return threads_only ? s->threads.first : tw__waiter_oldest(s);
 }
 
 /*
- * A permit that is held has no owner any more: the oldest waiter gets it, and is returned for tw__permit_grant(), or it is held no longer.
- * False: none was
- * held. Under the lock.
+ * Those that fit are chosen, in the order of the line, and appended to the list. The first that
+ * does not fit ends this, so that one that waits for many permits gets its turn.
  */
-bool tw__permit_pass_on(tw_semaphore *s, struct waiter **chosen)
+static void choose_fitting(tw_semaphore *s, bool threads_only, struct waiter ***end)
+{
+	struct waiter *waiter;
+	while ((waiter = first_of(s, threads_only)) && has_room(tw_load_relaxed(&s->word), waiter->n)) {
+		choose(s, waiter);
+		waiter->next = NULL;
+		**end = waiter;
+		*end = &waiter->next;
+	}
+}
+
+struct waiter *tw__waiters_start(tw_semaphore *s)
+{
+	TW_ASSERT_LOCKED(&s->lock);
+	struct waiter *first = NULL, **end = &first;
+	choose_fitting(s, false, &end);
+	return first;
+}
+
+bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct waiter **chosen)
 {
 	TW_ASSERT_LOCKED(&s->lock);
 	uint64_t word = tw_load_relaxed(&s->word);
 	*chosen = NULL;
 	while (!(word & WAITERS)) {
-		if (held_of(word) == 0)
+		if (held_of(word) < n)
 			return false;
-		if (tw_cas_acq_rel(&s->word, &word, word - HELD_ONE)) /* SEM1 */
+		if (tw_cas_acq_rel(&s->word, &word, word - n)) /* SEM1 */
 			return true;
 	}
-	if (held_of(word) == 0)
+	if (held_of(word) < n)
 		return false;
-	if (held_of(word) > capacity_of(word))
-		tw__permits_set(s, word - HELD_ONE);
-	else
-		*chosen = tw__waiter_choose(s, tw__waiter_oldest(s));
+	tw__permits_set(s, word - n);
+	*chosen = tw__waiters_start(s);
 	return true;
 }
 
@@ -130,46 +153,54 @@ static void grant_thread(struct waiter *waiter)
 	tw__futex_wake(granted, 1);
 }
 
+/* Whether the oldest thread would have enough with the permits of this function. */
+static bool would_do_for_thread(const tw_semaphore *s, const struct function *function)
+{
+	const struct waiter *thread = s->threads.first;
+	return thread && has_room(tw_load_relaxed(&s->word) - function->waiter.n, thread->n);
+}
+
 /*
- * The executor has refused a function. A thread that waits gets the permit instead, and the function is first in line again;
- * NULL: there is no such thread, or
- * it was cancelled, and its work has to make its way all the same.
+ * The executor has refused a function. Threads that wait get its permits instead, the function is
+ * first in line again, and those who got permits are returned; the function may be among them.
+ * NULL: no thread can use its permits, or it was cancelled: its work has to make its way all the
+ * same.
  */
 static struct waiter *instead_of(tw_semaphore *s, struct function *function)
 {
-	struct waiter *thread = NULL;
+	struct waiter *first = NULL, **end = &first;
 	pthread_mutex_lock(&s->lock);
 	s->refused++;
-	if (function->state == HANDED && s->threads.first) {
-		thread = s->threads.first;
+	if (function->state == HANDED && would_do_for_thread(s, function)) {
 		function->state = WAITING;
 		s->out--;
-		tw__waiter_join(s, &function->waiter, true); /* before leave, so that WAITERS stays */
-		tw__waiter_leave(s, thread);
+		tw__waiter_join(s, &function->waiter, true);
+		tw__permits_set(s, tw_load_relaxed(&s->word) - function->waiter.n); /* WAITERS is set: a thread waits */
+		choose_fitting(s, true, &end);
+		choose_fitting(s, false, &end);
 	}
 	pthread_mutex_unlock(&s->lock);
-	return thread;
+	return first;
 }
 
-/* No lock is held. The function does not run inside this call, also if the executor runs tickets inside submit. */
-void tw__permit_grant_function(tw_semaphore *s, struct function *function)
+void tw__permits_grant_function(tw_semaphore *s, struct function *function)
 {
 	if (tw__work_try_submit(&function->work) >= 0)
 		return;
-	struct waiter *thread = instead_of(s, function);
-	if (thread)
-		grant_thread(thread);
+	struct waiter *others = instead_of(s, function);
+	if (others)
+		tw__permits_grant(s, others); /* each round serves a thread, so the depth is bounded */
 	else
 		tw__work_submit_later(&function->work);
 }
 
-/* Nothing is done for NULL. Without the lock. */
-void tw__permit_grant(tw_semaphore *s, struct waiter *waiter)
+void tw__permits_grant(tw_semaphore *s, struct waiter *waiter)
 {
-	if (!waiter)
-		return;
-	if (waiter->is_function)
-		tw__permit_grant_function(s, function_of(waiter));
-	else
-		grant_thread(waiter);
+	for (struct waiter *after; waiter; waiter = after) {
+		after = waiter->next; /* first: it may be gone */
+		if (waiter->is_function)
+			tw__permits_grant_function(s, function_of(waiter));
+		else
+			grant_thread(waiter);
+	}
 }

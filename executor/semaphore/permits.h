@@ -1,4 +1,7 @@
-/* The line of waiters, and who gets a permit that comes back. Under the lock, where nothing else is said. */
+/*
+ * The line of waiters, and who gets permits that come back. Under the lock, where nothing else is
+ * said.
+ */
 #ifndef TW_EXECUTOR_SEMAPHORE_PERMITS_H
 #define TW_EXECUTOR_SEMAPHORE_PERMITS_H
 
@@ -17,22 +20,28 @@ void tw__waiter_leave(tw_semaphore *s, struct waiter *waiter);
 /* The oldest waiter, or NULL. */
 struct waiter *tw__waiter_oldest(tw_semaphore *s);
 
-/* The waiter leaves the line with a permit that counts as held. */
-struct waiter *tw__waiter_choose(tw_semaphore *s, struct waiter *waiter);
-
-/* Whether there was a permit to take. If not, WAITERS is set, and the caller joins the line. */
-bool tw__permit_take_or_announce(tw_semaphore *s);
+/* Whether there were n permits to take. If not, WAITERS is set, and the caller joins the line. */
+bool tw__permits_take_or_announce(tw_semaphore *s, uint32_t n);
 
 /*
- * A permit that is held has no owner any more. The oldest waiter gets it, and is returned for tw__permit_grant; or it is held no
- * longer. False: none was held.
+ * Chooses the waiters for which permits are there, oldest first, linked by `next`, for
+ * tw__permits_grant.
  */
-bool tw__permit_pass_on(tw_semaphore *s, struct waiter **chosen);
+struct waiter *tw__waiters_start(tw_semaphore *s);
 
-/* Tells a waiter that it has the permit. Without the lock. NULL does nothing. */
-void tw__permit_grant(tw_semaphore *s, struct waiter *waiter);
+/*
+ * n permits that are held have no owner any more: they are held no longer, and *chosen are the
+ * waiters that they start. False: fewer were held.
+ */
+bool tw__permits_pass_on(tw_semaphore *s, uint32_t n, struct waiter **chosen);
 
-/* The same for a function, which does not run inside this call, also if the executor runs tickets inside submit. */
-void tw__permit_grant_function(tw_semaphore *s, struct function *function);
+/* Tells these waiters that they have their permits. Without the lock. NULL does nothing. */
+void tw__permits_grant(tw_semaphore *s, struct waiter *waiter);
+
+/*
+ * The same for a function, which does not run inside this call, also if the executor runs tickets
+ * inside submit.
+ */
+void tw__permits_grant_function(tw_semaphore *s, struct function *function);
 
 #endif

@@ -1,46 +1,71 @@
 /*
  * The semaphore: one word for permits, a lock for the line of waiters.
  *
- * try_acquire, and acquire and release while nobody waits: lock-free, one compare-and-swap. Everything else takes the lock.
+ * try_acquire, and acquire and release while nobody waits: lock-free, one compare-and-swap.
+ * Everything else takes the lock.
  *
- * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31 bits), and whether anybody waits.
- * All else follows: available = capacity - held, debt = held - capacity, whichever is not negative. While WAITERS is set only the
- * owner of the lock changes the word, and somebody is in line.
+ * The word holds how many permits are out (held, 31 bits), how many there should be (capacity, 31
+ * bits), and whether anybody waits. All else follows: available = capacity - held, debt = held -
+ * capacity, whichever is not negative. While WAITERS is set only the owner of the lock changes the
+ * word, and somebody is in line. n: the permits that a caller takes, gives back or waits for.
  *
- *   transition             from                     to             by whom
- *   take                   no WAITERS, held < cap   held + 1       any thread
- *   give back              no WAITERS, held > 0     held - 1       any thread
- *   announce               no WAITERS, held >= cap  WAITERS        a waiter, with the lock, as it joins the line
- *   hand over              WAITERS, held <= cap     the same       a releaser, with the lock: the permit goes to the oldest
- *   pay a debt             WAITERS, held > cap      held - 1       a releaser, with the lock
- *   start                  WAITERS, held < cap      held + 1       set_capacity, with the lock, as often as it can
- *   last leaves            WAITERS                  none           whoever takes the last one out of the line, with the lock
- *   resize                 any                      cap            set_capacity, with the lock
+ *   transition    from                         to         by whom
+ *   take          no WAITERS, held + n <= cap  held + n   any thread
+ *   give back     no WAITERS, held >= n        held - n   any thread
+ *   announce      no WAITERS, held + n > cap   WAITERS    a waiter that joins the line, locked
+ *   give to line  WAITERS, held >= n           held - n   a releaser, locked; then start
+ *   start         WAITERS, held + n <= cap     held + n   locked; n of the oldest, while it fits
+ *   last leaves   WAITERS                      none       who empties the line, locked
+ *   resize        any                          cap        set_capacity, locked; then start
  *
- * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held >= cap; both whenever the lock is free. 3. A permit that
- * comes back is given to one waiter, or makes held smaller: the two are different branches of one function (pass_on).
+ * Whatever may let the oldest waiter fit is followed by start: permits that return, a capacity that
+ * grows, a waiter that leaves.
  *
- * The line is two queues, of threads and of functions, each with a number that says who came first: where the executor refuses
- * functions, the
- * oldest thread is found at once.
+ * Invariants: 1. WAITERS if and only if the line is not empty, 2. then held + n > cap for the n of
+ * the oldest; both whenever the lock is free. 3. Permits that come back make held smaller, and
+ * start counts those that it hands out: no permit is lost or doubled.
+ * 4. Nobody is started before one who came earlier. So a waiter for many permits is served as soon
+ * as those before it have given back enough, whatever comes later. Only a function that the
+ * executor refuses is overtaken, by threads.
  *
- * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on its work is with the executor,
- * and comes back through run(). A cancel in HANDED makes it CANCELLED: run() finds that, and calls nothing. An executor that refuses
- * gives the node back to WAITING, first in line, if a thread waits that takes the permit instead.
+ * The line is two queues, of threads and of functions, each with a number that says who came first:
+ * where the executor refuses functions, the oldest thread is found at once.
+ *
+ * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
+ * its work is with the executor, and comes back through run(). A cancel in HANDED makes it
+ * CANCELLED: run() finds that, and calls nothing. An executor that refuses gives the node back to
+ * WAITING, first in line, if a thread waits for which its permits would do.
  *
  * Pairing table
- *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permit did. A hand-over goes by the lock, then
- *   SEM2 or the executor.
- *   SEM2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of the waiter is touched after the
- *   store;
- *       the wake-up goes to its address only, which may be another's by then: a wake-up too many.
+ *   SEM1  held: CAS acq_rel (give back) -> CAS acq_rel (take): what holders of the permits did. A
+ *         start goes by the lock, then SEM2 or the executor.
+ *   SEM2  waiter.granted: store-release (grant) -> load-acquire (the thread that waits). Nothing of
+ *         the waiter is touched after the store; the wake-up goes to its address only, which may be
+ *         another's by then: a wake-up too many.
+ *
+ * Model: test/model/sem.pml.
  */
 #include <errno.h>
 
 #include "executor/semaphore/permits.h"
 #include "mpsc/base/futex.h"
 #include "wheel/core/context.h"
+#include "wheel/base/misuse.h"
 #include "wheel/core/user_code.h"
+
+/* What a call asks for that names a number of permits. */
+static int check_n(tw_semaphore *s, const char *call, int32_t n)
+{
+	int r = TW__CHECK(s);
+	if (r)
+		return r;
+	if (n < 1)
+		return tw__misuse(-EINVAL, "%s: n %d: must be 1 or more", call, (int)n);
+	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
+	return n == 1 || (uint64_t)n <= capacity ? 0
+						 : tw__misuse(-EINVAL, "%s: n %d is above the capacity %llu", call,
+							      (int)n, (unsigned long long)capacity);
+}
 
 /* ---------------------------------------------------------------- functions */
 
@@ -80,7 +105,7 @@ static void run(struct tw__work *work)
 	pthread_mutex_unlock(&s->lock);
 }
 
-int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
+static int acquire_async(tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
 	struct tw__node *node;
 	int r = fn ? TW__CHECK(s) : -EINVAL;
@@ -93,12 +118,12 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	function->fn = fn;
 	function->arg = arg;
 	function->context = tw__context_capture();
-	function->waiter = (struct waiter){.is_function = true};
+	function->waiter = (struct waiter){.n = n, .is_function = true};
 	tw__work_init(&function->work, s->service, s->base.executor, run);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);
-	bool has = tw__permit_take_or_announce(s);
+	bool has = tw__permits_take_or_announce(s, n);
 	function->state = has ? HANDED : WAITING;
 	if (has) {
 		function->waiter.sequence = s->sequence++;
@@ -108,11 +133,22 @@ int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter 
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (has)
-		tw__permit_grant_function(s, function);
+		tw__permits_grant_function(s, function);
 	return 0;
 }
 
-/* The lock is held. *next: who gets the permit that had been handed to it; *context: to be released. */
+int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
+{
+	return acquire_async(s, 1, fn, arg, out);
+}
+
+int tw_semaphore_acquire_n_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
+{
+	int r = check_n(s, "tw_semaphore_acquire_n_async", n);
+	return r ? r : acquire_async(s, (uint32_t)n, fn, arg, out);
+}
+
+/* The lock is held. *next: who gets permits now; *context: to be released. */
 static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
 {
 	switch (function->state) {
@@ -121,10 +157,11 @@ static int cancel(tw_semaphore *s, struct function *function, struct waiter **ne
 		*context = function->context;
 		s->out++; /* put takes it down */
 		put(s, function);
+		*next = tw__waiters_start(s);
 		return TW_CANCELLED;
 	case HANDED:
 		function->state = CANCELLED;
-		tw__permit_pass_on(s, next);
+		(void)tw__permits_pass_on(s, function->waiter.n, next);
 		return TW_CANCELLED;
 	case RUNNING:
 		return TW_RUNNING;
@@ -148,44 +185,51 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
-	tw__permit_grant(s, next);
+	tw__permits_grant(s, next);
 	return outcome;
 }
 
 /* ------------------------------------------------------------------ threads */
 
-static inline bool take(tw_semaphore *s)
+static inline bool take(tw_semaphore *s, uint32_t n)
 {
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
-		if (tw_unlikely(word & WAITERS || held_of(word) >= capacity_of(word)))
+		if (tw_unlikely(word & WAITERS || !has_room(word, n)))
 			return false;
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + HELD_ONE))); /* SEM1 */
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word + n))); /* SEM1 */
 	return true;
 }
 
 int tw_semaphore_try_acquire(tw_semaphore *s)
 {
 	int r = TW__CHECK(s);
-	return r || tw_likely(take(s)) ? r : -EAGAIN;
+	return r || tw_likely(take(s, 1)) ? r : -EAGAIN;
 }
 
-/* Too late: out of the line, unless a permit is on its way, for which the thread then waits a moment longer. */
+/*
+ * Too late: out of the line, unless permits are on their way, for which the thread then waits a
+ * moment longer.
+ */
 static bool gave_up(tw_semaphore *s, struct waiter *self)
 {
+	struct waiter *next = NULL;
 	pthread_mutex_lock(&s->lock);
 	bool was_queued = self->queued;
-	if (was_queued)
+	if (was_queued) {
 		tw__waiter_leave(s, self);
+		next = tw__waiters_start(s);
+	}
 	pthread_mutex_unlock(&s->lock);
+	tw__permits_grant(s, next);
 	return was_queued;
 }
 
-static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
+static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 {
-	struct waiter self = {.is_function = false};
+	struct waiter self = {.n = n};
 	pthread_mutex_lock(&s->lock);
-	bool has = tw__permit_take_or_announce(s);
+	bool has = tw__permits_take_or_announce(s, n);
 	if (!has)
 		tw__waiter_join(s, &self, false);
 	pthread_mutex_unlock(&s->lock);
@@ -202,7 +246,13 @@ static int wait_in_line(tw_semaphore *s, uint64_t deadline_ns)
 int tw_semaphore_acquire_until(tw_semaphore *s, uint64_t deadline_ns)
 {
 	int r = tw_semaphore_try_acquire(s);
-	return tw_likely(r != -EAGAIN) ? r : wait_in_line(s, deadline_ns);
+	return tw_likely(r != -EAGAIN) ? r : wait_in_line(s, 1, deadline_ns);
+}
+
+static uint64_t deadline_of(uint64_t timeout_ns)
+{
+	uint64_t now_ns = timeout_ns == TW_FOREVER ? 0 : tw_clock_now(tw_clock_monotonic());
+	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
 }
 
 int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
@@ -210,53 +260,62 @@ int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
 	int r = tw_semaphore_try_acquire(s);
 	if (tw_likely(r != -EAGAIN) || timeout_ns == 0)
 		return r;
-	uint64_t now_ns = timeout_ns == TW_FOREVER ? 0 : tw_clock_now(tw_clock_monotonic());
-	return wait_in_line(s, timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns);
+	return wait_in_line(s, 1, deadline_of(timeout_ns));
+}
+
+int tw_semaphore_try_acquire_n(tw_semaphore *s, int32_t n)
+{
+	int r = check_n(s, "tw_semaphore_try_acquire_n", n);
+	return r || take(s, (uint32_t)n) ? r : -EAGAIN;
+}
+
+int tw_semaphore_acquire_n(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
+{
+	int r = check_n(s, "tw_semaphore_acquire_n", n);
+	if (r || take(s, (uint32_t)n))
+		return r;
+	return timeout_ns ? wait_in_line(s, (uint32_t)n, deadline_of(timeout_ns)) : -EAGAIN;
 }
 
 /* ------------------------------------------------------------------ release */
 
-static int release_slowly(tw_semaphore *s)
+static int release_slowly(tw_semaphore *s, uint32_t n)
 {
 	struct waiter *next;
 	pthread_mutex_lock(&s->lock);
-	bool was_held = tw__permit_pass_on(s, &next);
+	bool was_held = tw__permits_pass_on(s, n, &next);
 	if (!was_held)
 		tw_add_relaxed(&s->over_releases, 1);
 	pthread_mutex_unlock(&s->lock);
-	tw__permit_grant(s, next);
+	tw__permits_grant(s, next);
 	return was_held ? 0 : -EOVERFLOW;
+}
+
+static inline int release(tw_semaphore *s, uint32_t n)
+{
+	uint64_t word = tw_load_relaxed(&s->word);
+	do {
+		if (tw_unlikely(word & WAITERS || held_of(word) < n))
+			return release_slowly(s, n);
+	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - n))); /* SEM1 */
+	return 0;
 }
 
 int tw_semaphore_release(tw_semaphore *s)
 {
 	int r = TW__CHECK(s);
-	if (tw_unlikely(r))
-		return r;
-	uint64_t word = tw_load_relaxed(&s->word);
-	do {
-		if (tw_unlikely(word & WAITERS || held_of(word) == 0))
-			return release_slowly(s);
-	} while (tw_unlikely(!tw_cas_acq_rel(&s->word, &word, word - HELD_ONE))); /* SEM1 */
-	return 0;
+	return tw_unlikely(r) ? r : release(s, 1);
+}
+
+int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
+{
+	int r = TW__CHECK(s);
+	if (!r && n < 1)
+		r = tw__misuse(-EINVAL, "tw_semaphore_release_n: n %d: must be 1 or more", (int)n);
+	return r ? r : release(s, (uint32_t)n);
 }
 
 /* ------------------------------------------------------------------ capacity */
-
-/* Waiters that get a new permit, oldest first, linked by `next`. The lock is held. */
-static struct waiter *start_waiters(tw_semaphore *s)
-{
-	struct waiter *first = NULL, **end = &first;
-	uint64_t word;
-	while (s->waiting && (word = tw_load_relaxed(&s->word), held_of(word) < capacity_of(word))) {
-		tw__permits_set(s, word + HELD_ONE);
-		struct waiter *waiter = tw__waiter_choose(s, tw__waiter_oldest(s));
-		waiter->next = NULL;
-		*end = waiter;
-		end = &waiter->next;
-	}
-	return first;
-}
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
@@ -268,11 +327,8 @@ int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 	do {
 		next = (word & ~(COUNT_MASK << CAPACITY_SHIFT)) | (uint64_t)capacity << CAPACITY_SHIFT;
 	} while (!tw_cas_acq_rel(&s->word, &word, next));
-	struct waiter *waiter = start_waiters(s);
+	struct waiter *next_in_line = tw__waiters_start(s);
 	pthread_mutex_unlock(&s->lock);
-	for (struct waiter *after; waiter; waiter = after) {
-		after = waiter->next; /* first: it may be gone */
-		tw__permit_grant(s, waiter);
-	}
+	tw__permits_grant(s, next_in_line);
 	return 0;
 }

@@ -12,6 +12,10 @@
  * in which they came; a permit that returns goes to the oldest waiter, never to a newcomer. What a
  * thread did before a release is visible to the one that gets the permit.
  *
+ * The calls with _n take or give several permits as one. A waiter for n permits keeps its place:
+ * nobody behind it is served first, even if fewer permits would do for them. So it waits only for
+ * those who came before it.
+ *
  * An acquire or release without contention is one compare-and-swap. A thread that waits inside a
  * callback keeps its worker.
  *
@@ -119,8 +123,23 @@ TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *
 				      tw_waiter *out);
 
 /*
- * Cancels a function that waits for a permit. A permit that it had been given goes to the next
- * waiter.
+ * tw_semaphore_try_acquire, tw_semaphore_acquire and tw_semaphore_acquire_async for n permits as
+ * one: all n or none. Give them back with tw_semaphore_release_n, in one call or in parts.
+ *
+ * If the capacity shrinks below n while a caller waits for n permits, the caller waits until the
+ * capacity has grown again, and all behind it wait too.
+ *
+ * Threads, blocks, returns: as the calls for one permit. Also:
+ *   -EINVAL   n is below 1; or above 1 and above the capacity
+ */
+TW_API int tw_semaphore_try_acquire_n(tw_semaphore *semaphore, int32_t n);
+TW_API int tw_semaphore_acquire_n(tw_semaphore *semaphore, int32_t n, uint64_t timeout_ns);
+TW_API int tw_semaphore_acquire_n_async(tw_semaphore *semaphore, int32_t n, tw_fn *fn, void *arg,
+					tw_waiter *out);
+
+/*
+ * Cancels a function that waits for permits. Permits that it had been given go to the next
+ * waiters.
  *
  * Threads: any. Never blocks.
  * Returns:
@@ -144,10 +163,21 @@ TW_API int tw_semaphore_cancel(tw_semaphore *semaphore, tw_waiter waiter);
 TW_API int tw_semaphore_release(tw_semaphore *semaphore);
 
 /*
+ * Gives n permits back: to the oldest waiters, else to a debt, else to those available.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0            given back
+ *   -EOVERFLOW   fewer permits are out; nothing changed, and it is counted once
+ *   -EINVAL      semaphore is NULL, or n is below 1
+ */
+TW_API int tw_semaphore_release_n(tw_semaphore *semaphore, int32_t n);
+
+/*
  * Changes the number of permits.
  *
- * Growth serves as many waiters as there are new permits. Shrinking takes available permits; what
- * is out beyond the new capacity is a debt, which the next releases pay.
+ * Growth serves the oldest waiters for whom the new permits do. Shrinking takes available permits;
+ * what is out beyond the new capacity is a debt, which the next releases pay.
  *
  * Threads: any. Never blocks.
  * Returns:

@@ -2,7 +2,8 @@
  * The semaphore's word: executor/semaphore/semaphore.c: the fast way, a compare-and-swap, beside the lock that all else takes.
  *
  * Modelled: a capacity of one; threads that acquire and release twice, the first of them perhaps for a limited time only, so that it gives up.
- * THREE threads; or RESIZE: two, and one who sets the capacity to none, and then to two. With the lock the word is changed as in the
+ * THREE threads; HEAVY: three, a capacity of two, and two of them want both permits at a time, which each gives back one by one; or
+ * RESIZE: two, and one who sets the capacity to none, and then to two. With the lock the word is changed as in the
  * code: by a load and a store of the whole where WAITERS is set, by a compare-and-swap where it is not.
  *
  * Left out: functions in line, which go the same ways under the lock; what wakes a thread (the futex). Program order stands for
@@ -10,19 +11,23 @@
  *
  * Holds (invariants of the file's first comment):
  *   SEM1     never more permits are given than there are: but for debts, held is at most the capacity; each that is out is counted
- *   1, 2   with the lock free: WAITERS if and only if somebody is in line, and then no permit is there to be had
- *   3      a permit that comes back goes to one waiter, or makes held smaller; nobody waits for what is there: else this would stand still
+ *   1, 2   with the lock free: WAITERS if and only if somebody is in line, and then the oldest does not fit
+ *   3      permits that come back make held smaller, and start the oldest that fit; nobody waits for what is there: else this would stand still
+ *   4      nobody is started before one who came to the line earlier: so the heavy one waits at most for those before it
  *
- *   run: THREE    SEM1, 1 2 3
- *   run: RESIZE   SEM1, 1 2 3
+ *   run: THREE    SEM1, 1 2 3 4
+ *   run: HEAVY    SEM1, 1 2 3 4
+ *   run: RESIZE   SEM1, 1 2 3 4
  *   mutant: THREE ANNOUNCE_BLINDLY   WAITERS is set after a look, without a compare-and-swap
  *   mutant: THREE RELEASE_BLINDLY    a release on the fast way does not look for WAITERS
  *   mutant: RESIZE TAKE_BLINDLY      a take on the fast way does not look for WAITERS
- *   mutant: THREE BOTH_BRANCHES      a permit that is handed over makes held smaller as well
+ *   mutant: THREE NOT_COUNTED        a waiter that is started does not make held larger
  *   mutant: THREE STAYS_ANNOUNCED    the last who leaves the line leaves WAITERS behind
- *   mutant: THREE GIVES_UP_BLINDLY   one whose time is up does not look whether a permit is on its way
+ *   mutant: THREE GIVES_UP_BLINDLY   one whose time is up does not look whether permits are on their way
  *   mutant: RESIZE NO_START          a capacity that grows starts nobody
- *   mutant: RESIZE NO_DEBT           a permit that comes back while there is a debt is handed over
+ *   mutant: RESIZE START_BLINDLY     permits that come back start the oldest while there is a debt
+ *   mutant: HEAVY LIGHT_FIRST        permits that come back start the first that fits, past one that does not: the heavy one starves
+ *   mutant: HEAVY LEAVES_QUIETLY     one whose time is up starts nobody behind it
  */
 #define NONE 9
 #ifdef RESIZE
@@ -32,20 +37,27 @@
 #endif
 
 /* The word. */
+#ifdef HEAVY
+byte held, capacity = 2;
+#define NEED(who) (who < 2 -> 2 : 1)
+#else
 byte held, capacity = 1;
+#define NEED(who) 1
+#endif
 bool waiters;
 
 bool locked;
-byte line[3] = NONE, in_line; /* oldest first */
+byte line[3] = NONE, in_line; /* in the order in which they came */
 bool granted[3], queued[3];
 byte out;                     /* permits that somebody has, or that are on their way to one */
 byte at_work = THREADS;
 
-/* A permit goes to somebody: in the name of the word that says so. */
-inline give()
+/* Permits go to somebody: in the name of the word that says so. place: in the line; 0 for one that is not in line */
+inline give(who, place)
 {
-	out++;
-	assert(out <= capacity) /* SEM1 */
+	out = out + NEED(who);
+	assert(out <= capacity); /* SEM1 */
+	assert(place == 0)       /* 4: nobody in line is older */
 }
 
 inline lock()
@@ -55,7 +67,7 @@ inline lock()
 
 inline unlock()
 {
-	atomic { assert(waiters == (in_line > 0) && (!waiters || held >= capacity)); locked = false } /* 1, 2 */
+	atomic { assert(waiters == (in_line > 0) && (!waiters || held + NEED(line[0]) > capacity)); locked = false } /* 1, 2 */
 }
 
 inline join(w)
@@ -65,7 +77,7 @@ inline join(w)
 
 inline leave(w)
 {
-	seen_held = held; /* word_set: a load, and a store of the whole word */
+	seen_held = held; /* permits_set: a load, and a store of the whole word */
 	atomic {
 		if
 		:: line[0] == w -> line[0] = line[1]; line[1] = line[2]
@@ -85,39 +97,69 @@ inline leave(w)
 	}
 }
 
-/* grant_thread; nothing is left to be done with the waiter (SEM2) */
-inline grant(w)
+/* permits_grant; nothing is left to be done with the waiters (SEM2) */
+inline grant_all()
 {
-	if
-	:: atomic { w != NONE -> granted[w] = true; w = NONE }
-	:: atomic { else }
-	fi
+	do
+	:: atomic { started_count > 0 -> started_count--; granted[started[started_count]] = true; started[started_count] = NONE }
+	:: atomic { else -> break }
+	od
 }
 
-/* pass_on: under the lock */
+/* The place in line of the next to be started; in_line: there is none. */
+inline choose()
+{
+	place = 0;
+#ifdef LIGHT_FIRST
+	do
+	:: place < in_line && held + NEED(line[place]) > capacity -> place++
+	:: else -> break
+	od
+#endif
+}
+
+#ifdef START_BLINDLY
+#define FITS held > 0
+#else
+#define FITS held + NEED(line[place]) <= capacity
+#endif
+
+/* waiters_start: under the lock */
+inline start()
+{
+	do
+	:: true ->
+		atomic { choose() };
+		if
+		:: atomic { place < in_line && FITS -> chosen = line[place]; seen_held = held };
+			atomic {
+#ifndef NOT_COUNTED
+				held = seen_held + NEED(chosen); /* permits_set */
+#endif
+				give(chosen, place);
+				seen_held = 0
+			};
+			leave(chosen);
+			atomic { started[started_count] = chosen; started_count++; chosen = NONE }
+		:: atomic { else -> place = 0 }; break
+		fi
+	od
+}
+
+/* permits_pass_on: under the lock */
 inline pass_on()
 {
 	do
 	:: atomic { !waiters && held > 0 -> held--; break } /* SEM1: CAS */
 	:: waiters ->
 		seen_held = held;
-		if
-#ifdef NO_DEBT
-		:: true
-#else
-		:: atomic { seen_held > capacity -> held = seen_held - 1; seen_held = 0 } /* word_set */
-		:: seen_held <= capacity
-#endif
-			-> atomic { chosen = line[0]; give() };
-			leave(chosen)
-		fi;
-#ifdef BOTH_BRANCHES
-		held--;
-#endif
+		atomic { held = seen_held - 1; seen_held = 0 }; /* permits_set */
+		start();
 		break
 	od
 }
 
+/* One permit. */
 inline release()
 {
 	atomic { out--; seen_held = held; seen_waiters = waiters }; /* the permit is nobody's; load */
@@ -129,7 +171,7 @@ inline release()
 		lock();
 		pass_on();
 		unlock();
-		grant(chosen);
+		grant_all();
 		break
 	:: !seen_waiters ->
 #endif
@@ -151,12 +193,12 @@ inline take_or_announce()
 	do
 	:: waiters -> break
 #ifdef ANNOUNCE_BLINDLY
-	:: atomic { !waiters && held < capacity -> held++; give(); has = true }; break
-	:: !waiters && held >= capacity -> waiters = true; break
+	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0); has = true }; break
+	:: !waiters && held + NEED(me) > capacity -> waiters = true; break
 #else
 	:: atomic { !waiters -> /* SEM1: CAS */
 		if
-		:: held < capacity -> held++; give(); has = true
+		:: held + NEED(me) <= capacity -> held = held + NEED(me); give(me, 0); has = true
 		:: else -> waiters = true
 		fi
 	   };
@@ -170,9 +212,9 @@ inline acquire(may_give_up)
 	/* The fast way; a compare-and-swap that fails looks again, so it is one step. */
 	if
 #ifdef TAKE_BLINDLY
-	:: atomic { held < capacity -> held++; give(); has = true }
+	:: atomic { held + NEED(me) <= capacity -> held = held + NEED(me); give(me, in_line); has = true }
 #else
-	:: atomic { !waiters && held < capacity -> held++; give(); has = true } /* SEM1 */
+	:: atomic { !waiters && held + NEED(me) <= capacity -> held = held + NEED(me); give(me, in_line); has = true } /* SEM1 */
 #endif
 	:: atomic { else }
 	fi;
@@ -195,12 +237,18 @@ inline acquire(may_give_up)
 #ifdef GIVES_UP_BLINDLY
 			:: !queued[me] -> gave_up = true
 #endif
-			:: queued[me] -> leave(me); gave_up = true
+			:: queued[me] ->
+				leave(me);
+#ifndef LEAVES_QUIETLY
+				start();
+#endif
+				gave_up = true
 #ifndef GIVES_UP_BLINDLY
 			:: else
 #endif
 			fi;
 			unlock();
+			grant_all();
 			if
 			:: gave_up
 			:: atomic { !gave_up && granted[me] -> has = true; granted[me] = false }
@@ -211,15 +259,19 @@ inline acquire(may_give_up)
 
 active [THREADS] proctype thread()
 {
-	byte me = _pid, chosen = NONE, seen_held, turn;
+	byte me = _pid, chosen = NONE, seen_held, turn, place, started[3] = NONE, started_count;
 	bool has, gave_up, seen_waiters;
 	do
 	:: turn < 2 ->
 		turn++;
 		acquire(me == 0);
 		if
-		:: atomic { has -> assert(out <= held); has = false }; /* SEM1 */
-			release()
+		:: atomic { has -> assert(out <= held); has = false }; /* SEM1: each is counted */
+			turn = turn + 4 * NEED(me);
+			do
+			:: turn >= 4 -> turn = turn - 4; release()
+			:: else -> break
+			od
 		:: atomic { else -> gave_up = false }
 		fi
 	:: else -> break
@@ -233,28 +285,16 @@ inline set_capacity(n)
 {
 	lock();
 	capacity = n; /* CAS, until it is made */
-	do
-#ifdef NO_START
-	:: true -> break
-#else
-	:: in_line > 0 && held < capacity ->
-		seen_held = held;
-		atomic { held = seen_held + 1; chosen = line[0]; give() }; /* word_set */
-		leave(chosen);
-		atomic { started[started_count] = chosen; started_count++; chosen = NONE }
-	:: else -> break
+#ifndef NO_START
+	start();
 #endif
-	od;
 	unlock();
-	do
-	:: started_count > 0 -> started_count--; grant(started[started_count])
-	:: else -> break
-	od
+	grant_all()
 }
 
 active proctype resizer()
 {
-	byte chosen = NONE, started[2] = NONE, started_count, seen_held;
+	byte chosen = NONE, place, started[3] = NONE, started_count, seen_held;
 	set_capacity(0);
 	set_capacity(2)
 }

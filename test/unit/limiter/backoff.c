@@ -349,7 +349,10 @@ Test(limiter_backoff, predicate_may_call_the_limiter_but_not_wait_for_it)
 
 enum { DRAWS = 200 };
 
-/* Runs a job to its end, and checks each delay against the definition of its jitter. Returns their sum. */
+/*
+ * Runs a job to its end, and checks each delay against the definition of its jitter. Returns their
+ * sum.
+ */
 static uint64_t expect_delays(struct tw_retry retry)
 {
 	struct load load = LOAD(1, .answer = -EIO);
@@ -382,7 +385,10 @@ static uint64_t expect_delays(struct tw_retry retry)
 	return sum_ns;
 }
 
-/* Of draws that are uniform in 0 .. 1, in thousandths; their mean is off by 0.02 at one standard deviation. */
+/*
+ * Of draws that are uniform in 0 .. 1, in thousandths; their mean is off by 0.02 at one standard
+ * deviation.
+ */
 static void expect_mean(uint64_t sum_ns, uint64_t unit_ns, uint64_t thousandths)
 {
 	uint64_t mean = sum_ns * 1000 / (DRAWS * unit_ns);

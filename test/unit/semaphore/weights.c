@@ -1,0 +1,352 @@
+/* Acquires of several permits. The executor is a queue that the test empties. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/random.h"
+#include "test/support/semaphore_suite.h"
+
+static char text[256];
+
+static void keep_text(const char *told)
+{
+	strncpy(text, told, sizeof(text) - 1);
+}
+
+static tw_waiter wait_for(int32_t n, int number)
+{
+	tw_waiter waiter = {7};
+	expect_eq(tw_semaphore_acquire_n_async(permits, n, note, &numbers[number], &waiter), 0);
+	expect_ne(waiter.id, 0);
+	return waiter;
+}
+
+static void expect_called(unsigned n, const int *who)
+{
+	queue_executor_run_all(&queue);
+	expect_eq(called, n);
+	for (unsigned i = 0; i < n; i++)
+		expect_eq(order[i], who[i]);
+}
+
+Test(semaphore_weights, takes_all_or_none)
+{
+	open_with(5);
+	expect_eq(tw_semaphore_try_acquire_n(permits, 3), 0);
+	expect_eq(tw_semaphore_try_acquire_n(permits, 3), -EAGAIN);
+	expect_eq(gauges().available, 2);
+	expect_eq(tw_semaphore_acquire_n(permits, 3, 0), -EAGAIN);
+	expect_eq(tw_semaphore_acquire_n(permits, 2, TW_FOREVER), 0);
+	expect_eq(gauges().held, 5);
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_eq(tw_semaphore_release(permits), 0);
+	expect_eq(gauges().available, 5);
+	close_all();
+}
+
+Test(semaphore_weights, heavy_one_keeps_its_place_before_light_ones)
+{
+	open_with(3);
+	called = 0;
+	acquire(3);
+	wait_for(3, 1);
+	wait_for(1, 2);
+	wait_for(1, 3);
+	for (int i = 0; i < 2; i++) {
+		release(1);
+		expect_called(0, NULL); /* one would do for 2 */
+		expect_eq(tw_semaphore_try_acquire(permits), -EAGAIN);
+	}
+	release(1);
+	expect_called(1, (int[]){1});
+	expect_eq(tw_semaphore_release_n(permits, 3), 0);
+	expect_called(3, (int[]){1, 2, 3});
+	release(2);
+	close_all();
+}
+
+Test(semaphore_weights, one_release_starts_all_that_fit)
+{
+	open_with(6);
+	called = 0;
+	acquire(6);
+	wait_for(2, 1);
+	wait_for(1, 2);
+	wait_for(4, 3);
+	wait_for(1, 4);
+	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	expect_called(2, (int[]){1, 2});
+	expect_eq(gauges().available, 2);
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_called(4, (int[]){1, 2, 3, 4});
+	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	close_all();
+}
+
+Test(semaphore_weights, light_ones_start_when_the_heavy_one_before_them_leaves)
+{
+	open_with(3);
+	called = 0;
+	acquire(2);
+	tw_waiter heavy = wait_for(2, 1);
+	wait_for(1, 2);
+	expect_called(0, NULL);
+	expect_eq(tw_semaphore_cancel(permits, heavy), TW_CANCELLED);
+	expect_called(1, (int[]){2});
+	release(3);
+	expect_eq(gauges().available, 3);
+	close_all();
+}
+
+Test(semaphore_weights, light_ones_start_when_a_heavy_thread_gives_up)
+{
+	open_with(3);
+	called = 0;
+	acquire(2);
+	wait_for(2, 1);
+	expect_eq(tw_semaphore_acquire_n(permits, 3, MS), -ETIMEDOUT);
+	wait_for(1, 2);
+	expect_called(0, NULL);
+	release(1);
+	expect_called(1, (int[]){1});
+	release(1);
+	expect_called(2, (int[]){1, 2});
+	release(3);
+	close_all();
+}
+
+Test(semaphore_weights, cancelled_hand_over_returns_all_its_permits)
+{
+	open_with(4);
+	called = 0;
+	tw_waiter handed = wait_for(4, 1);
+	wait_for(2, 2);
+	wait_for(2, 3);
+	expect_eq(tw_semaphore_cancel(permits, handed), TW_CANCELLED);
+	expect_called(2, (int[]){2, 3});
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	close_all();
+}
+
+Test(semaphore_weights, capacity_below_a_waiter_lets_it_wait)
+{
+	open_with(4);
+	called = 0;
+	acquire(4);
+	wait_for(4, 1);
+	wait_for(1, 2);
+	expect_eq(tw_semaphore_set_capacity(permits, 3), 0);
+	release(4);
+	expect_called(0, NULL);
+	expect_eq(gauges().available, 3);
+	expect_eq(tw_semaphore_set_capacity(permits, 5), 0);
+	expect_called(2, (int[]){1, 2});
+	expect_eq(tw_semaphore_release_n(permits, 5), 0);
+	close_all();
+}
+
+static void *acquire_two(void *arg)
+{
+	*(int *)arg = tw_semaphore_acquire_n(permits, 2, TW_FOREVER);
+	return NULL;
+}
+
+static pthread_t start_thread(int *answer)
+{
+	pthread_t thread;
+	uint64_t before = gauges().waiters;
+	expect_eq(pthread_create(&thread, NULL, acquire_two, answer), 0);
+	while (gauges().waiters == before)
+		sched_yield();
+	return thread;
+}
+
+Test(semaphore_weights, refused_function_gives_its_permits_to_threads, .timeout = 30)
+{
+	open_with(4);
+	called = 0;
+	int answers[2] = {1, 1};
+	pthread_t threads[2];
+	acquire(4);
+	wait_for(4, 1);
+	for (int i = 0; i < 2; i++)
+		threads[i] = start_thread(&answers[i]);
+	queue.refuse = SIZE_MAX;
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	for (int i = 0; i < 2; i++)
+		expect_eq(pthread_join(threads[i], NULL), 0);
+	expect_eq(answers[0], 0);
+	expect_eq(answers[1], 0);
+	expect_eq(gauges().waiters, 1);
+	queue.refuse = 0;
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	expect_called(1, (int[]){1});
+	expect_eq(tw_semaphore_release_n(permits, 4), 0);
+	close_all();
+}
+
+Test(semaphore_weights, refused_function_keeps_permits_that_do_for_no_thread, .timeout = 30)
+{
+	open_with(3);
+	called = 0;
+	int answer = 1;
+	acquire(3);
+	wait_for(1, 1);
+	pthread_t thread = start_thread(&answer);
+	queue.refuse = 1;
+	release(1); /* to the function, for which the thread has no use */
+	expect_eq(gauges().handed, 1);
+	rig_advance(&rig, 2 * MS); /* offered again */
+	expect_called(1, (int[]){1});
+	release(3);
+	expect_eq(pthread_join(thread, NULL), 0);
+	expect_eq(answer, 0);
+	release(2);
+	close_all();
+}
+
+Test(semaphore_weights, bad_numbers_are_refused_and_change_nothing)
+{
+	open_with(3);
+	tw_set_misuse_hook(keep_text);
+	expect_eq(tw_semaphore_try_acquire_n(permits, 4), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_try_acquire_n: n 4 is above the capacity 3");
+	expect_eq(tw_semaphore_acquire_n(permits, 0, 1), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_acquire_n: n 0: must be 1 or more");
+	expect_eq(tw_semaphore_acquire_n(permits, INT32_MAX, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_n_async(permits, -1, note, NULL, NULL), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_acquire_n_async: n -1: must be 1 or more");
+	expect_eq(tw_semaphore_release_n(permits, 0), -EINVAL);
+	cr_assert_str_eq(text, "tw_semaphore_release_n: n 0: must be 1 or more");
+	expect_eq(tw_semaphore_try_acquire_n(NULL, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_n(NULL, 1, 1), -EINVAL);
+	expect_eq(tw_semaphore_acquire_n_async(NULL, 1, note, NULL, NULL), -EINVAL);
+	expect_eq(tw_semaphore_acquire_n_async(permits, 1, NULL, NULL, NULL), -EINVAL);
+	expect_eq(tw_semaphore_release_n(NULL, 1), -EINVAL);
+	acquire(2);
+	expect_eq(tw_semaphore_release_n(permits, 3), -EOVERFLOW);
+	expect_eq(tw_semaphore_release_n(permits, INT32_MAX), -EOVERFLOW);
+	expect_eq(gauges().over_releases, 2);
+	expect_eq(gauges().held, 2);
+	expect_eq(tw_semaphore_set_capacity(permits, 0), 0);
+	expect_eq(tw_semaphore_try_acquire_n(permits, 1), -EAGAIN); /* one may wait for a capacity */
+	release(2);
+	close_all();
+}
+
+/* ---------------------------------------------------------------- naive model */
+
+enum { STEPS = 600, ROUNDS = 30, MOST = 6 };
+
+/* All that waits, in order; those that are handed have been called. */
+static struct {
+	int number;
+	int32_t n;
+	tw_waiter waiter;
+} line[STEPS];
+static unsigned in_line, expected_calls;
+static int64_t capacity, held;
+static int expected_order[STEPS], all_numbers[STEPS], seen[STEPS];
+static unsigned seen_n;
+
+static void see(void *arg)
+{
+	seen[seen_n++] = *(int *)arg;
+}
+
+static void serve_line(void)
+{
+	while (in_line && held + line[0].n <= capacity) {
+		held += line[0].n;
+		expected_order[expected_calls++] = line[0].number;
+		memmove(&line[0], &line[1], --in_line * sizeof(line[0]));
+	}
+}
+
+static void join_line(int number, int32_t n)
+{
+	all_numbers[number] = number;
+	tw_waiter waiter;
+	int r = tw_semaphore_acquire_n_async(permits, n, see, &all_numbers[number], &waiter);
+	if (n > 1 && n > capacity) {
+		expect_eq(r, -EINVAL);
+		return;
+	}
+	expect_eq(r, 0);
+	line[in_line].number = number;
+	line[in_line].n = n;
+	line[in_line++].waiter = waiter;
+	serve_line();
+}
+
+static void model_step(uint64_t *seed, int number)
+{
+	int32_t n = 1 + (int32_t)random_below(seed, MOST);
+	switch (random_below(seed, 8)) {
+	case 0 ... 2:
+		join_line(number, n);
+		break;
+	case 3 ... 4:
+		expect_eq(tw_semaphore_release_n(permits, n), n <= held ? 0 : -EOVERFLOW);
+		held -= n <= held ? n : 0;
+		break;
+	case 5:
+		if (in_line) {
+			unsigned at = (unsigned)random_below(seed, in_line);
+			expect_eq(tw_semaphore_cancel(permits, line[at].waiter), TW_CANCELLED);
+			memmove(&line[at], &line[at + 1], (--in_line - at) * sizeof(line[0]));
+		}
+		break;
+	case 6:
+		if (n > 1 && n > capacity)
+			break;
+		bool fits = !in_line && held + n <= capacity;
+		expect_eq(tw_semaphore_try_acquire_n(permits, n), fits ? 0 : -EAGAIN);
+		held += fits ? n : 0;
+		break;
+	default:
+		capacity = (int64_t)random_below(seed, 2 * MOST);
+		expect_eq(tw_semaphore_set_capacity(permits, (int32_t)capacity), 0);
+		break;
+	}
+	serve_line();
+	queue_executor_run_all(&queue);
+}
+
+static void model_check(void)
+{
+	struct tw_semaphore_stats stats = gauges();
+	expect_eq(stats.held, (uint64_t)held);
+	expect_eq(stats.capacity, (uint64_t)capacity);
+	expect_eq(stats.waiters, in_line);
+	expect_eq(seen_n, expected_calls);
+	if (seen_n)
+		expect_eq(seen[seen_n - 1], expected_order[seen_n - 1]);
+}
+
+Test(semaphore_weights, random_programs_agree_with_a_naive_line, .timeout = 60)
+{
+	const char *given = getenv("SEMAPHORE_SEED");
+	uint64_t first = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	for (int round = 0; round < ROUNDS; round++, first++) {
+		uint64_t seed = first;
+		cr_log_info("SEMAPHORE_SEED=%llu", (unsigned long long)first);
+		capacity = (int64_t)random_below(&seed, MOST);
+		held = 0;
+		in_line = expected_calls = seen_n = 0;
+		open_with((int32_t)capacity);
+		for (int i = 0; i < STEPS; i++) {
+			model_step(&seed, i);
+			model_check();
+		}
+		capacity = MOST * STEPS;
+		expect_eq(tw_semaphore_set_capacity(permits, (int32_t)capacity), 0);
+		serve_line();
+		queue_executor_run_all(&queue);
+		model_check();
+		if (held)
+			expect_eq(tw_semaphore_release_n(permits, (int32_t)held), 0);
+		expect_eq(gauges().available, (uint64_t)capacity);
+		close_all();
+	}
+}
