@@ -158,7 +158,7 @@ $B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
 	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic \
 		-Iinclude -pthread -MMD -MP -o $@ $< $(lib) $(ck_libs)
 
-wrapped := malloc calloc aligned_alloc free mmap munmap madvise pthread_create syscall \
+wrapped := malloc calloc aligned_alloc free mmap munmap mremap madvise pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
 $B/test/unit/run: $(test_o) $(lib)
 	$(call say,link)$(CC) $(links) $(addprefix -Wl$(comma)--wrap=,$(wrapped)) $(CFLAGS) -o $@ $^ \

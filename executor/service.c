@@ -12,6 +12,7 @@
 #include "executor/pool/parts.h"
 #include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
+#include "wheel/base/thread.h"
 #include "wheel/core/frame.h"
 #include "wheel/service/close.h"
 #include "wheel/service/config.h"
@@ -83,10 +84,13 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	tw__clock_default_hold(true);
 	int r = tw__config_read(&config, cfg);
 	if (!r)
+		r = tw__choose_stack(&config);
+	if (!r)
 		r = make(out, &config);
-	if (r)
-		tw__clock_default_hold(false);
-	return r;
+	if (!r)
+		return 0;
+	tw__clock_default_hold(false);
+	return tw__refused_by_limits("tw_service_create", r);
 }
 
 /* Nothing is left: the pool is idle. Other closers wait until its threads have ended. */

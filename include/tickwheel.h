@@ -102,7 +102,8 @@
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
  * Memory. A service reserves address space for max_timers, and touches about 50 bytes a timer as
- * they come.
+ * they come. In a process that locks its memory (mlockall), reserved addresses stay unlocked; the
+ * guide tells how to lock what a service touches.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 in any other than a
  * config is -EINVAL. Non-zero bytes beyond what the library knows are -E2BIG.

@@ -7,6 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "mpsc/base/reserve.h"
+
 enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
 
 /* A slab of which more is used is not worth becoming current: it would be exhausted soon. */
@@ -138,10 +140,7 @@ static bool map_extent(const struct tw__nodes *nodes, struct tw__extent *extent,
 	extent->bytes = nodes->slab_bytes << k;
 	if (k == 0)
 		return (extent->memory = calloc(1, extent->bytes)) != NULL;
-	void *at =
-	    mmap(NULL, extent->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	extent->memory = at == MAP_FAILED ? NULL : at;
-	return extent->memory != NULL;
+	return (extent->memory = tw__reserve(extent->bytes)) != NULL;
 }
 
 static struct tw__extent *make_extent(const struct tw__nodes *nodes, unsigned k)

@@ -419,11 +419,15 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 	if (!config.queue)
 		config.queue = 65536;
 	r = config_check(&config);
-	const struct tw_service_config threads = {.workers = config.workers,
-						  .max_workers = config.max_workers,
-						  .thread_name = config.thread_name ? config.thread_name : "tw",
-						  .stack_size = config.stack_size,
-						  .affinity = config.affinity,
-						  .affinity_size = config.affinity_size};
-	return r ? r : tw__pool_create(out, config.queue, false, &threads);
+	struct tw_service_config threads = {.workers = config.workers,
+					    .max_workers = config.max_workers,
+					    .thread_name = config.thread_name ? config.thread_name : "tw",
+					    .stack_size = config.stack_size,
+					    .affinity = config.affinity,
+					    .affinity_size = config.affinity_size};
+	if (!r)
+		r = tw__choose_stack(&threads);
+	if (!r)
+		r = tw__pool_create(out, config.queue, false, &threads);
+	return tw__refused_by_limits("tw_pool_create", r);
 }

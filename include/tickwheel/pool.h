@@ -52,7 +52,7 @@ struct tw_pool_config {
 	                          * process may use (affinity and control groups) */
 	uint32_t queue;   /* tasks that may wait: a power of two, 16 .. 16 Mi; default 65536 */
 	const char *thread_name; /* prefix, at most 9 bytes are used; default "tw" */
-	size_t stack_size;       /* bytes; 0: the system's default */
+	size_t stack_size;       /* bytes; 0: as in tw_service_config */
 	const void *affinity;    /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 
@@ -72,7 +72,7 @@ struct tw_pool_config {
  *   -EINVAL   out is NULL; a knob is out of range
  *   -E2BIG    cfg has non-zero bytes beyond the known struct
  *   -ENOMEM   no memory
- *   -EAGAIN, -EPERM   a thread cannot be created
+ *   -EAGAIN, -EPERM   a thread cannot be created; see tw_service_create
  */
 TW_API int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg);
 

@@ -107,7 +107,7 @@ struct tw_service_config {
 	/* Threads of the service. */
 	const char
 	    *thread_name;     /* prefix, at most 9 bytes; default "tw" (tick thread: "tw-tick") */
-	size_t stack_size;    /* bytes; default: the system's */
+	size_t stack_size;    /* bytes; default: the system's; 512 KiB under mlockall */
 	const void *affinity; /* a cpu_set_t of affinity_size bytes, copied; NULL: inherited */
 	size_t affinity_size;
 	int sched_policy;   /* of the tick thread: SCHED_OTHER (default), SCHED_FIFO, SCHED_RR */
@@ -150,8 +150,9 @@ struct tw_service_config {
  *   0            *out is the service; on an error *out is not written
  *   -EINVAL      out is NULL; a knob is out of range; workers or max_workers with an executor
  *   -E2BIG       cfg has non-zero bytes beyond the known struct
- *   -ENOMEM      no memory
- *   -EAGAIN      a thread cannot be created: raise the limit of threads
+ *   -ENOMEM      no memory, or no address space for max_timers
+ *   -EAGAIN      a thread cannot be created: a limit of threads, of address space or, after
+ *                mlockall, of locked memory. The misuse hook gets a text with these limits
  *   -EPERM       the scheduling policy is not permitted; or clock or pool belong to the parent of a
  *                forked child
  *   -ESHUTDOWN   the executor is a closed pool

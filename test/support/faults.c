@@ -183,6 +183,7 @@ void *__real_calloc(size_t n, size_t size);
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void __real_free(void *block);
 void *__real_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__real_mremap(void *at, size_t size, size_t new_size, int flags, ...);
 int __real_munmap(void *at, size_t size);
 int __real_madvise(void *at, size_t size, int advice);
 long __real_syscall(long number, ...);
@@ -193,6 +194,7 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_aligned_alloc(size_t alignment, size_t size);
 void __wrap_free(void *block);
 void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset);
+void *__wrap_mremap(void *at, size_t size, size_t new_size, int flags);
 int __wrap_munmap(void *at, size_t size);
 int __wrap_madvise(void *at, size_t size, int advice);
 long __wrap_syscall(long number, ...);
@@ -227,6 +229,15 @@ void *__wrap_mmap(void *at, size_t size, int protection, int flags, int fd, off_
 	}
 	outstanding++;
 	return __real_mmap(at, size, protection, flags, fd, offset);
+}
+
+void *__wrap_mremap(void *at, size_t size, size_t new_size, int flags)
+{
+	if (refuse("mremap")) {
+		errno = ENOMEM;
+		return MAP_FAILED;
+	}
+	return __real_mremap(at, size, new_size, flags);
 }
 
 int __wrap_munmap(void *at, size_t size)

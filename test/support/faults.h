@@ -1,5 +1,6 @@
 /*
- * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap, pthread_create, for
+ * Failures on demand: what the library asks of malloc, calloc, aligned_alloc, mmap, mremap,
+ * pthread_create, for
  * descriptors and of the kernel goes through here (the
  * linker's --wrap), and is counted. Other libraries' calls do not.
  */

@@ -5,7 +5,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
+#include "mpsc/base/reserve.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/quota.h"
 
 static void faults_only(sigset_t *mask)
@@ -16,11 +19,23 @@ static void faults_only(sigset_t *mask)
 		sigdelset(mask, faults[i]);
 }
 
+/* The default stack where each stack is locked as a whole. */
+enum { LOCKED_STACK_BYTES = 512 << 10 };
+
+int tw__choose_stack(struct tw_service_config *config)
+{
+	if (config->stack_size)
+		return 0;
+	int locked = tw__new_memory_is_locked();
+	if (locked > 0)
+		config->stack_size = LOCKED_STACK_BYTES;
+	return locked < 0 ? locked : 0;
+}
+
+/* Positive errno, as the pthread calls. */
 static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *config, bool is_tick_thread)
 {
-	int r = 0;
-	if (config->stack_size)
-		r = pthread_attr_setstacksize(attr, config->stack_size);
+	int r = config->stack_size ? pthread_attr_setstacksize(attr, config->stack_size) : 0;
 #ifdef __GLIBC__
 	if (!r && config->affinity)
 		r = pthread_attr_setaffinity_np(attr, config->affinity_size, config->affinity);
@@ -78,6 +93,28 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 		pthread_setname_np(*thread, name);
 	}
 	return -r;
+}
+
+static const char *limit_text(char *text, size_t size, int resource)
+{
+	struct rlimit limit;
+	if (getrlimit(resource, &limit) || limit.rlim_cur == RLIM_INFINITY)
+		return "unlimited";
+	snprintf(text, size, "%llu KiB", (unsigned long long)limit.rlim_cur / 1024);
+	return text;
+}
+
+int tw__refused_by_limits(const char *call, int error)
+{
+	char addresses[32], locked[32];
+	if (error != -EAGAIN && error != -ENOMEM)
+		return error;
+	return tw__misuse(error,
+			  "%s: the system refuses %s; see ulimit -u, ulimit -v (%s) and, after mlockall, "
+			  "ulimit -l (%s)",
+			  call, error == -EAGAIN ? "a thread" : "memory",
+			  limit_text(addresses, sizeof addresses, RLIMIT_AS),
+			  limit_text(locked, sizeof locked, RLIMIT_MEMLOCK));
 }
 
 unsigned tw__cpus_within(unsigned cpus, unsigned quota)

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "mpsc/base/reserve.h"
 #include "wheel/core/frame.h"
 #include "wheel/group/reap.h"
 #include "wheel/timer/member.h"
@@ -41,8 +42,8 @@ static bool make_table(struct tw__groups *groups)
 	if (tw_load_relaxed(&groups->table))
 		return true;
 	size_t bytes = groups->end * (sizeof(struct tw__group) + sizeof(struct tw__completion));
-	void *table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (table == MAP_FAILED)
+	void *table = tw__reserve(bytes);
+	if (!table)
 		return false;
 	groups->table_bytes = bytes;
 	groups->at_end = (struct tw__completion *)((struct tw__group *)table + groups->end);

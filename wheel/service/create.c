@@ -9,6 +9,7 @@
 #include <sys/random.h>
 
 #include "mpsc/base/fork.h"
+#include "mpsc/base/reserve.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/member.h"
 #include "wheel/run/run.h"
@@ -106,12 +107,6 @@ static uint64_t clock_next(struct tw__clock_listener *listener)
 
 /* ------------------------------------------------------------------- creation */
 
-static void *reserve(size_t bytes)
-{
-	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	return at == MAP_FAILED ? NULL : at;
-}
-
 /* Room in the wheel: live entries, as many dead ones, what arrives during a sweep, and batches that are out. */
 static uint64_t entries_for(uint32_t max_timers)
 {
@@ -141,11 +136,11 @@ static int make_wheel(tw_service *service)
 			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
 	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
 	service->driver->memory.arena_bytes = chunks * sizeof(struct tw__chunk);
-	service->driver->memory.table = reserve(service->driver->memory.table_bytes);
-	service->driver->memory.arena = reserve(service->driver->memory.arena_bytes);
+	service->driver->memory.table = tw__reserve(service->driver->memory.table_bytes);
+	service->driver->memory.arena = tw__reserve(service->driver->memory.arena_bytes);
 	service->driver->memory.cold_bytes = tw__wheel_cold_bytes(chunks);
-	service->driver->memory.cold = reserve(service->driver->memory.cold_bytes);
-	service->driver->outboxes.table = reserve(sizeof *service->driver->outboxes.table);
+	service->driver->memory.cold = tw__reserve(service->driver->memory.cold_bytes);
+	service->driver->outboxes.table = tw__reserve(sizeof *service->driver->outboxes.table);
 	if (!service->driver->memory.table || !service->driver->memory.arena || !service->driver->memory.cold ||
 	    !service->driver->outboxes.table)
 		return -ENOMEM;

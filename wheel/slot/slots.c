@@ -6,6 +6,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "mpsc/base/reserve.h"
 #include "mpsc/base/spinlock.h"
 #include "wheel/slot/magazine.h"
 
@@ -57,9 +58,8 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	size_t option_room = page_up(block_count / 8 + 8);
 	slots->mapping_bytes =
 	    words + records + notes + options + reached + far_ticks + cold + blocks + option_blocks + option_room;
-	slots->mapping = mmap(NULL, slots->mapping_bytes, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (slots->mapping == MAP_FAILED)
+	slots->mapping = tw__reserve(slots->mapping_bytes);
+	if (!slots->mapping)
 		return -ENOMEM;
 	char *at = slots->mapping;
 	slots->words = (void *)at;
