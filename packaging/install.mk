@@ -1,17 +1,21 @@
 # Installing and packaging.
 #
-# Knobs: PREFIX, libdir, includedir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
+# Knobs: PREFIX, bindir, libdir, includedir, mandir, docdir (final places); DESTDIR, for packagers, is put before each.
 
 PREFIX     ?= /usr/local
+bindir     ?= $(PREFIX)/bin
 libdir     ?= $(PREFIX)/lib
 includedir ?= $(PREFIX)/include
 mandir     ?= $(PREFIX)/share/man
 docdir     ?= $(PREFIX)/share/doc/tickwheel
 DESTDIR    ?=
 
-places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
+# Built programs that are installed to bindir; their names begin with tickwheel-.
+programs :=
+
+places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
-	LIBRARY=$B MANUAL=build/man
+	LIBRARY=$B MANUAL=build/man PROGRAMS='$(programs)'
 
 .PHONY: install uninstall man dist deb check-install check-man check-musl check-deb
 
@@ -20,7 +24,7 @@ places = PREFIX='$(PREFIX)' libdir='$(libdir)' includedir='$(includedir)' mandir
 # Checks that all places can be written before it builds or copies anything.
 install: deps-build ## library, headers, manual, pkg-config and CMake files; PREFIX=/usr/local, DESTDIR=
 	$(Q)$(places) packaging/install.sh --check
-	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
+	$(again) $(lib) $B/libtickwheel.so $(programs) man MODE=$(MODE)
 	$(Q)$(places) packaging/install.sh
 
 uninstall: ## removes the installed files (same knobs)
@@ -36,9 +40,10 @@ deb: deps-deb ## Debian packages of this tree, in build/deb
 	$(again) build/release/libtickwheel.a build/release/libtickwheel.so man MODE=release
 	$(Q)MAKE='$(MAKE)' packaging/deb.sh build/deb $(VERSION) $(SOVERSION)
 
-check-install: deps-build+test+install ## installs to a fresh prefix, builds programs against it, uninstalls
+check-install: deps-build+test+install ## installs, builds programs and examples against it, moves the tree, uninstalls
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
 	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/install.sh $B
+	$(Q)MAKE='$(MAKE)' CC='$(CC)' test/moved.sh $B
 
 check-man: deps-build+man ## the manual has every function, and mandoc finds no fault
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)

@@ -15,12 +15,30 @@ writable() {
 	rmdir "$probe"
 }
 for dir in "$to_lib" "$to_include" "$to_man" "$to_doc"; do writable "$dir"; done
+[ -z "$PROGRAMS" ] || writable "$to_bin"
 [ "${1:-}" != --check ] || exit 0
+
+# The places as pkg-config and CMake files name them.
+if movable; then
+	pc_prefix="\${pcfiledir}/$(relative "$libdir/pkgconfig" "$PREFIX")"
+	pc_libdir="\${prefix}/$(relative "$PREFIX" "$libdir")"
+	pc_includedir="\${prefix}/$(relative "$PREFIX" "$includedir")"
+	cmake_libdir="\${_tickwheel_here}/$(relative "$libdir/cmake/tickwheel" "$libdir")"
+	cmake_includedir="\${_tickwheel_here}/$(relative "$libdir/cmake/tickwheel" "$includedir")"
+else
+	pc_prefix=$PREFIX
+	pc_libdir=$libdir
+	pc_includedir=$includedir
+	cmake_libdir=$libdir
+	cmake_includedir=$includedir
+fi
 
 # $1: template; $2: target. No place may hold a '|'.
 fill() {
-	sed -e "s|@PREFIX@|$PREFIX|g; s|@libdir@|$libdir|g; s|@includedir@|$includedir|g; s|@VERSION@|$VERSION|g" \
-		-e "s|@SOVERSION@|$SOVERSION|g; s|@CK_LIBS@|$CK_LIBS|g; s|@CK_LIST@|$(echo "$CK_LIBS" | tr -s ' ' ';')|g" "$1" >"$2"
+	sed -e "s|@PC_PREFIX@|$pc_prefix|g; s|@PC_LIBDIR@|$pc_libdir|g; s|@PC_INCLUDEDIR@|$pc_includedir|g" \
+		-e "s|@CMAKE_LIBDIR@|$cmake_libdir|g; s|@CMAKE_INCLUDEDIR@|$cmake_includedir|g" \
+		-e "s|@VERSION@|$VERSION|g; s|@SOVERSION@|$SOVERSION|g; s|@CK_LIBS@|$CK_LIBS|g" \
+		-e "s|@CK_LIST@|$(echo "$CK_LIBS" | tr -s ' ' ';')|g" "$1" >"$2"
 	chmod 644 "$2"
 }
 
@@ -30,7 +48,7 @@ put() {
 	mv -f "$3.new$$" "$3"
 }
 
-install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel" "$to_man/man3" "$to_man/man7" "$to_doc"
+install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel" "$to_doc"
 put 644 "$LIBRARY/libtickwheel.a" "$to_lib/libtickwheel.a"
 put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
 ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
@@ -46,10 +64,30 @@ fill packaging/tickwheel.pc.in "$to_lib/pkgconfig/tickwheel.pc"
 fill packaging/tickwheelConfig.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfig.cmake"
 fill packaging/tickwheelConfigVersion.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfigVersion.cmake"
 
-for section in 3 7; do
-	for page in "$MANUAL/man$section"/*; do put 644 "$page" "$to_man/man$section/$(basename "$page")"; done
+for pages in "$MANUAL"/man*; do
+	section=${pages##*/}
+	install -d "$to_man/$section"
+	for page in "$pages"/*; do put 644 "$page" "$to_man/$section/$(basename "$page")"; done
 done
-for text in README.md CHANGELOG.md LICENSE; do put 644 "$text" "$to_doc/$text"; done
+
+[ -z "$PROGRAMS" ] || install -d "$to_bin"
+for program in $PROGRAMS; do put 755 "$program" "$to_bin/$(basename "$program")"; done
+
+# Documents and examples keep their places towards each other. Links to files that are not installed become plain text.
+remove_documents
+documents | while read -r file; do
+	install -d "$(dirname "$to_doc/$file")"
+	case $file in
+	*.md)
+		from=$(dirname "$docdir/$file")
+		documents | awk -v page="$file" -v headers="$(relative "$from" "$includedir")" -f packaging/links.awk - "$file" \
+			>"$to_doc/$file.new$$"
+		chmod 644 "$to_doc/$file.new$$"
+		mv -f "$to_doc/$file.new$$" "$to_doc/$file"
+		;;
+	*) put 644 "$file" "$to_doc/$file" ;;
+	esac
+done
 
 echo "installed tickwheel $VERSION: $to_lib, $to_include, $to_man"
 if [ -z "${DESTDIR:-}" ] && command -v pkg-config >/dev/null 2>&1 && ! pkg-config --exists "tickwheel = $VERSION" 2>/dev/null; then

@@ -9,14 +9,15 @@ if [ ! -e "$to_include/tickwheel.h" ] && [ ! -e "$to_lib/libtickwheel.a" ]; then
 fi
 
 # Pages are ours by what they say, whatever the version was that brought them.
-for page in "$to_man"/man3/tw_* "$to_man"/man3/tickwheel* "$to_man"/man7/tickwheel.7*; do
+for page in "$to_man"/man[1-9]/tw_* "$to_man"/man[1-9]/tickwheel*; do
 	[ ! -e "$page" ] || ! grep -q tickwheel "$page" || rm -f "$page"
 done
 rm -f "$to_lib"/libtickwheel.a "$to_lib"/libtickwheel.so "$to_lib"/libtickwheel.so.[0-9]* "$to_lib/pkgconfig/tickwheel.pc"
-rm -f "$to_include/tickwheel.h" "$to_include/tickwheel.hpp"
+rm -f "$to_include/tickwheel.h" "$to_include"/tickwheel*.hpp
 rm -rf "$to_include/tickwheel" "$to_lib/cmake/tickwheel"
-for text in README.md CHANGELOG.md LICENSE; do rm -f "$to_doc/$text"; done
-for dir in "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man/man3" "$to_man/man7"; do
+rm -f "$to_bin"/tickwheel-*
+remove_documents
+for dir in "$to_doc" "$to_lib/cmake" "$to_lib/pkgconfig" "$to_man"/man[1-9] "$to_bin"; do
 	rmdir "$dir" 2>/dev/null || true # others' files keep it
 done
 echo "removed tickwheel from $to_lib, $to_include, $to_man"
