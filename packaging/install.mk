@@ -36,9 +36,14 @@ man: ## the manual pages, made from the headers, in build/man
 dist: ## build/tickwheel-VERSION.tar.gz of the last commit
 	$(Q)packaging/dist.sh build $(VERSION)
 
-deb: deps-deb ## Debian packages of this tree, in build/deb
-	$(again) build/release/libtickwheel.a build/release/libtickwheel.so man MODE=release
-	$(Q)MAKE='$(MAKE)' packaging/deb.sh build/deb $(VERSION) $(SOVERSION)
+# dpkg-buildpackage writes beside its sources, so it gets a copy of this tree. debian/ says the rest.
+deb_tree = build/deb/tickwheel-$(VERSION)
+deb: deps-deb ## Debian packages of this tree, source and binary, in build/deb
+	$(Q)rm -rf build/deb && mkdir -p $(deb_tree)
+	$(Q)tar --exclude=./build --exclude=./.git -cf - . | tar -xf - -C $(deb_tree)
+	$(Q)cd $(deb_tree) && env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL dpkg-buildpackage -us -uc >../log 2>&1 || \
+		{ tail -n 20 ../log >&2; exit 1; }
+	@ls build/deb/*.deb
 
 check-install: deps-build+test+install ## installs, builds programs and examples against it, moves the tree, uninstalls
 	$(again) $(lib) $B/libtickwheel.so man MODE=$(MODE)
@@ -52,5 +57,5 @@ check-man: deps-build+man ## the manual has every function, and mandoc finds no 
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/musl.sh build/musl
 
-check-deb: deb deps-man ## installs the Debian packages into a separate root and runs an example there
-	$(Q)CC='$(CC)' test/deb.sh build/deb
+check-deb: deb deps-man ## lintian, and the Debian packages installed into a separate root, where an example is built and run
+	$(Q)CC='$(CC)' test/deb.sh build/deb $(VERSION)
