@@ -17,7 +17,8 @@ places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \
 	LIBRARY=$B MANUAL=build/man PROGRAMS='$(programs)'
 
-.PHONY: install uninstall man dist deb check-install check-man check-musl check-deb
+.PHONY: install uninstall man dist deb
+.PHONY: check-install check-man check-musl check-meson check-ports check-deb check-packages
 
 ##@ Install and package
 
@@ -56,6 +57,17 @@ check-man: deps-build+man ## the manual has every function, and mandoc finds no 
 
 check-musl: deps-musl ## the static library and examples, with musl
 	$(Q)MAKE='$(MAKE)' test/musl.sh build/musl
+
+check-meson: deps-build+meson ## meson builds, tests and installs the library, and takes this tree as a subproject
+	$(again) $B/libtickwheel.so MODE=$(MODE)
+	$(Q)CC='$(CC)' test/meson.sh $B
+
+check-ports: deps-build+meson ## vcpkg's portfile and Conan's recipe, run by stand-ins
+	$(Q)CC='$(CC)' test/ports.sh
+
+check-packages: ## check-install, check-man, check-musl, check-meson, check-ports and check-deb, one after the other
+	$(again) check-install check-man check-musl check-meson check-ports check-deb -j1
+	@echo "packages: ok"
 
 check-deb: deb deps-man ## lintian, and the Debian packages installed into a separate root, where an example is built and run
 	$(Q)CC='$(CC)' test/deb.sh build/deb $(VERSION)
