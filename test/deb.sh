@@ -47,7 +47,7 @@ if [ -n "${TW_DEB_ROOT:-}" ]; then
 	mkdir -p "$root/tickwheel"
 	cp "$library" "$dev" "$doc" debian/tests/* "$root/tickwheel/"
 	needs=$(sed -n 's/^Depends: //p' debian/tests/control | tr '\n,' '  ')
-	chroot "$root" sh -ec "cd /tickwheel; apt-get update -q; apt-get install -q -y --no-install-recommends ./*.deb $needs" >"$work/out" 2>&1 ||
+	chroot "$root" sh -ec "cd /tickwheel; apt-get update -q; apt-get install -q -y --reinstall --no-install-recommends ./*.deb $needs" >"$work/out" 2>&1 ||
 		fail "not installed in $root"
 	for test in $(sed -n 's/^Tests: //p' debian/tests/control); do
 		chroot "$root" sh "/tickwheel/$test" >"$work/out" 2>&1 || fail "debian/tests/$test in $root"
