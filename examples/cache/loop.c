@@ -161,12 +161,12 @@ static void turn(struct loop *l)
 	}
 	if (has_mail)
 		read_mail(l);
-	if (has_timers)
-		tw_service_advance(cache.service, TW_NO_LIMIT);
 	if (callers)
 		accept_some(l, l->listen_fd);
 	if (unix_callers)
 		accept_some(l, l->unix_fd);
+	if (has_timers) /* last: after all sockets of this turn */
+		tw_service_advance(cache.service, TW_NO_LIMIT);
 }
 
 static void stop_listening(struct loop *l)
