@@ -204,8 +204,8 @@ static void check_all(bool outright)
 	if (outright)
 		return; /* it is gone */
 	tw_scheduler_stats(scheduler, &s);
-	if (s.posted != s.completed + s.failed + s.cancelled + s.dropped || s.ready || s.delayed || s.cleared)
-		violation("the ledger does not balance", (long long)s.posted);
+	if (s.submitted != s.completed + s.failed + s.cancelled + s.dropped || s.ready || s.delayed || s.cleared)
+		violation("the ledger does not balance", (long long)s.submitted);
 }
 
 static void clear_items(void)
