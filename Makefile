@@ -86,7 +86,6 @@ example_c    = $(filter-out $(loop_lacks:%=examples/loop_%.c),$(wildcard example
 example_bins = $(patsubst examples/%.c,$B/bin/%,$(example_c)) \
                $(patsubst examples/%/,$B/bin/%,$(filter-out examples/cache/ examples/durable/,$(wildcard examples/*/)))
 test_o  := $(patsubst %.c,$B/%.o,$(shell find test/unit -name '*.c' | LC_ALL=C sort) $(wildcard test/support/*.c))
-cpp_bins := $(patsubst %.cpp,$B/%,$(wildcard test/cpp/*.cpp))
 stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 .PHONY: FORCE all help deps demo test stress tsan asan models models-mutants bench lars check-bench check-includes
@@ -153,11 +152,6 @@ $B/test/stress%: $B/test/stress%.o $(lib)
 $B/test/opened: $B/test/opened.o
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ -ldl
 
-$B/test/cpp/%: test/cpp/%.cpp $(lib) $B/flags
-	@mkdir -p $(@D)
-	$(call say,c++)$(or $(CXX),c++) -std=c++17 $(opt_$(MODE)) -g -Wall -Wextra -Wold-style-cast -pedantic \
-		-Iinclude -pthread -MMD -MP -o $@ $< $(lib) $(ck_libs)
-
 wrapped := malloc calloc aligned_alloc free mmap munmap mremap madvise pthread_create syscall \
 	   epoll_create1 timerfd_create eventfd epoll_ctl epoll_wait sched_yield nanosleep read
 $B/test/unit/run: $(test_o) $(lib)
@@ -204,7 +198,7 @@ demo: deps-build+demo ## an HTTP server under load whose timeouts are tickwheel 
 	$(Q)$B/bin/demo $B/bin/server
 
 test: deps-build+test ## headers, examples, README, unit, model and service tests; two minutes
-	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened $(cpp_bins)
+	$(again) $(lib) $B/libtickwheel.so $(example_bins) $B/test/unit/run $B/test/opened
 	$(again) build/recipes/libtickwheel.a MODE=recipes
 	$(Q)CC="$(CC)" CXX="$(CXX)" test/headers.sh
 	$(Q)CC="$(CC)" test/readme.sh $(lib) "$(ck_libs)" $B
@@ -215,7 +209,7 @@ test: deps-build+test ## headers, examples, README, unit, model and service test
 	$(Q)test/metrics.sh $B/bin/server
 	$(Q)CC="$(CC)" PROBES=$(PROBES) test/probes.sh $B/libtickwheel.so
 	$(Q)$B/test/opened $B/libtickwheel.so
-	$(Q)set -e; for t in $(cpp_bins); do timeout 60 $$t; done
+	$(again) test-cpp
 	$(again) test-cache
 	$(Q)$B/test/unit/run --jobs 2 $(TEST)
 
@@ -256,6 +250,7 @@ check-bench: deps-build+bench ## tests of the bench: options, files, comparison,
 	$(Q)test/rivals.sh $B/bench/bench
 
 include test/checks.mk
+include test/cpp/cpp.mk
 include examples/cache/cache.mk
 include examples/durable/durable.mk
 include test/peers/peers.mk

@@ -27,6 +27,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <type_traits>
@@ -86,8 +88,14 @@ inline std::error_code code(int negative_errno) noexcept
 
 inline void check(const std::error_code &error, const char *what)
 {
-	if (error)
-		throw std::system_error(error, what);
+	if (!error)
+		return;
+#if defined(__cpp_exceptions)
+	throw std::system_error(error, what);
+#else
+	std::fprintf(stderr, "%s: %s\n", what, error.message().c_str());
+	std::abort();
+#endif
 }
 
 template <class F> struct callable {

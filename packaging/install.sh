@@ -48,17 +48,18 @@ put() {
 	mv -f "$3.new$$" "$3"
 }
 
-install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel" "$to_doc"
+install -d "$to_lib/pkgconfig" "$to_lib/cmake/tickwheel" "$to_include/tickwheel/cpp" "$to_doc"
 put 644 "$LIBRARY/libtickwheel.a" "$to_lib/libtickwheel.a"
 put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
 ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
 ln -sfn "libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so"
 
-rm -f "$to_include/tickwheel"/*.h # a header that the new version no longer has
+rm -rf "$to_include/tickwheel"/*.h "$to_include/tickwheel/cpp" # a header that the new version no longer has
 for header in include/*.h include/*.hpp; do
 	[ ! -e "$header" ] || put 644 "$header" "$to_include/$(basename "$header")"
 done
-for header in include/tickwheel/*; do put 644 "$header" "$to_include/tickwheel/$(basename "$header")"; done
+for header in include/tickwheel/*.h; do put 644 "$header" "$to_include/tickwheel/$(basename "$header")"; done
+for header in include/tickwheel/cpp/*; do put 644 "$header" "$to_include/tickwheel/cpp/$(basename "$header")"; done
 
 fill packaging/tickwheel.pc.in "$to_lib/pkgconfig/tickwheel.pc"
 fill packaging/tickwheelConfig.cmake.in "$to_lib/cmake/tickwheel/tickwheelConfig.cmake"

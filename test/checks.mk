@@ -32,7 +32,7 @@ check-cheap: check-includes check-format check-pairs check-words check-static ch
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
 parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
 	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs check-words \
-	check-cache check-durable
+	check-cache check-durable check-cpp
 
 check_deps := deps-build+test+install+man+musl+models+check+static+abi+clang+memcheck+faults+cache+durable
 
@@ -57,6 +57,8 @@ part-check-man: part-check-install
 part-check-clocks: part-check-man
 part-check-cache: part-check-clocks
 part-check-durable: part-check-cache
+# In build/asan and build/tsan:
+part-check-cpp: part-check-asan part-check-tsan
 # In build/gcc and build/clang:
 part-check-memcheck part-check-sandbox: part-check-compilers
 

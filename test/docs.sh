@@ -31,16 +31,23 @@ for page in $pages; do
 	' "$page"
 done
 
+has_asio() { printf '#include <asio.hpp>\n' | ${CXX:-c++} -std=c++17 -E -x c++ - >/dev/null 2>&1; }
 strict="-Wall -Wextra -Werror -Wno-unused-function -Iinclude"
 count=0
 for source in "$dir"/*.program.* "$dir"/*.part.*; do
 	[ -e "$source" ] || continue
+	std=c++17
+	! grep -q 'co_await' "$source" || std=c++20
+	if grep -q 'tickwheel_asio' "$source" && ! has_asio; then
+		echo "docs: asio was not found (libasio-dev): left out: $(sed -n 's/^#line //p' "$source")"
+		continue
+	fi
 	# shellcheck disable=SC2086 # lists
 	case $source in
 	*.program.c) ${CC:-cc} -std=gnu11 $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
-	*.program.cpp) ${CXX:-c++} -std=c++17 $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
+	*.program.cpp) ${CXX:-c++} -std=$std $strict -o "$source.bin" "$source" "$lib" $ck_libs -pthread >"$dir/out" 2>&1 ;;
 	*.part.c) ${CC:-cc} -std=gnu11 $strict -include stdlib.h -include tickwheel.h -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
-	*.part.cpp) ${CXX:-c++} -std=c++17 $strict -include tickwheel.hpp -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
+	*.part.cpp) ${CXX:-c++} -std=$std $strict -include tickwheel.hpp -c -o "$dir/part.o" "$source" >"$dir/out" 2>&1 ;;
 	esac || fail "does not compile: $(sed -n 's/^#line //p' "$source")"
 	case $source in
 	*.program.*) timeout 60 "$source.bin" >"$dir/out" 2>&1 || fail "failed: $(sed -n 's/^#line //p' "$source")" ;;
@@ -80,7 +87,7 @@ done <"$dir/functions"
 [ "$(wc -l <"$dir/functions")" -ge 20 ] || echo "docs/design.md names fewer than twenty functions" >>"$dir/out"
 [ ! -s "$dir/out" ] || fail "names that lead nowhere"
 
-(cd examples && ls -d *.c */ | sed 's/\.c$//; s|/$||' | sort) >"$dir/there"
+(cd examples && ls -d *.c *.cpp */ | sed 's/\.cp*$//; s|/$||' | sort) >"$dir/there"
 sed -n 's/^| *\[`\([a-z0-9_]*\)\/*`\].*/\1/p' examples/README.md | sort >"$dir/named"
 diff "$dir/named" "$dir/there" >"$dir/out" || fail "examples/README.md names (<) not what there is (>)"
 : >"$dir/out"

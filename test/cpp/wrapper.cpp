@@ -113,7 +113,8 @@ void cancel_keeps_it_from_running_and_destroys_the_callable()
 	int runs = 0;
 	auto t = service.schedule(1s, [&runs, c = counted()] { runs++; });
 	CHECK(t.cancel() == tickwheel::outcome::cancelled && counted::alive == 0);
-	CHECK(t.cancel() == tickwheel::outcome::gone && t.cancel_wait() == tickwheel::outcome::gone);
+	CHECK(t.cancel() == tickwheel::outcome::gone &&
+	      t.cancel_wait() == tickwheel::outcome::gone);
 	clock.advance(2s);
 	CHECK(runs == 0);
 }
@@ -168,7 +169,8 @@ void reset_earlier_moves_it_to_earlier_only()
 	int runs = 0;
 	auto t = service.schedule(100ms, [&] { runs++; });
 	CHECK(!t.reset_earlier(1s) && t.reset_earlier(50ms));
-	CHECK(!t.reset_earlier_at(service.now() + 60ms) && t.reset_earlier_at(service.now() + 20ms));
+	CHECK(!t.reset_earlier_at(service.now() + 60ms) &&
+	      t.reset_earlier_at(service.now() + 20ms));
 	clock.advance(22ms);
 	CHECK(runs == 1 && !t.reset_earlier(0s));
 }
@@ -227,7 +229,8 @@ void a_task_with_options_is_taken()
 	task.when_ns = TW_SECOND;
 	task.group = group;
 	auto t = service.schedule(task, [c = counted()] {});
-	CHECK(tw_group_cancel_wait(service.get(), group, TW_FOREVER) == TW_CANCELLED && counted::alive == 0);
+	CHECK(tw_group_cancel_wait(service.get(), group, TW_FOREVER) == TW_CANCELLED &&
+	      counted::alive == 0);
 	CHECK(t.cancel() == tickwheel::outcome::gone);
 }
 
@@ -236,7 +239,9 @@ void errors_are_thrown_or_told()
 	manual_clock clock;
 	tickwheel::service service(clock.config());
 	std::error_code error;
-	CHECK(thrown([&] { auto t = service.schedule(std::chrono::hours::max(), [c = counted()] {}); }) == ERANGE);
+	CHECK(thrown([&] {
+		      auto t = service.schedule(std::chrono::hours::max(), [c = counted()] {});
+	      }) == ERANGE);
 	auto t = service.schedule(
 	    std::chrono::hours::max(), [c = counted()] {}, error);
 	CHECK(error == std::errc::result_out_of_range && counted::alive == 0 && t.handle().id == 0);
@@ -253,7 +258,8 @@ void errors_are_thrown_or_told()
 	service.close(TW_CLOSE_DROP, 1s);
 	CHECK(thrown([&] { auto u = service.schedule(1s, [] {}); }) == ESHUTDOWN);
 	connection c;
-	CHECK(thrown([&] { auto u = service.schedule<&connection::on_timeout>(1s, c); }) == ESHUTDOWN);
+	CHECK(thrown([&] { auto u = service.schedule<&connection::on_timeout>(1s, c); }) ==
+	      ESHUTDOWN);
 	CHECK(thrown([&] { pending.reset(1s); }) == ESHUTDOWN);
 }
 

@@ -1,0 +1,295 @@
+/*
+ * What is inside a tickwheel::asio::timer. Use tickwheel_asio.hpp.
+ *
+ * A timer has an alarm: its waits, and a timer of the service that runs when the first is due. A
+ * cancel takes the waits and leaves the service's timer where it is: the next wait moves it, and if
+ * none comes, it runs once for nothing. So a cancel touches no timer, and arming again is one
+ * compare-and-swap.
+ *
+ * The alarm's lock orders a user's thread and the callback. While `armed` is true, the callback has
+ * not been inside the lock. So a reset that answers -EBUSY may be ignored: the callback waits for
+ * the lock, and then looks at `due_ns`.
+ *
+ * An alarm is counted: by its timer, by the service's timer while that is armed, and by each
+ * cancellation slot that knows it.
+ */
+#ifndef TICKWHEEL_CPP_ASIO_ALARM_HPP
+#define TICKWHEEL_CPP_ASIO_ALARM_HPP
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <asio/error.hpp>
+#include <asio/execution_context.hpp>
+
+#include "../service.h"
+#include "asio_wait.hpp"
+
+namespace tickwheel::asio::detail
+{
+
+class spin_lock
+{
+      public:
+	void lock() noexcept
+	{
+		while (taken_.exchange(true, std::memory_order_acquire))
+			while (taken_.load(std::memory_order_relaxed))
+				std::this_thread::yield();
+	}
+	void unlock() noexcept
+	{
+		taken_.store(false, std::memory_order_release);
+	}
+
+      private:
+	std::atomic<bool> taken_{false};
+};
+
+/* A deadline on the service's scale, which is that of std::chrono::steady_clock. */
+inline std::uint64_t deadline_ns(std::chrono::steady_clock::time_point at) noexcept
+{
+	using std::chrono::nanoseconds;
+	auto ns = std::chrono::duration_cast<nanoseconds>(at.time_since_epoch()).count();
+	return ns < 0 ? 0 : static_cast<std::uint64_t>(ns);
+}
+
+inline ::asio::error_code code_of(int negative_errno) noexcept
+{
+	return negative_errno < 0
+		   ? ::asio::error_code(-negative_errno, ::asio::error::get_system_category())
+		   : ::asio::error_code();
+}
+
+class alarm
+{
+      public:
+	explicit alarm(tw_service *service) noexcept : service_(service)
+	{
+	}
+
+	void ref() noexcept
+	{
+		refs_.fetch_add(1, std::memory_order_relaxed);
+	}
+	void unref() noexcept
+	{
+		if (refs_.fetch_sub(1, std::memory_order_acq_rel) == 1)
+			delete this;
+	}
+
+	/* One thread at a time calls these three. */
+	std::uint64_t next_id() noexcept
+	{
+		return ++last_id_;
+	}
+	void start(wait *started, std::uint64_t due_ns)
+	{
+		int r = 0;
+		{
+			std::lock_guard<spin_lock> guard(lock_);
+			bool first = waits_.empty();
+			waits_.push(started);
+			due_ns_ = due_ns;
+			if (first && (r = arm()) != 0)
+				started = waits_.pop();
+		}
+		if (r)
+			complete_one(started, code_of(r));
+	}
+	std::size_t cancel(std::size_t most)
+	{
+		wait_list taken;
+		std::size_t n = 0;
+		{
+			std::lock_guard<spin_lock> guard(lock_);
+			for (; n < most && !waits_.empty(); n++)
+				taken.push(waits_.pop());
+		}
+		taken.complete(::asio::error::operation_aborted);
+		return n;
+	}
+
+	/* From a cancellation slot, on any thread. */
+	void cancel_id(std::uint64_t id)
+	{
+		wait *found = nullptr;
+		{
+			std::lock_guard<spin_lock> guard(lock_);
+			found = waits_.remove(id);
+		}
+		if (found)
+			complete_one(found, ::asio::error::operation_aborted);
+	}
+
+	/* No callback begins after it; `wait_for_it`: and none runs. Returns the waits. */
+	wait_list close(bool wait_for_it) noexcept
+	{
+		wait_list left;
+		std::unique_lock<spin_lock> guard(lock_);
+		left = std::exchange(waits_, wait_list());
+		tw_timer timer = timer_;
+		bool was_armed = armed_;
+		int outcome = was_armed ? tw_cancel(service_, timer) : TW_RUNNING;
+		if (outcome != TW_RUNNING)
+			armed_ = false;
+		guard.unlock();
+		if (wait_for_it && timer.id)
+			static_cast<void>(tw_cancel_wait(service_, timer, TW_FOREVER));
+		if (was_armed && outcome != TW_RUNNING)
+			unref(); /* that of the service's timer */
+		return left;
+	}
+
+	alarm *next = nullptr, *previous = nullptr; /* the service's list, under its lock */
+
+      private:
+	static void expire(void *self) noexcept
+	{
+		static_cast<alarm *>(self)->expired();
+	}
+
+	void expired() noexcept
+	{
+		wait_list due;
+		int r = 0;
+		{
+			std::lock_guard<spin_lock> guard(lock_);
+			armed_ = false;
+			bool moved = due_ns_ > armed_ns_;
+			if (!waits_.empty() && (!moved || (r = arm()) != 0))
+				due = std::exchange(waits_, wait_list());
+		}
+		due.complete(code_of(r));
+		unref();
+	}
+
+	/* Under the lock. What is further away than the service reaches is never due. */
+	int arm() noexcept
+	{
+		if (due_ns_ >= TW_MAX_DELAY_NS)
+			return 0;
+		if (armed_) {
+			int r = tw_reset_at(service_, timer_, due_ns_);
+			if (r == 0)
+				armed_ns_ = due_ns_;
+			return r == -EBUSY ? 0 : r;
+		}
+		ref();
+		int r = tw_schedule_at(service_, due_ns_, expire, this, &timer_);
+		armed_ = r == 0;
+		armed_ns_ = due_ns_;
+		if (r)
+			refs_.fetch_sub(1, std::memory_order_relaxed); /* the caller has one */
+		return r;
+	}
+
+	static void complete_one(wait *one, const ::asio::error_code &error)
+	{
+		one->complete(one, &error);
+	}
+
+	tw_service *const service_;
+	std::atomic<std::size_t> refs_{1};
+	spin_lock lock_; /* of what follows */
+	bool armed_ = false;
+	tw_timer timer_ = {0};
+	std::uint64_t due_ns_ = 0;   /* of the waits */
+	std::uint64_t armed_ns_ = 0; /* of timer_ */
+	wait_list waits_;            /* the oldest first */
+	std::uint64_t last_id_ = 0;  /* not under the lock */
+};
+
+/* One for each context: its service, and its alarms. */
+class timer_service : public ::asio::execution_context::service
+{
+      public:
+	using key_type = timer_service;
+	static inline ::asio::execution_context::id id;
+
+	explicit timer_service(::asio::execution_context &context)
+	    : ::asio::execution_context::service(context)
+	{
+		tw_service_config config = {};
+		config.size = sizeof config;
+		config.executor = tw_executor_inline(); /* callbacks only post */
+		config.thread_name = "tw-asio";
+		int r = tw_service_create(&own_, &config);
+		if (r)
+			throw std::system_error(code_of(r), "tickwheel: service");
+		service_ = own_;
+	}
+	timer_service(::asio::execution_context &context, tw_service *shared)
+	    : ::asio::execution_context::service(context), service_(shared)
+	{
+	}
+	~timer_service() override
+	{
+		static_cast<void>(tw_service_destroy(own_));
+	}
+
+	alarm *make_alarm()
+	{
+		auto *made = new alarm(service_);
+		std::lock_guard<std::mutex> guard(mutex_);
+		made->next = alarms_;
+		if (alarms_)
+			alarms_->previous = made;
+		alarms_ = made;
+		return made;
+	}
+
+	/* Its timer goes. */
+	void end_alarm(alarm *ended)
+	{
+		unlink(ended);
+		ended->close(false).complete(::asio::error::operation_aborted);
+		ended->unref();
+	}
+
+	/* The context goes: handlers are destroyed, and may destroy timers. */
+	void shutdown() override
+	{
+		wait_list dropped;
+		{
+			std::lock_guard<std::mutex> guard(mutex_);
+			for (alarm *a = alarms_; a; a = a->next)
+				dropped.append(a->close(true));
+		}
+		dropped.destroy();
+	}
+
+      private:
+	void unlink(alarm *ended) noexcept
+	{
+		std::lock_guard<std::mutex> guard(mutex_);
+		if (ended->next)
+			ended->next->previous = ended->previous;
+		if (ended->previous)
+			ended->previous->next = ended->next;
+		else
+			alarms_ = ended->next;
+	}
+
+	tw_service *own_ = nullptr;
+	tw_service *service_ = nullptr;
+	std::mutex mutex_;
+	alarm *alarms_ = nullptr;
+};
+
+template <class Executor> timer_service &service_of(const Executor &executor)
+{
+	::asio::execution_context &context = ::asio::query(executor, ::asio::execution::context);
+	return ::asio::use_service<timer_service>(context);
+}
+
+} // namespace tickwheel::asio::detail
+
+#endif

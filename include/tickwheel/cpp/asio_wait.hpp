@@ -1,0 +1,270 @@
+/* A wait of a tickwheel::asio::timer: a handler, and what keeps its executors at work. */
+#ifndef TICKWHEEL_CPP_ASIO_WAIT_HPP
+#define TICKWHEEL_CPP_ASIO_WAIT_HPP
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/associated_allocator.hpp>
+#include <asio/associated_cancellation_slot.hpp>
+#include <asio/associated_executor.hpp>
+#include <asio/cancellation_type.hpp>
+#include <asio/error_code.hpp>
+#include <asio/execution.hpp>
+#include <asio/io_context.hpp>
+#include <asio/post.hpp>
+#include <asio/prefer.hpp>
+#include <asio/recycling_allocator.hpp>
+
+namespace tickwheel::asio::detail
+{
+
+/* error NULL: the wait is destroyed, and its handler is not called. */
+struct wait {
+	using complete_fn = void(wait *, const ::asio::error_code *error);
+	explicit wait(complete_fn *fn) noexcept : complete(fn)
+	{
+	}
+	complete_fn *complete;
+	wait *next = nullptr;
+	std::uint64_t id = 0;
+};
+
+/* A queue of waits. */
+class wait_list
+{
+      public:
+	bool empty() const noexcept
+	{
+		return !first_;
+	}
+	void push(wait *pushed) noexcept
+	{
+		pushed->next = nullptr;
+		(last_ ? last_->next : first_) = pushed;
+		last_ = pushed;
+	}
+	wait *pop() noexcept
+	{
+		wait *popped = first_;
+		first_ = popped->next;
+		if (!first_)
+			last_ = nullptr;
+		return popped;
+	}
+	void append(wait_list other) noexcept
+	{
+		while (!other.empty())
+			push(other.pop());
+	}
+	wait *remove(std::uint64_t id) noexcept
+	{
+		wait *removed = nullptr;
+		wait_list others;
+		while (!empty()) {
+			wait *popped = pop();
+			if (popped->id == id)
+				removed = popped;
+			else
+				others.push(popped);
+		}
+		*this = others;
+		return removed;
+	}
+	void complete(const ::asio::error_code &error)
+	{
+		while (!empty()) {
+			wait *popped = pop();
+			popped->complete(popped, &error);
+		}
+	}
+	void destroy()
+	{
+		while (!empty()) {
+			wait *popped = pop();
+			popped->complete(popped, nullptr);
+		}
+	}
+
+      private:
+	wait *first_ = nullptr, *last_ = nullptr;
+};
+
+/* An executor that has work outstanding. */
+template <class Executor> class busy
+{
+      public:
+	explicit busy(const Executor &executor)
+	    : executor_(executor),
+	      tracked_(::asio::prefer(executor, ::asio::execution::outstanding_work.tracked))
+	{
+	}
+	template <class F> void post(F &&f)
+	{
+		::asio::post(executor_, std::forward<F>(f));
+	}
+
+      private:
+	using tracked = std::decay_t<decltype(::asio::prefer(
+	    std::declval<const Executor &>(), ::asio::execution::outstanding_work.tracked))>;
+	Executor executor_;
+	tracked tracked_;
+};
+
+/* The usual executor is an io_context's in an any_io_executor. Its own calls are cheaper. */
+template <> class busy<::asio::any_io_executor>
+{
+      public:
+	explicit busy(const ::asio::any_io_executor &executor) : busy_(choose(executor))
+	{
+	}
+	template <class F> void post(F &&f)
+	{
+		if (auto *plain = std::get_if<busy<plain_executor>>(&busy_))
+			plain->post(std::forward<F>(f));
+		else
+			::asio::post(std::get<other>(busy_).executor, std::forward<F>(f));
+	}
+
+      private:
+	using plain_executor = ::asio::io_context::executor_type;
+	struct other {
+		::asio::any_io_executor executor, tracked;
+	};
+	using either = std::variant<busy<plain_executor>, other>;
+
+	static either choose(const ::asio::any_io_executor &executor)
+	{
+		if (auto *plain = executor.target<plain_executor>())
+			return either(std::in_place_index<0>, *plain);
+		return either(
+		    std::in_place_index<1>,
+		    other{executor,
+			  ::asio::prefer(executor, ::asio::execution::outstanding_work.tracked)});
+	}
+
+	either busy_;
+};
+
+/* A handler with its argument. */
+template <class Handler> struct bound {
+	using allocator_type = ::asio::associated_allocator_t<Handler>;
+
+	allocator_type get_allocator() const noexcept
+	{
+		return ::asio::get_associated_allocator(handler);
+	}
+	void operator()()
+	{
+		std::move(handler)(error);
+	}
+
+	Handler handler;
+	::asio::error_code error;
+};
+
+class alarm;
+
+/* What a cancellation slot holds. */
+template <class Alarm> class slot_cancel
+{
+      public:
+	slot_cancel(Alarm &alarm, std::uint64_t id) noexcept : alarm_(alarm), id_(id)
+	{
+		alarm_.ref();
+	}
+	slot_cancel(const slot_cancel &) = delete;
+	slot_cancel &operator=(const slot_cancel &) = delete;
+	~slot_cancel()
+	{
+		alarm_.unref();
+	}
+	void operator()(::asio::cancellation_type_t type)
+	{
+		if (type != ::asio::cancellation_type::none)
+			alarm_.cancel_id(id_);
+	}
+
+      private:
+	Alarm &alarm_;
+	std::uint64_t id_;
+};
+
+template <class Handler, class Executor> class wait_of : public wait
+{
+	using handler_executor = ::asio::associated_executor_t<Handler, Executor>;
+	using handler_allocator = ::asio::associated_allocator_t<Handler>;
+
+	/* Memory that asio keeps for the threads of a context, unless the handler brings its own. */
+	static auto allocator_of(const Handler &handler) noexcept
+	{
+		if constexpr (std::is_same_v<handler_allocator, std::allocator<void>>)
+			return ::asio::recycling_allocator<wait_of>();
+		else
+			return typename std::allocator_traits<handler_allocator>::
+			    template rebind_alloc<wait_of>(
+				::asio::get_associated_allocator(handler));
+	}
+
+      public:
+	template <class H, class Alarm>
+	static wait *make(H &&handler, const Executor &executor, Alarm &alarm)
+	{
+		auto allocator = allocator_of(handler);
+		using traits = std::allocator_traits<decltype(allocator)>;
+		wait_of *at = traits::allocate(allocator, 1);
+		std::uint64_t id = alarm.next_id();
+		auto slot = ::asio::get_associated_cancellation_slot(handler);
+		try {
+			if (slot.is_connected())
+				slot.template emplace<slot_cancel<Alarm>>(alarm, id);
+			::new (static_cast<void *>(at)) wait_of(std::forward<H>(handler), executor);
+		} catch (...) {
+			traits::deallocate(allocator, at, 1);
+			throw;
+		}
+		at->id = id;
+		return at;
+	}
+
+      private:
+	template <class H>
+	wait_of(H &&handler, const Executor &executor)
+	    : wait(end), handler_(std::forward<H>(handler)),
+	      busy_(::asio::get_associated_executor(handler_, executor))
+	{
+		if constexpr (std::is_same_v<handler_executor, Executor>) {
+			if (::asio::get_associated_executor(handler_, executor) == executor)
+				return;
+		}
+		timers_busy_.emplace(executor);
+	}
+
+	/* The memory is free before the handler can run. */
+	static void end(wait *ended, const ::asio::error_code *error)
+	{
+		auto *self = static_cast<wait_of *>(ended);
+		auto allocator = allocator_of(self->handler_);
+		Handler handler(std::move(self->handler_));
+		busy<handler_executor> at_work(std::move(self->busy_));
+		std::optional<busy<Executor>> timers_at_work(std::move(self->timers_busy_));
+		self->~wait_of();
+		std::allocator_traits<decltype(allocator)>::deallocate(allocator, self, 1);
+		if (error)
+			at_work.post(bound<Handler>{std::move(handler), *error});
+	}
+
+	Handler handler_;
+	busy<handler_executor> busy_;
+	std::optional<busy<Executor>> timers_busy_; /* if the handler's executor is another */
+};
+
+} // namespace tickwheel::asio::detail
+
+#endif

@@ -1,0 +1,294 @@
+/*
+ * Timers for asio programs, with the interface of asio::steady_timer. C++17, header only, for the
+ * standalone asio 1.22 or later.
+ *
+ *     asio::io_context io;
+ *     tickwheel::asio::timer timeout(io, 30s);
+ *     timeout.async_wait([](asio::error_code error) { ... });
+ *     io.run();
+ *
+ * The members do what those of asio::steady_timer do: completion tokens, cancellation slots,
+ * strands, associated allocators, and handlers that are destroyed without a call when their context
+ * goes. What differs:
+ *
+ *   - Arming costs the same however many timers there are, and no system call.
+ *   - A wait ends up to 2 ms late: the tick is 1 ms. asio's ends a few microseconds late.
+ *   - Each context with such timers has one more thread, which only hands over what is due. Or
+ *     several contexts share a service: tickwheel::asio::use_service_of.
+ *   - A wait that cannot be armed, because the service is full or memory is short, completes with
+ *     that error.
+ *
+ * A context made with ASIO_CONCURRENCY_HINT_UNSAFE or _UNSAFE_IO has no locks and cannot be used.
+ *
+ * Threads: one timer is used by one thread at a time; different timers by any. Handlers run as the
+ * associated executor says, never inside a call on the timer.
+ */
+#ifndef TICKWHEEL_ASIO_HPP
+#define TICKWHEEL_ASIO_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#include <asio/any_io_executor.hpp>
+#include <asio/async_result.hpp>
+#include <asio/error.hpp>
+#include <asio/execution_context.hpp>
+#include <asio/wait_traits.hpp>
+
+#include "tickwheel/cpp/asio_alarm.hpp"
+
+namespace tickwheel::asio
+{
+
+/*
+ * Lets the timers of a context use a service that exists, in place of one of their own. Call it
+ * before the context's first timer is made. The service must outlive the context. Throws
+ * asio::service_already_exists.
+ */
+inline void use_service_of(::asio::execution_context &context, tw_service *service)
+{
+	::asio::make_service<detail::timer_service>(context, service);
+}
+
+template <class Executor = ::asio::any_io_executor> class basic_timer
+{
+      public:
+	using executor_type = Executor;
+	using clock_type = std::chrono::steady_clock;
+	using duration = clock_type::duration;
+	using time_point = clock_type::time_point;
+	using traits_type = ::asio::wait_traits<clock_type>;
+
+	/* The type of timer with another executor. */
+	template <class Executor1> struct rebind_executor {
+		using other = basic_timer<Executor1>;
+	};
+
+	explicit basic_timer(const executor_type &executor)
+	    : executor_(executor), service_(&detail::service_of(executor))
+	{
+	}
+	basic_timer(const executor_type &executor, const time_point &expiry) : basic_timer(executor)
+	{
+		expires_at(expiry);
+	}
+	basic_timer(const executor_type &executor, const duration &expiry) : basic_timer(executor)
+	{
+		expires_after(expiry);
+	}
+
+	template <class Context>
+	using if_context =
+	    std::enable_if_t<std::is_convertible_v<Context &, ::asio::execution_context &>>;
+	template <class Context, class = if_context<Context>>
+	explicit basic_timer(Context &context) : basic_timer(executor_type(context.get_executor()))
+	{
+	}
+	template <class Context, class = if_context<Context>>
+	basic_timer(Context &context, const time_point &expiry) : basic_timer(context)
+	{
+		expires_at(expiry);
+	}
+	template <class Context, class = if_context<Context>>
+	basic_timer(Context &context, const duration &expiry) : basic_timer(context)
+	{
+		expires_after(expiry);
+	}
+
+	/* Its waits move, too. The other timer is as if just made. */
+	basic_timer(basic_timer &&other) noexcept : executor_(other.executor_)
+	{
+		take(other);
+	}
+	template <class Executor1,
+		  class = std::enable_if_t<std::is_convertible_v<Executor1, Executor>>>
+	basic_timer(basic_timer<Executor1> &&other) : executor_(other.executor_)
+	{
+		take(other);
+	}
+
+	/* Cancels the waits that this timer had. */
+	basic_timer &operator=(basic_timer &&other)
+	{
+		if (this != &other) {
+			end();
+			executor_ = other.executor_;
+			take(other);
+		}
+		return *this;
+	}
+	template <class Executor1>
+	std::enable_if_t<std::is_convertible_v<Executor1, Executor>, basic_timer &>
+	operator=(basic_timer<Executor1> &&other)
+	{
+		end();
+		executor_ = Executor(other.executor_);
+		take(other);
+		return *this;
+	}
+	basic_timer(const basic_timer &) = delete;
+	basic_timer &operator=(const basic_timer &) = delete;
+	~basic_timer()
+	{
+		end();
+	}
+
+	executor_type get_executor() noexcept
+	{
+		return executor_;
+	}
+
+	/* Returns how many waits complete with operation_aborted: those that had not expired. */
+	std::size_t cancel()
+	{
+		return alarm_ && waits_ ? cancel_some(SIZE_MAX) : 0;
+	}
+	/* The same for the oldest wait. */
+	std::size_t cancel_one()
+	{
+		return alarm_ && waits_ ? cancel_some(1) : 0;
+	}
+
+	time_point expiry() const
+	{
+		return expiry_;
+	}
+	/* Both cancel the waits, and return how many. */
+	std::size_t expires_at(const time_point &expiry)
+	{
+		std::size_t cancelled = cancel();
+		expiry_ = expiry;
+		return cancelled;
+	}
+	std::size_t expires_after(const duration &delay)
+	{
+		known_now_ = clock_type::now();
+		bool beyond = delay > time_point::max() - known_now_;
+		return expires_at(beyond ? time_point::max() : known_now_ + delay);
+	}
+
+	/* Blocks until the expiry. */
+	void wait()
+	{
+		while (clock_type::now() < expiry_)
+			std::this_thread::sleep_until(expiry_);
+	}
+	void wait(::asio::error_code &error)
+	{
+		wait();
+		error = ::asio::error_code();
+	}
+
+	/* Completes with (error_code): no error at the expiry, operation_aborted after a cancel. */
+	template <class Token = typename ::asio::default_completion_token<executor_type>::type>
+	auto
+	async_wait(Token &&token = typename ::asio::default_completion_token<executor_type>::type())
+	{
+		return ::asio::async_initiate<Token, void(::asio::error_code)>(initiate{this},
+									       token);
+	}
+
+#if !defined(ASIO_NO_DEPRECATED)
+	std::size_t cancel(::asio::error_code &error)
+	{
+		error = ::asio::error_code();
+		return cancel();
+	}
+	std::size_t cancel_one(::asio::error_code &error)
+	{
+		error = ::asio::error_code();
+		return cancel_one();
+	}
+	time_point expires_at() const
+	{
+		return expiry_;
+	}
+	std::size_t expires_at(const time_point &expiry, ::asio::error_code &error)
+	{
+		error = ::asio::error_code();
+		return expires_at(expiry);
+	}
+	duration expires_from_now() const
+	{
+		return expiry_ - clock_type::now();
+	}
+	std::size_t expires_from_now(const duration &delay)
+	{
+		return expires_after(delay);
+	}
+	std::size_t expires_from_now(const duration &delay, ::asio::error_code &error)
+	{
+		error = ::asio::error_code();
+		return expires_after(delay);
+	}
+#endif
+
+      private:
+	template <class Executor1> friend class basic_timer;
+
+	struct initiate {
+		using executor_type = Executor;
+		basic_timer *self;
+
+		executor_type get_executor() const noexcept
+		{
+			return self->executor_;
+		}
+		template <class Handler> void operator()(Handler &&handler) const
+		{
+			self->start(std::forward<Handler>(handler));
+		}
+	};
+
+	template <class Handler> void start(Handler &&handler)
+	{
+		if (!alarm_)
+			alarm_ = service_->make_alarm();
+		using wait = detail::wait_of<std::decay_t<Handler>, Executor>;
+		auto *made = wait::make(std::forward<Handler>(handler), executor_, *alarm_);
+		if (expiry_ <= known_now_) {
+			::asio::error_code none;
+			made->complete(made, &none);
+			return;
+		}
+		waits_ = true;
+		alarm_->start(made, detail::deadline_ns(expiry_));
+	}
+
+	std::size_t cancel_some(std::size_t most)
+	{
+		waits_ = most != SIZE_MAX;
+		return alarm_->cancel(most);
+	}
+
+	void end() noexcept
+	{
+		if (alarm_)
+			service_->end_alarm(std::exchange(alarm_, nullptr));
+	}
+
+	template <class Other> void take(Other &other) noexcept
+	{
+		service_ = other.service_;
+		alarm_ = std::exchange(other.alarm_, nullptr);
+		expiry_ = std::exchange(other.expiry_, time_point());
+		known_now_ = std::exchange(other.known_now_, time_point());
+		waits_ = std::exchange(other.waits_, false);
+	}
+
+	Executor executor_;
+	detail::timer_service *service_ = nullptr;
+	detail::alarm *alarm_ = nullptr; /* made by the first wait */
+	time_point expiry_;
+	time_point known_now_; /* when the clock was read last: what is not later has expired */
+	bool waits_ = false;   /* perhaps some */
+};
+
+using timer = basic_timer<>;
+
+} // namespace tickwheel::asio
+
+#endif

@@ -1,0 +1,35 @@
+/* The timer under test. Each program is built with either, and must write the same. */
+#ifndef TEST_CPP_ASIO_ALIAS_HPP
+#define TEST_CPP_ASIO_ALIAS_HPP
+
+#include <cstdio>
+#include <cstdlib>
+
+#include <asio.hpp>
+
+#ifdef WITH_STEADY_TIMER
+template <class Executor>
+using basic_timer =
+    asio::basic_waitable_timer<std::chrono::steady_clock,
+			       asio::wait_traits<std::chrono::steady_clock>, Executor>;
+using timer = asio::steady_timer;
+#else
+#include "tickwheel_asio.hpp"
+template <class Executor> using basic_timer = tickwheel::asio::basic_timer<Executor>;
+using timer = tickwheel::asio::timer;
+#endif
+
+using namespace std::chrono_literals;
+using clock_type = std::chrono::steady_clock;
+
+#define CHECK(holds) check((holds), #holds, __FILE__, __LINE__)
+
+inline void check(bool holds, const char *what, const char *file, int line)
+{
+	if (holds)
+		return;
+	std::fprintf(stderr, "%s:%d: %s\n", file, line, what);
+	std::exit(1);
+}
+
+#endif

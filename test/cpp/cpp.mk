@@ -1,0 +1,64 @@
+# The tests of the C++ headers, and of asio's timer beside ours. The Makefile includes this file.
+
+cxx      := $(or $(CXX),c++)
+cpp_warn := -Wall -Wextra -Wold-style-cast -pedantic -Werror
+# GCC warns of fences, which ThreadSanitizer does not know; they are asio's.
+cpp_warn += $(if $(filter tsan,$(MODE)),-Wno-error -Wno-tsan)
+cpp_build = $(cxx) $(1) $(opt_$(MODE)) -g $(cpp_warn) -Iinclude -I. -pthread -MMD -MP $(CXXFLAGS)
+
+cpp_all  := $(patsubst test/cpp/%.cpp,%,$(wildcard test/cpp/*.cpp))
+cpp_17   := wrapper
+cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20)
+
+has_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | \
+	$(cxx) -std=c++17 -E -x c++ - >/dev/null 2>&1 && echo yes)
+asio_all  := $(patsubst test/cpp/asio/%.cpp,%,$(wildcard test/cpp/asio/*.cpp))
+asio_dir  := $B/test/cpp/asio
+asio_bins := $(if $(has_asio),$(asio_all:%=$(asio_dir)/%.ours) $(asio_all:%=$(asio_dir)/%.theirs))
+
+$B/test/cpp/%.17: test/cpp/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(lib) $(ck_libs)
+
+$B/test/cpp/%.20: test/cpp/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(lib) $(ck_libs)
+
+# asio's own headers have an uninitialized value at -O1.
+$B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -o $@ $< $(lib) $(ck_libs)
+
+$B/test/cpp/asio/%.theirs: test/cpp/asio/%.cpp $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized -DWITH_STEADY_TIMER -o $@ $<
+
+$B/bench/cpp/asio_timer: bench/cpp/asio_timer.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(lib) $(ck_libs)
+
+# Examples in C++; those named asio_* are built if asio is installed.
+example_cpp := $(filter-out $(if $(has_asio),,examples/asio_%),$(wildcard examples/*.cpp))
+example_bins += $(example_cpp:examples/%.cpp=$B/bin/%)
+$(example_cpp:examples/%.cpp=$B/bin/%): $B/bin/%: examples/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(lib) $(ck_libs)
+
+.PHONY: test-cpp check-cpp bench-asio
+
+# A part of `make test`.
+test-cpp: deps-build+test
+	$(again) $(cpp_bins) $(asio_bins)
+	$(Q)test/cpp.sh $B
+
+##@ C++
+
+check-cpp: deps-build+test+clang ## C++ tests under the sanitizers; headers with gcc and clang
+	$(Q)test/cpp_headers.sh
+	$(again) test-cpp MODE=asan
+	$(again) test-cpp MODE=tsan
+
+bench-asio: deps-build+test ## arm and cancel beside 10,000 idle timers: asio::steady_timer and ours
+	$(if $(has_asio),,@echo "bench-asio: needs asio (libasio-dev)"; exit 1)
+	$(again) $B/bench/cpp/asio_timer
+	$(Q)$B/bench/cpp/asio_timer
