@@ -201,7 +201,7 @@ template <class Handler, class Executor> class wait_of : public wait
 	using handler_executor = ::asio::associated_executor_t<Handler, Executor>;
 	using handler_allocator = ::asio::associated_allocator_t<Handler>;
 
-	/* Memory that asio keeps for the threads of a context, unless the handler brings its own. */
+	/* Memory that asio keeps for a context's threads, unless the handler brings its own. */
 	static auto allocator_of(const Handler &handler) noexcept
 	{
 		if constexpr (std::is_same_v<handler_allocator, std::allocator<void>>)
