@@ -18,7 +18,7 @@ fail() {
 	exit 1
 }
 
-for program in "$dir"/*.17 "$dir"/*.20; do
+for program in "$dir"/*.17 "$dir"/*.20 "$dir"/*.noexcept; do
 	timeout 120 "$program" 2>"$out/err" || fail "$(basename "$program") failed"
 done
 

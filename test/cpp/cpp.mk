@@ -7,8 +7,9 @@ cpp_warn += $(if $(filter tsan,$(MODE)),-Wno-error -Wno-tsan)
 cpp_build = $(cxx) $(1) $(opt_$(MODE)) -g $(cpp_warn) -Iinclude -I. -pthread -MMD -MP $(CXXFLAGS)
 
 cpp_all  := $(patsubst test/cpp/%.cpp,%,$(wildcard test/cpp/*.cpp))
-cpp_17   := wrapper
-cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20)
+cpp_17   := wrapper objects
+cpp_bins := $(cpp_17:%=$B/test/cpp/%.17) $(cpp_all:%=$B/test/cpp/%.20) $B/test/cpp/objects.noexcept
+wraps_coroutine := -Wl,--wrap=malloc,--wrap=calloc
 
 has_asio  := $(shell printf '$(hash)include <asio.hpp>\n' | \
 	$(cxx) -std=c++17 -E -x c++ - >/dev/null 2>&1 && echo yes)
@@ -20,9 +21,14 @@ $B/test/cpp/%.17: test/cpp/%.cpp $(lib) $B/flags
 	@mkdir -p $(@D)
 	$(call say,c++)$(call cpp_build,-std=c++17) -o $@ $< $(lib) $(ck_libs)
 
+# GCC 12 thinks that std::stop_source reads itself.
 $B/test/cpp/%.20: test/cpp/%.cpp $(lib) $B/flags
 	@mkdir -p $(@D)
-	$(call say,c++)$(call cpp_build,-std=c++20) -o $@ $< $(lib) $(ck_libs)
+	$(call say,c++)$(call cpp_build,-std=c++20) -Wno-maybe-uninitialized $(wraps_$*) -o $@ $< $(lib) $(ck_libs)
+
+$B/test/cpp/%.noexcept: test/cpp/%.cpp $(lib) $B/flags
+	@mkdir -p $(@D)
+	$(call say,c++)$(call cpp_build,-std=c++17 -fno-exceptions) -o $@ $< $(lib) $(ck_libs)
 
 # asio's own headers have an uninitialized value at -O1.
 $B/test/cpp/asio/%.ours: test/cpp/asio/%.cpp $(lib) $B/flags

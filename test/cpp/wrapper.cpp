@@ -5,25 +5,10 @@
 #include <string>
 #include <thread>
 
-#include "tickwheel.hpp"
-
-using namespace std::chrono_literals;
+#include "support.hpp"
 
 namespace
 {
-
-int checks;
-
-#define CHECK(holds) check((holds), #holds, __LINE__)
-
-void check(bool holds, const char *what, int line)
-{
-	checks++;
-	if (holds)
-		return;
-	std::fprintf(stderr, "cpp: line %d: %s\n", line, what);
-	std::exit(1);
-}
 
 /* The errno of what f throws, 0 if nothing. */
 template <class F> int thrown(F f)
@@ -35,52 +20,6 @@ template <class F> int thrown(F f)
 	}
 	return 0;
 }
-
-struct manual_clock {
-	tw_clock *clock = nullptr;
-	manual_clock()
-	{
-		CHECK(tw_clock_manual_create(&clock, 1000000000) == 0);
-	}
-	~manual_clock()
-	{
-		CHECK(tw_clock_manual_destroy(clock) == 0);
-	} /* -EBUSY if a service had been leaked */
-	void advance(std::chrono::nanoseconds by)
-	{
-		CHECK(tw_clock_manual_advance_by(clock, static_cast<uint64_t>(by.count())) == 0);
-	}
-	tw_service_config config() const
-	{
-		tw_service_config c = {};
-		c.clock = clock;
-		c.drive = TW_DRIVE_MANUAL;
-		c.executor = tw_executor_inline();
-		return c;
-	}
-};
-
-/* Counts how often it was copied, and how many live. */
-struct counted {
-	static int alive;
-	counted()
-	{
-		alive++;
-	}
-	counted(const counted &)
-	{
-		alive++;
-	}
-	counted(counted &&) noexcept
-	{
-		alive++;
-	}
-	~counted()
-	{
-		alive--;
-	}
-};
-int counted::alive;
 
 void a_callable_runs_when_its_time_has_come_and_is_destroyed_after_it()
 {

@@ -1,0 +1,91 @@
+/*
+ * Coroutines that wait. One asks a server that is often slow: each try has a time limit, and the
+ * waits between tries grow. Another beats until it is told to stop. Both run on the service's
+ * threads; the service makes no thread for a coroutine, and a wait allocates nothing.
+ */
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "tickwheel.hpp"
+
+#if defined(__cpp_impl_coroutine)
+
+using namespace std::chrono_literals;
+
+/* A coroutine that nobody waits for. */
+struct detached {
+	struct promise_type {
+		detached get_return_object()
+		{
+			return {};
+		}
+		std::suspend_never initial_suspend() noexcept
+		{
+			return {};
+		}
+		std::suspend_never final_suspend() noexcept
+		{
+			return {};
+		}
+		void return_void()
+		{
+		}
+		void unhandled_exception()
+		{
+			std::terminate();
+		}
+	};
+};
+
+static std::atomic<int> tries, beats, ended;
+
+/* The server answers after 80, 40 and 20 ms. */
+static tickwheel::after_awaitable request(tickwheel::service &service)
+{
+	return service.after(160ms / (1 << ++tries));
+}
+
+static detached ask(tickwheel::service &service)
+{
+	auto pause = 5ms;
+	while (!co_await with_timeout(request(service), 30ms)) {
+		std::printf("try %d took too long\n", tries.load());
+		co_await service.after(pause);
+		pause *= 2;
+	}
+	std::printf("try %d was answered\n", tries.load());
+	ended++;
+}
+
+static detached beat(tickwheel::service &service, std::stop_token stop)
+{
+	int count = 0;
+	while (co_await service.after(10ms, stop))
+		count++;
+	beats = count;
+	ended++;
+}
+
+int main()
+{
+	tickwheel::service service;
+	std::stop_source stop;
+	ask(service);
+	beat(service, stop.get_token());
+	while (ended == 0)
+		std::this_thread::sleep_for(1ms);
+	stop.request_stop(); /* the beat ends inside this call */
+	std::printf("%d beats\n", beats.load());
+	return tries == 3 && beats > 0 && ended == 2 ? 0 : 1;
+}
+
+#else
+
+int main()
+{
+	std::puts("this compiler has no coroutines");
+	return 0;
+}
+
+#endif

@@ -1,0 +1,124 @@
+/* tickwheel::timer: the owner of a timer. Included by tickwheel.hpp. */
+#ifndef TICKWHEEL_CPP_TIMER_HPP
+#define TICKWHEEL_CPP_TIMER_HPP
+
+#include <cerrno>
+#include <utility>
+
+#include "base.hpp"
+
+namespace tickwheel
+{
+
+/* A timer that is cancelled when its owner goes. */
+class timer
+{
+      public:
+	timer() noexcept = default;
+	timer(tw_service *service, tw_timer handle) noexcept : service_(service), handle_(handle)
+	{
+	}
+	timer(timer &&other) noexcept : service_(other.service_), handle_(other.detach())
+	{
+	}
+	timer &operator=(timer &&other) noexcept
+	{
+		if (this != &other) {
+			cancel_wait();
+			service_ = other.service_;
+			handle_ = other.detach();
+		}
+		return *this;
+	}
+	timer(const timer &) = delete;
+	timer &operator=(const timer &) = delete;
+	~timer()
+	{
+		cancel_wait();
+	}
+
+	/* Never waits. outcome::running: its callback runs right now. */
+	outcome cancel() noexcept
+	{
+		return detail::answer(service_ ? tw_cancel(service_, handle_) : TW_GONE);
+	}
+
+	/*
+	 * After any answer except running (the timeout) and self (called by its own callback),
+	 * nothing of it runs.
+	 */
+	outcome cancel_wait() noexcept
+	{
+		return detail::answer(service_ ? tw_cancel_wait(service_, handle_, TW_FOREVER)
+					       : TW_GONE);
+	}
+	template <class Rep, class Period>
+	outcome cancel_wait(std::chrono::duration<Rep, Period> timeout)
+	{
+		return detail::answer(
+		    service_ ? tw_cancel_wait(service_, handle_, detail::timeout_ns(timeout))
+			     : TW_GONE);
+	}
+
+	/*
+	 * Due after `delay` from now, or at `deadline`, instead. From its own callback it is
+	 * re-armed. False: too late, it is gone or runs; or this object owns none. Other errors
+	 * (the service is closed, no room) throw.
+	 */
+	template <class Rep, class Period> bool reset(std::chrono::duration<Rep, Period> delay)
+	{
+		return service_ && moved(tw_reset(service_, handle_, detail::delay_ns(delay)));
+	}
+	bool reset_at(time_point deadline)
+	{
+		return service_ &&
+		       moved(tw_reset_at(service_, handle_,
+					 detail::delay_ns(deadline.time_since_epoch())));
+	}
+
+	/* The same, but only if that is earlier. False also if it is due by then. */
+	template <class Rep, class Period>
+	bool reset_earlier(std::chrono::duration<Rep, Period> delay)
+	{
+		return service_ &&
+		       moved(tw_reset_earlier(service_, handle_, detail::delay_ns(delay)));
+	}
+	bool reset_earlier_at(time_point deadline)
+	{
+		return service_ &&
+		       moved(tw_reset_earlier_at(service_, handle_,
+						 detail::delay_ns(deadline.time_since_epoch())));
+	}
+
+	/* A hint: is it waiting to run? */
+	bool is_pending() const noexcept
+	{
+		return service_ && tw_is_pending(service_, handle_);
+	}
+
+	/* Goes on without an owner; the handle is for the C functions. */
+	tw_timer detach() noexcept
+	{
+		return std::exchange(handle_, tw_timer{0});
+	}
+	tw_timer handle() const noexcept
+	{
+		return handle_;
+	}
+
+      private:
+	static bool moved(int r)
+	{
+		if (r == TW_RESET_KEPT || r == -ENOENT || r == -EBUSY || r == -ECANCELED)
+			return false;
+		detail::check(detail::code(r), "tickwheel: reset");
+		return true;
+	}
+
+	tw_service *service_ = nullptr;
+	tw_timer handle_ = {0};
+};
+
+} // namespace tickwheel
+
+#endif

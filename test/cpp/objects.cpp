@@ -1,0 +1,324 @@
+/* Groups, strands, limiters, schedulers and stop tokens as objects. Also built without exceptions. */
+#include <atomic>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support.hpp"
+
+namespace
+{
+
+void a_group_that_goes_cancels_its_members()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	int runs = 0;
+	{
+		tickwheel::group group(service);
+		group.schedule(1ms, [&] { runs += 1; });
+		group.schedule(1s, [&runs, c = counted()] { runs += 100; });
+		clock.advance(2ms);
+		CHECK(runs == 1 && counted::alive == 1);
+	}
+	CHECK(counted::alive == 0);
+	clock.advance(2s);
+	CHECK(runs == 1);
+}
+
+void a_group_cancels_closes_and_completes()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	tickwheel::group group(service);
+	int runs = 0, ends = 0;
+	std::error_code error;
+	group.schedule(1s, [&] { runs++; });
+	group.cancel();
+	group.schedule(1s, [&] { runs += 10; });
+	clock.advance(2s);
+	CHECK(runs == 10);
+	group.schedule(1s, [&] { runs += 100; });
+	CHECK(group.cancel_wait(1s) == tickwheel::outcome::cancelled);
+	group.close_then([&ends, c = counted()] { ends++; });
+	CHECK(ends == 0 && counted::alive == 1);
+	group.close_then([c = counted()] {}, error);
+	CHECK(error.value() == EALREADY && counted::alive == 1);
+	group.schedule(
+	    1s, [c = counted()] {}, error);
+	CHECK(error.value() == ESHUTDOWN && counted::alive == 1);
+	clock.advance(2ms);
+	CHECK(ends == 1 && counted::alive == 0);
+	tickwheel::group moved(std::move(group)), empty;
+	CHECK(moved.handle().id != 0 && group.handle().id == 0);
+	empty = std::move(moved);
+	CHECK(empty.handle().id != 0);
+}
+
+/* The idle timeout that closes its own connection, which owns the group. */
+struct connection {
+	tickwheel::group timers;
+	int *ended;
+	connection(tickwheel::service &service, int *e) : timers(service), ended(e)
+	{
+		timers.schedule(10ms, [this] { timers.close_then([this] { delete this; }); });
+		timers.schedule(1s, [] { CHECK(false); });
+	}
+	~connection()
+	{
+		++*ended;
+	}
+};
+
+void a_completion_may_destroy_its_group()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	int ended = 0;
+	new connection(service, &ended);
+	clock.advance(20ms);
+	CHECK(ended == 1);
+}
+
+void a_strand_runs_in_order_and_never_inside_the_call()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	tickwheel::strand strand(service);
+	std::string order;
+	strand.submit([&, c = counted()] {
+		order += 'a';
+		strand.submit([&] { order += 'c'; });
+		order += 'b';
+	});
+	CHECK(order.empty());
+	clock.advance(1ms);
+	CHECK(order == "abc" && counted::alive == 0);
+	strand.schedule(5ms, [&] { order += 'e'; });
+	auto cancelled = strand.schedule(5ms, [&, c = counted()] { order += '!'; });
+	strand.submit([&] { order += 'd'; });
+	CHECK(strand.cancel(cancelled) == tickwheel::outcome::cancelled && counted::alive == 0);
+	CHECK(strand.cancel(cancelled) == tickwheel::outcome::gone);
+	CHECK(strand.cancel_wait(cancelled) == tickwheel::outcome::gone);
+	clock.advance(10ms);
+	CHECK(order == "abcde");
+	auto series = strand.every(10ms, [&] { order += '.'; });
+	clock.advance(35ms);
+	CHECK(order == "abcde...");
+	CHECK(strand.cancel(series) == tickwheel::outcome::cancelled);
+}
+
+void a_strand_that_goes_cancels_its_tasks()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	std::error_code error;
+	{
+		tickwheel::strand strand(service, nullptr, error);
+		CHECK(!error);
+		strand.schedule(1s, [c = counted()] { CHECK(false); });
+		strand.submit([c = counted()] { CHECK(false); });
+		CHECK(counted::alive == 2);
+		strand.close();
+		CHECK(counted::alive == 0);
+		strand.submit([c = counted()] {}, error);
+		CHECK(error.value() == ESHUTDOWN && counted::alive == 0);
+	}
+	clock.advance(2s);
+}
+
+void a_strand_on_a_pool_that_goes_waits_for_its_task()
+{
+	tickwheel::service service;
+	for (int i = 0; i < 200; i++) {
+		std::atomic<int> inside{0};
+		int written = 0;
+		tickwheel::strand strand(service);
+		strand.submit([&] {
+			inside = 1;
+			std::this_thread::yield();
+			written = 1;
+			inside = 2;
+		});
+		if (i % 2)
+			while (inside == 0)
+				std::this_thread::yield();
+		strand = tickwheel::strand();
+		CHECK(inside != 1 && written == (inside == 2));
+	}
+}
+
+void a_limiter_runs_jobs_and_retries()
+{
+	tickwheel::service service;
+	tickwheel::limiter limiter(service, 2);
+	std::atomic<int> running{0}, most{0}, attempts{0}, done{0};
+	for (int i = 0; i < 20; i++)
+		limiter.submit([&, c = std::make_unique<int>(i)] {
+			int now = ++running, seen = most;
+			while (now > seen && !most.compare_exchange_weak(seen, now))
+				;
+			std::this_thread::yield();
+			done += *c >= 0;
+			running--;
+		});
+	tw_limiter_task task = {};
+	task.retry.count = 3;
+	limiter.submit(task, [&](tw_job_run &run) {
+		attempts++;
+		return run.attempt < 3 ? -EIO : 0;
+	});
+	CHECK(limiter.wait_idle(tickwheel::forever));
+	CHECK(done == 20 && most <= 2 && attempts == 3);
+	limiter.set_max_concurrency(1);
+	limiter.pause();
+	auto waiting = limiter.submit([] { CHECK(false); });
+	CHECK(!limiter.wait_idle(1ms));
+	CHECK(limiter.cancel(waiting) == tickwheel::outcome::cancelled);
+	limiter.resume();
+	limiter.close(TW_CLOSE_DROP, tickwheel::forever);
+	std::error_code error;
+	limiter.submit([] {}, error);
+	CHECK(error.value() == ESHUTDOWN);
+}
+
+void a_limiter_that_goes_drops_what_waits_and_waits_for_what_runs()
+{
+	tickwheel::service service;
+	std::atomic<int> begun{0}, ended{0};
+	{
+		tickwheel::limiter limiter(service, 1);
+		limiter.submit([&, c = counted()] {
+			begun = 1;
+			std::this_thread::sleep_for(5ms);
+			ended = 1;
+		});
+		while (begun == 0)
+			std::this_thread::yield();
+		limiter.submit([c = counted()] { CHECK(false); });
+	}
+	CHECK(ended == 1 && counted::alive == 0);
+	std::error_code error;
+	tickwheel::limiter none(service, tw_limiter_config{}, error);
+	CHECK(error.value() == EINVAL && !none.get());
+}
+
+void a_scheduler_runs_by_priority()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	tw_scheduler_config config = {};
+	config.host = TW_HOST_MANUAL;
+	std::string order;
+	{
+		tickwheel::scheduler scheduler(service, config);
+		scheduler.submit(TW_PRIORITY_LOW, [&, c = counted()] { order += 'l'; });
+		scheduler.submit(TW_PRIORITY_USER_BLOCKING, [&, turns = 0](tw_turn &turn) mutable {
+			CHECK(turn.scheduler == scheduler.get() && !scheduler.should_yield());
+			order += 'u';
+			return ++turns < 3 ? TW_TURN_AGAIN : TW_TURN_DONE;
+		});
+		auto never =
+		    scheduler.schedule(1s, TW_PRIORITY_NORMAL, [c = counted()] { CHECK(false); });
+		CHECK(counted::alive == 2);
+		scheduler.pause();
+		CHECK(!scheduler.run());
+		scheduler.resume();
+		while (scheduler.run())
+			;
+		CHECK(order == "uuul" && counted::alive == 1);
+		CHECK(scheduler.cancel(never) == tickwheel::outcome::cancelled &&
+		      counted::alive == 0);
+		scheduler.submit(TW_PRIORITY_NORMAL, [c = counted()] { CHECK(false); });
+		scheduler.close(0s);
+		CHECK(counted::alive == 0);
+	}
+}
+
+void errors_are_told()
+{
+	manual_clock clock;
+	std::error_code error;
+	tickwheel::service service(clock.config());
+	CHECK(!service
+		   .schedule(
+		       500 * 365 * 24h, [] {}, error)
+		   .is_pending());
+	CHECK(error.value() == ERANGE && error.category() == std::generic_category());
+	tickwheel::group none;
+	none.schedule(
+	    1s, [c = counted()] {}, error);
+	CHECK(error.value() == EINVAL && counted::alive == 0);
+	tickwheel::scheduler s(service, tw_scheduler_config{}, error);
+	CHECK(!error);
+	service.close(TW_CLOSE_DROP, 0s, error);
+	CHECK(error.value() == EBUSY);
+}
+
+#if defined(__cpp_lib_jthread)
+void a_stop_request_cancels_a_timer()
+{
+	manual_clock clock;
+	tickwheel::service service(clock.config());
+	std::stop_source stop;
+	int runs = 0;
+	auto cancelled = service.schedule(
+	    10ms, [&runs, c = counted()] { runs += 1; }, stop.get_token());
+	auto other = service.schedule(
+	    10ms, [&runs, c = counted()] { runs += 10; }, std::stop_token());
+	CHECK(counted::alive == 2);
+	stop.request_stop();
+	CHECK(counted::alive == 1 && !cancelled.is_pending());
+	clock.advance(20ms);
+	CHECK(runs == 10 && counted::alive == 0);
+	auto too_late = service.schedule(
+	    10ms, [&runs, c = counted()] { runs++; }, stop.get_token());
+	CHECK(counted::alive == 0 && !too_late.is_pending());
+	std::error_code error;
+	std::stop_source unused;
+	auto refused = service.schedule(
+	    500 * 365 * 24h, [c = counted()] {}, unused.get_token(), error);
+	CHECK(error.value() == ERANGE && counted::alive == 0);
+	unused.request_stop();
+}
+
+/* The request comes while the timer is being scheduled, before, or while it runs. */
+void a_stop_request_races_with_its_timer()
+{
+	tickwheel::service service;
+	std::atomic<int> runs{0};
+	for (int i = 0; i < 500; i++) {
+		std::stop_source stop;
+		std::thread stopper([&] { stop.request_stop(); });
+		auto timer = service.schedule(
+		    std::chrono::microseconds(i % 3 * 500), [&] { runs++; }, stop.get_token());
+		stopper.join();
+		timer.cancel_wait();
+	}
+	CHECK(runs <= 500);
+}
+#endif
+
+} // namespace
+
+int main()
+{
+	a_group_that_goes_cancels_its_members();
+	a_group_cancels_closes_and_completes();
+	a_completion_may_destroy_its_group();
+	a_strand_runs_in_order_and_never_inside_the_call();
+	a_strand_that_goes_cancels_its_tasks();
+	a_strand_on_a_pool_that_goes_waits_for_its_task();
+	a_limiter_runs_jobs_and_retries();
+	a_limiter_that_goes_drops_what_waits_and_waits_for_what_runs();
+	a_scheduler_runs_by_priority();
+	errors_are_told();
+#if defined(__cpp_lib_jthread)
+	a_stop_request_cancels_a_timer();
+	a_stop_request_races_with_its_timer();
+#endif
+	std::printf("objects: ok (%d checks)\n", checks);
+	return 0;
+}
