@@ -12,7 +12,8 @@
  * goes. What differs:
  *
  *   - Arming costs the same however many timers there are, and no system call.
- *   - A wait ends up to 2 ms late: the tick is 1 ms. asio's ends a few microseconds late.
+ *   - A wait ends up to 1 ms late, the tick, plus the hand-over from another thread. asio's ends a
+ *     few microseconds late.
  *   - Each context with such timers has one more thread, which only hands over what is due. Or
  *     several contexts share a service: tickwheel::asio::use_service_of.
  *   - A wait that cannot be armed, because the service is full or memory is short, completes with

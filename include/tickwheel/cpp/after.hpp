@@ -64,7 +64,7 @@ class after_awaitable
 			static_cast<void>(tw_cancel_wait(service_, timer_, TW_FOREVER));
 	}
 
-	/* The coroutine goes on there, for example in a strand. It must outlive the service. */
+	/* The coroutine goes on there: in a strand, or on an executor that outlives the service. */
 	after_awaitable on(tw_executor *executor) &&
 	{
 		executor_ = executor;
