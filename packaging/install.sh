@@ -54,7 +54,7 @@ put 755 "$LIBRARY/libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so.$VERSION"
 ln -sfn "libtickwheel.so.$VERSION" "$to_lib/libtickwheel.so.$SOVERSION"
 ln -sfn "libtickwheel.so.$SOVERSION" "$to_lib/libtickwheel.so"
 
-rm -rf "$to_include/tickwheel"/*.h "$to_include/tickwheel/cpp" # a header that the new version no longer has
+rm -f "$to_include/tickwheel"/*.h "$to_include/tickwheel/cpp"/* # a header that the new version no longer has
 for header in include/*.h include/*.hpp; do
 	[ ! -e "$header" ] || put 644 "$header" "$to_include/$(basename "$header")"
 done
