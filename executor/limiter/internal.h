@@ -78,6 +78,8 @@ struct tw__job_options {
 	uint64_t delay_ns;      /* of the next retry, without jitter; decorrelated: of the last one */
 	uint64_t next_delay_ns; /* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
 	uint32_t next;          /* enum tw_job_next, of that attempt */
+	uint32_t permits;       /* of each attempt */
+	uint32_t taken;         /* by the attempt that is under way */
 	tw_timer timer;
 	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
 	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
@@ -134,6 +136,7 @@ struct tw__line {
 	struct tw__heap heap;
 	uint64_t count;    /* jobs */
 	uint64_t lows;     /* of these, with a priority below 0 */
+	uint64_t extra;    /* permits that these wait for, beyond one for each */
 	uint64_t aging_ns; /* constant */
 };
 
@@ -161,7 +164,9 @@ struct tw__results {
 
 struct tw__permits {
 	uint64_t limit;
-	uint64_t running, late;
+	uint64_t running; /* permits that are out */
+	uint64_t extra;   /* of these: beyond one for each attempt */
+	uint64_t late;    /* attempts of jobs that have timed out */
 	uint64_t searching;
 	uint64_t runners_out; /* with the executor, or running */
 	uint64_t runners_in;  /* of these: running */
@@ -262,6 +267,14 @@ struct tw__todo {
 	bool low_water;
 	bool idle;
 };
+
+/* Permits that the next attempt takes. */
+static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw__job *job)
+{
+	if (tw_likely(!job->options))
+		return 1;
+	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
+}
 
 static inline void tw__jobs_append(struct tw__job ***end, struct tw__job *job)
 {

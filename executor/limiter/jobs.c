@@ -94,6 +94,14 @@ int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end
 
 /* ------------------------------------------------------------------- cancel */
 
+/* Those behind the job may fit in its place. */
+static void leave_line(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+{
+	uint64_t now_ns = tw_service_now(l->service);
+	tw__line_leave(l, job, now_ns, todo);
+	tw__dispatch(l, now_ns, todo);
+}
+
 /* The lock is held. */
 static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
@@ -102,7 +110,7 @@ static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 		if (job->flags & TW__JOB_ADDING)
 			tw__pending_less(l, todo);
 		else
-			tw__line_leave(l, job, tw_service_now(l->service), todo);
+			leave_line(l, job, todo);
 		break;
 	case TW_JOB_STATE_RETRYING:
 		tw__retrying_leave(l, job, todo);

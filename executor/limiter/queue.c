@@ -15,8 +15,8 @@
 #include "mpsc/base/futex.h"
 
 /*
- * A runner's slice: then it goes to the end of the executor's queue, so that others there have their turn. The number of jobs is for
- * short ones, and for clocks that stand still while jobs run.
+ * A runner's slice: then it goes to the end of the executor's queue, so that others there have
+ * their turn. The number of jobs is for short ones, and for clocks that stand still while jobs run.
  */
 enum { JOBS_IN_A_ROW = 64, EXPIRED_IN_A_ROW = 16 };
 #define SLICE_NS UINT64_C(5000000)
@@ -96,14 +96,27 @@ uint64_t tw__startable(struct tw_limiter *l, uint64_t now_ns)
 	if (l->ended || l->paused || l->permits.running >= l->permits.limit)
 		return 0;
 	uint64_t permits = l->permits.limit - l->permits.running, tokens = tw__rate_tokens(l, now_ns);
+	permits -= l->line.extra < permits ? l->line.extra : permits; /* at least so many jobs */
 	return permits < tokens ? permits : tokens;
+}
+
+/*
+ * Whether one runner more may find a job that fits. Those that search take one permit each, or
+ * more: then it finds none, and goes home. The first in line must fit, or runners would be sent
+ * without end.
+ */
+static bool has_permits(struct tw_limiter *l)
+{
+	const struct tw__job *first = tw_likely(!l->line.extra) ? NULL : tw__line_first(&l->line);
+	uint64_t needed = first ? tw__job_needs(l, first) : 1;
+	/* planted: permit_less */
+	return l->permits.running + l->permits.searching < l->permits.limit + 1 - needed;
 }
 
 static bool may_start(struct tw_limiter *l, uint64_t now_ns)
 {
-	/* planted: permit_less */
-	return !l->ended && !l->paused && l->permits.running + l->permits.searching < l->permits.limit &&
-	       l->line.count > l->permits.searching && tw__rate_allows(l, l->permits.searching, now_ns);
+	return !l->ended && !l->paused && has_permits(l) && l->line.count > l->permits.searching &&
+	       tw__rate_allows(l, l->permits.searching, now_ns);
 }
 
 void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
@@ -123,6 +136,15 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 	}
 }
 
+static void take_permits(struct tw_limiter *l, struct tw__job *job)
+{
+	uint64_t n = tw__job_needs(l, job);
+	l->permits.running += n;
+	l->permits.extra += n - 1;
+	if (job->options)
+		job->options->taken = (uint32_t)n;
+}
+
 /* The first in line becomes a running job; NULL: there is none, or nothing may start. */
 static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
@@ -131,14 +153,15 @@ static struct tw__job *pick(struct tw_limiter *l, uint64_t now_ns, struct tw__to
 		tw__inbox_look(l); /* one that came since the lock was taken then needs no other runner */
 		job = tw__line_first(&l->line);
 	}
-	if (!job || l->ended || l->paused || l->permits.running >= l->permits.limit || !tw__rate_allows(l, 0, now_ns))
+	if (!job || l->ended || l->paused || l->permits.running + tw__job_needs(l, job) > l->permits.limit ||
+	    !tw__rate_allows(l, 0, now_ns))
 		return NULL;
 	uint64_t stay_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0; /* a reading of before its coming */
 	tw__line_leave(l, job, now_ns, todo);
 	l->rate.out += l->rate.tokens != NULL;
 	l->counters.queue_sum_ns += stay_ns;
 	tw__histogram_add(&l->counters.queue, stay_ns, 1);
-	l->permits.running++;
+	take_permits(l, job);
 	job->state = TW_JOB_STATE_RUNNING;
 	job->flags = (uint16_t)((job->flags & (TW__JOB_IS_ASYNC | TW__JOB_KEEP | TW__JOB_CANCEL)) | TW__JOB_INSIDE |
 				TW__JOB_IN_FN);
@@ -186,8 +209,8 @@ static bool is_error(int error)
 }
 
 /*
- * Jobs at the head of the line whose time there has passed are timed out, not started: their timers may come later than this.
- * The number; there may be more.
+ * Jobs at the head of the line whose time there has passed are timed out, not started: their timers
+ * may come later than this. The number; there may be more.
  */
 static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
@@ -256,8 +279,9 @@ static void go_home(struct tw_limiter *l, struct tw__runner *runner)
 }
 
 /*
- * User's code is to be called, for any length of time: the runner goes home, to be sent anew for whatever may start now or meanwhile, and
- * this thread does the telling (on the driving thread nothing else can run: there it stays). False: it has gone; the lock is free.
+ * User's code is to be called, for any length of time: the runner goes home, to be sent anew for
+ * whatever may start now or meanwhile, and this thread does the telling (on the driving thread
+ * nothing else can run: there it stays). False: it has gone; the lock is free.
  */
 static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t *now_ns, struct tw__todo *todo)
 {

@@ -238,13 +238,20 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 	}
 }
 
+static void give_permits_back(struct tw_limiter *l, const struct tw__job *job)
+{
+	uint64_t n = job->options ? job->options->taken : 1;
+	l->permits.running -= n;
+	l->permits.extra -= n - 1;
+}
+
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value, uint64_t now_ns,
 		     struct tw__todo *todo)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	uint64_t run_ns = now_ns > job->since_ns ? now_ns - job->since_ns : 0;
 	job->flags &= (uint16_t)~TW__JOB_INSIDE;
-	l->permits.running--;
+	give_permits_back(l, job);
 	l->counters.run_sum_ns += run_ns;
 	tw__histogram_add(&l->counters.run, run_ns, 1);
 	if (job->state == TW_JOB_STATE_SETTLED) {

@@ -13,7 +13,8 @@ static uint64_t mean(uint64_t sum, uint64_t count)
 static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *stats)
 {
 	stats->max_concurrency = l->permits.limit;
-	stats->running = l->permits.running;
+	stats->running = l->permits.running - l->permits.extra;
+	stats->permits = l->permits.running;
 	stats->late = l->permits.late;
 	stats->debt = l->permits.running > l->permits.limit ? l->permits.running - l->permits.limit : 0;
 	stats->pending = l->pending + l->ends.between;

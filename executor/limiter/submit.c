@@ -43,7 +43,7 @@ static int check(struct tw_limiter_task *task)
 {
 	if (!task->fn ||
 	    task->flags & ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL) ||
-	    task->priority < INT16_MIN || task->priority > INT16_MAX)
+	    task->priority < INT16_MIN || task->priority > INT16_MAX || task->reserved)
 		return -EINVAL;
 	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
 	    task->timeout_ns > TW_MAX_DELAY_NS)
@@ -54,7 +54,7 @@ static int check(struct tw_limiter_task *task)
 static bool wants_options(const struct tw_limiter_task *task)
 {
 	return task->queue_timeout_ns || task->attempt_timeout_ns || task->timeout_ns || task->retry.count ||
-	       task->stop || task->release;
+	       task->permits > 1 || task->stop || task->release;
 }
 
 static uint64_t from(uint64_t now_ns, uint64_t span_ns)
@@ -75,6 +75,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 		    .retry_deadline_ns = from(now_ns, task->retry.deadline_ns),
 		    .retry = task->retry,
 		    .delay_ns = task->retry.delay_ns < task->retry.cap_ns ? task->retry.delay_ns : task->retry.cap_ns,
+		    .permits = task->permits ? task->permits : 1,
 		    .timer_at_ns = UINT64_MAX,
 		    .untimed.entry.index = TW__HEAP_NOWHERE,
 		    .stop = task->stop,
@@ -129,11 +130,20 @@ static void *unmake(struct tw_limiter *l, struct tw__job *job)
 
 /* ------------------------------------------------------------------- accept */
 
-/* Whether the limiter takes another job, apart from memory. Those in line that can start now do not count as waiting. */
-static int admit(struct tw_limiter *l)
+/* Whether there are permits for all in line and for this job. */
+static bool fits_behind_line(const struct tw_limiter *l, const struct tw__job *job)
+{
+	uint64_t in_line = l->line.count + l->line.extra;
+	return l->permits.running + in_line + tw__job_needs(l, job) <= l->permits.limit;
+}
+
+/* Whether the limiter takes this job, apart from memory. Those in line that can start now do not count as waiting. */
+static int admit(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (l->closed)
 		return -ESHUTDOWN;
+	if (tw_unlikely(job->options != NULL) && job->options->permits > l->permits.limit)
+		return -EINVAL;
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
 	if (tw_likely(l->pending < l->config.max_pending))
@@ -143,14 +153,15 @@ static int admit(struct tw_limiter *l)
 	uint64_t waiting = l->pending - (startable < in_line ? startable : in_line);
 	bool no_queue = l->config.max_pending == 0;
 	/* planted: room_for_one_more */
-	return (no_queue ? startable > in_line : waiting < l->config.max_pending) ? 0 : -EAGAIN;
+	return (no_queue ? startable > in_line && fits_behind_line(l, job) : waiting < l->config.max_pending) ? 0
+													      : -EAGAIN;
 }
 
 /* For room. The lock is held, and given up while it waits. */
-static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
+static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64_t deadline_ns)
 {
 	int r;
-	while ((r = admit(l)) == -EAGAIN) {
+	while ((r = admit(l, job)) == -EAGAIN) {
 		uint32_t seen = tw_load_relaxed(&l->ends.room_bell);
 		l->ends.room_waiters++;
 		if (l->rate.tokens)
@@ -160,7 +171,7 @@ static int admit_waiting(struct tw_limiter *l, uint64_t deadline_ns)
 		bool in_time = tw__futex_wait(&l->ends.room_bell, seen, deadline_ns);
 		tw__limiter_relock(l);
 		l->ends.room_waiters--;
-		if (!in_time && admit(l) == -EAGAIN)
+		if (!in_time && admit(l, job) == -EAGAIN)
 			return -ETIMEDOUT;
 	}
 	return r;
@@ -255,9 +266,9 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 	if (is_plain(l, job) && tw__inbox_leave(l, job, out))
 		return 0;
 	tw__limiter_lock(l, &todo);
-	r = admit(l);
+	r = admit(l, job);
 	if (r == -EAGAIN && task->wait_ns) {
-		r = admit_waiting(l, room_deadline(task));
+		r = admit_waiting(l, job, room_deadline(task));
 		now_ns = tw_service_now(l->service); /* it comes into the line now */
 	}
 	if (!r && !(r = reserve(l, job))) {
@@ -267,11 +278,14 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 	}
 	if (!r)
 		tw__dispatch(l, now_ns, &todo);
+	uint64_t limit = l->permits.limit;
 	void *context = r ? unmake(l, job) : NULL;
 	l->counters.rejected += r == -EAGAIN || r == -EBUSY || r == -ETIMEDOUT;
 	tw__limiter_unlock(l, &todo); /* the limiter may be gone */
 	tw__context_release(context);
-	return r;
+	return r == -EINVAL ? tw__misuse(r, "tw_limiter_submit_task: permits %u is above max_concurrency %llu",
+					 (unsigned)task->permits, (unsigned long long)limit)
+			    : r;
 }
 
 int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)

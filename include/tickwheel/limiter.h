@@ -203,6 +203,14 @@ struct tw_limiter_task {
 	uint32_t flags;   /* enum tw_limiter_task_flags */
 	int32_t priority; /* higher first, -32768 .. 32767; equals in order of submits */
 
+	/*
+	 * Permits that each attempt takes as one: 1 .. max_concurrency; 0: 1. The job whose turn it is
+	 * waits until so many are free, and holds up those behind it. If max_concurrency has shrunk
+	 * below it since the submit, the attempt takes all permits.
+	 */
+	uint32_t permits;
+	uint32_t reserved; /* 0 */
+
 	/* How long submit waits for room while max_pending jobs wait; 0: not at all; TW_FOREVER. */
 	uint64_t wait_ns;
 
@@ -238,7 +246,8 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  * Threads: any. Blocks at most wait_ns: only then while max_pending jobs wait.
  * Returns:
  *   0            submitted; on an error nothing of the job is called
- *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags
+ *   -EINVAL      limiter, task or fn is NULL; a knob is out of range; unknown flags; permits is
+ *                above max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -EAGAIN      max_pending jobs wait, none could start now, and wait_ns is 0
@@ -536,8 +545,9 @@ TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_conc
 struct tw_limiter_stats {
 	size_t size; /* in: sizeof(struct tw_limiter_stats) */
 	uint64_t max_concurrency;
-	uint64_t running; /* permits that are out */
+	uint64_t running; /* attempts under way */
 	uint64_t late;    /* of these: of jobs that have timed out */
+	uint64_t permits; /* that running attempts have */
 	uint64_t debt;    /* of these: beyond max_concurrency */
 	uint64_t pending; /* in line, waiting for a retry, or between two attempts */
 	uint64_t retrying;

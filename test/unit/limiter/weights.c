@@ -1,0 +1,308 @@
+/* Jobs that take several permits. On a clock moved by hand. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/support/limiter_suite.h"
+#include "test/support/random.h"
+
+static void submit_heavy(struct load *load, uint32_t n)
+{
+	struct tw_limiter_task task = load_task(load);
+	task.permits = n;
+	load_submit_task(load, &task);
+	limited_pump(&home);
+}
+
+Test(limiter_weights, job_takes_and_returns_all_its_permits)
+{
+	struct load heavy = LOAD(1, .held = true), light = LOAD(2, .held = true), last = LOAD(3, .held = true);
+	open_started(4);
+	submit_heavy(&heavy, 3);
+	submit_heavy(&light, 1);
+	submit_heavy(&last, 1);
+	expect_eq(heavy.starts + light.starts, 2);
+	expect_eq(last.starts, 0);
+	struct tw_limiter_stats stats = limited_stats(&home);
+	expect_eq(stats.running, 2);
+	expect_eq(stats.permits, 4);
+	expect_eq(stats.pending, 1);
+	complete(&heavy, 0);
+	expect_eq(last.starts, 1);
+	expect_eq(limited_stats(&home).permits, 2);
+	complete(&light, 0);
+	complete(&last, 0);
+	close_all();
+}
+
+Test(limiter_weights, heavy_job_is_not_overtaken_by_light_ones)
+{
+	struct load light[4], heavy = LOAD(9, .held = true);
+	open_started(2);
+	for (int i = 0; i < 2; i++) {
+		light[i] = LOAD(i, .held = true);
+		submit_heavy(&light[i], 0);
+	}
+	submit_heavy(&heavy, 2);
+	for (int i = 2; i < 4; i++) {
+		light[i] = LOAD(i, .held = true);
+		submit_heavy(&light[i], 1);
+	}
+	complete(&light[0], 0);
+	expect_eq(light[2].starts, 0); /* a permit is free, but not its turn */
+	complete(&light[1], 0);
+	expect_eq(heavy.starts, 1);
+	complete(&heavy, 0);
+	expect_started_in_order(&home, 5, (int[]){0, 1, 9, 2, 3});
+	complete(&light[2], 0);
+	complete(&light[3], 0);
+	close_all();
+}
+
+Test(limiter_weights, light_jobs_start_when_the_heavy_one_before_them_leaves_the_line)
+{
+	struct load holder = LOAD(1, .held = true), heavy = LOAD(2), late = LOAD(3), light = LOAD(4), next = LOAD(5);
+	open_started(3);
+	submit_heavy(&holder, 2);
+	submit_heavy(&heavy, 2);
+	submit_heavy(&light, 1);
+	expect_eq(light.starts, 0);
+	expect_eq(tw_job_cancel(home.limiter, heavy.job), TW_CANCELLED);
+	limited_pump(&home);
+	expect_settled(&light, TW_JOB_STATUS_SUCCEEDED, 0);
+	struct tw_limiter_task task = load_task(&late);
+	task.permits = 3;
+	task.queue_timeout_ns = 5 * MS;
+	load_submit_task(&late, &task);
+	submit_heavy(&next, 1);
+	limited_advance(&home, 4 * MS);
+	expect_eq(next.starts, 0);
+	limited_advance(&home, 2 * MS);
+	expect_settled(&late, TW_JOB_STATUS_TIMED_OUT, -ETIMEDOUT);
+	expect_settled(&next, TW_JOB_STATUS_SUCCEEDED, 0);
+	complete(&holder, 0);
+	close_all();
+}
+
+Test(limiter_weights, smaller_limit_gives_a_heavy_job_all_permits)
+{
+	struct load holder = LOAD(1, .held = true), heavy = LOAD(2, .held = true), light = LOAD(3);
+	open_started(4);
+	submit_heavy(&holder, 4);
+	submit_heavy(&heavy, 4);
+	submit_heavy(&light, 1);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 2), 0);
+	expect_eq(limited_stats(&home).debt, 2);
+	complete(&holder, 0);
+	expect_eq(heavy.starts, 1);
+	expect_eq(limited_stats(&home).permits, 2);
+	expect_eq(limited_stats(&home).debt, 0);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 8), 0);
+	limited_pump(&home);
+	expect_eq(light.dones, 1);
+	complete(&heavy, 0); /* gives back what it took */
+	expect_eq(limited_stats(&home).permits, 0);
+	close_all();
+}
+
+Test(limiter_weights, retries_take_the_permits_again)
+{
+	struct load load = LOAD(1, .held = true);
+	open_started(5);
+	struct tw_limiter_task task = load_task(&load);
+	task.permits = 3;
+	task.retry = (struct tw_retry){.count = 1, .delay_ns = 2 * MS};
+	load_submit_task(&load, &task);
+	limited_pump(&home);
+	complete(&load, -EIO);
+	expect_eq(limited_stats(&home).permits, 0);
+	limited_advance(&home, 3 * MS);
+	expect_eq(limited_stats(&home).permits, 3);
+	complete(&load, 0);
+	close_all();
+}
+
+Test(limiter_weights, heavy_job_without_a_queue_is_refused_while_it_does_not_fit)
+{
+	struct load first = LOAD(1, .held = true), second = LOAD(2, .held = true);
+	struct tw_limiter_config config = limited_config(4);
+	config.flags = TW_LIMITER_NO_QUEUE;
+	limited_open(&home, &config);
+	expect_eq(tw_limiter_resume(home.limiter), 0);
+	submit_heavy(&first, 2);
+	struct tw_limiter_task task = load_task(&second);
+	task.permits = 3;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, NULL), -EAGAIN);
+	submit_heavy(&second, 2);
+	expect_eq(second.starts, 1);
+	complete(&first, 0);
+	complete(&second, 0);
+	close_all();
+}
+
+static char text[256];
+
+static void keep_text(const char *told)
+{
+	strncpy(text, told, sizeof(text) - 1);
+}
+
+Test(limiter_weights, weight_above_the_limit_is_refused)
+{
+	struct load load = LOAD(1);
+	open_started(4);
+	tw_set_misuse_hook(keep_text);
+	struct tw_limiter_task task = load_task(&load);
+	tw_job job = {7};
+	task.permits = 5;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
+	cr_assert_str_eq(text, "tw_limiter_submit_task: permits 5 is above max_concurrency 4");
+	task.permits = UINT32_MAX;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
+	task.permits = 4;
+	task.reserved = 1;
+	expect_eq(tw_limiter_submit_task(home.limiter, &task, &job), -EINVAL);
+	expect_eq(job.id, 7);
+	expect_eq(limited_stats(&home).added, 0);
+	expect_eq(load.releases, 0);
+	expect_eq(tw_limiter_set_max_concurrency(home.limiter, 5), 0);
+	submit_heavy(&load, 5);
+	expect_eq(load.dones, 1);
+	close_all();
+}
+
+/* ---------------------------------------------------------------- naive model */
+
+enum { LOADS = 60, MILLISECONDS = 400, ROUNDS = 25, NEVER = -1 };
+
+static struct naive {
+	uint32_t n, took;
+	int priority;
+	int queued_at, ends_at; /* in steps, in ms; NEVER: not in line; not running */
+	bool started;
+} jobs[LOADS];
+static struct load loads[LOADS];
+static unsigned submitted;
+static uint32_t limit, used;
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Higher priority first, then the one that came first. */
+static struct naive *naive_first(void)
+{
+	struct naive *first = NULL;
+	for (unsigned i = 0; i < submitted; i++)
+		if (jobs[i].queued_at != NEVER && (!first || jobs[i].priority > first->priority))
+			first = &jobs[i];
+	return first;
+}
+
+static void naive_start(int now_ms, uint64_t *takes_ms)
+{
+	struct naive *job;
+	while ((job = naive_first()) && used + least(job->n, limit) <= limit) {
+		job->took = least(job->n, limit);
+		used += job->took;
+		job->queued_at = NEVER;
+		job->started = true;
+		job->ends_at = now_ms + (int)takes_ms[job - jobs];
+	}
+}
+
+static void naive_end(int now_ms)
+{
+	for (unsigned i = 0; i < submitted; i++)
+		if (jobs[i].ends_at == now_ms) {
+			jobs[i].ends_at = NEVER;
+			used -= jobs[i].took;
+		}
+}
+
+static void submit_random(uint64_t *seed, uint64_t *takes_ms, int step)
+{
+	if (submitted == LOADS)
+		return;
+	struct load *load = &loads[submitted];
+	struct naive *job = &jobs[submitted];
+	takes_ms[submitted] = 1 + random_below(seed, 12);
+	*load = (struct load){.home = &home, .number = (int)submitted, .takes_ns = takes_ms[submitted] * MS};
+	*job = (struct naive){.n = 1 + (uint32_t)random_below(seed, limit),
+			      .priority = (int)random_below(seed, 2),
+			      .queued_at = step,
+			      .ends_at = NEVER};
+	struct tw_limiter_task task = load_task(load);
+	task.permits = job->n;
+	task.priority = job->priority;
+	load_submit_task(load, &task);
+	submitted++;
+}
+
+static void cancel_random(uint64_t *seed)
+{
+	if (!submitted)
+		return;
+	unsigned i = (unsigned)random_below(seed, submitted);
+	if (jobs[i].queued_at == NEVER)
+		return;
+	jobs[i].queued_at = NEVER;
+	expect_eq(tw_job_cancel(home.limiter, loads[i].job), TW_CANCELLED);
+}
+
+static void compare(void)
+{
+	uint32_t running = 0;
+	for (unsigned i = 0; i < submitted; i++) {
+		expect_eq(loads[i].starts, jobs[i].started);
+		running += jobs[i].ends_at != NEVER;
+	}
+	struct tw_limiter_stats stats = limited_stats(&home);
+	expect_eq(stats.permits, used);
+	expect_eq(stats.running, running);
+	expect_eq(stats.debt, used > limit ? used - limit : 0);
+}
+
+static void run_random(uint64_t seed)
+{
+	uint64_t takes_ms[LOADS];
+	submitted = used = 0;
+	limit = 1 + (uint32_t)random_below(&seed, 6);
+	open_started(limit);
+	for (int ms = 0; ms < MILLISECONDS; ms++) {
+		switch (random_below(&seed, 8)) {
+		case 0 ... 2:
+			submit_random(&seed, takes_ms, ms);
+			break;
+		case 3:
+			cancel_random(&seed);
+			break;
+		case 4:
+			limit = 1 + (uint32_t)random_below(&seed, 6);
+			expect_eq(tw_limiter_set_max_concurrency(home.limiter, limit), 0);
+			break;
+		default:
+			break;
+		}
+		limited_pump(&home);
+		naive_start(ms, takes_ms);
+		compare();
+		limited_advance(&home, MS);
+		naive_end(ms + 1);
+		naive_start(ms + 1, takes_ms);
+		compare();
+	}
+	limited_advance(&home, 800 * MS);
+	close_all();
+}
+
+Test(limiter_weights, random_programs_agree_with_a_naive_line, .timeout = 60)
+{
+	const char *given = getenv("LIMITER_SEED");
+	uint64_t first = given ? strtoull(given, NULL, 0) : tw_clock_now(tw_clock_monotonic());
+	for (int round = 0; round < ROUNDS; round++, first++) {
+		cr_log_info("LIMITER_SEED=%llu", (unsigned long long)first);
+		run_random(first);
+	}
+}
