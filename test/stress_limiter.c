@@ -90,8 +90,9 @@ static void attempt_ends(struct job *job)
 }
 
 /* Between the line and the function: of a rate's starts in any interval no more can be here. */
-static void started(void *arg, uint64_t id, uint32_t attempt)
+static void started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	(void)job;
 	(void)arg;
 	(void)id;
 	(void)attempt;

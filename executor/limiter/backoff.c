@@ -97,6 +97,24 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 	return delay_ns < TW_MAX_DELAY_NS ? delay_ns : TW_MAX_DELAY_NS;
 }
 
+bool tw__budget_take(struct tw_limiter *l)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	if (tw_likely(!l->config.budget_retries))
+		return true;
+	bool has = l->budget >= 100;
+	l->budget -= has ? 100 : 0;
+	l->counters.over_budget += !has;
+	return has;
+}
+
+void tw__budget_earn(struct tw_limiter *l)
+{
+	TW_ASSERT_LOCKED(&l->lock);
+	uint64_t most = UINT64_C(100) * l->config.budget_retries, next = l->budget + l->config.budget_percent;
+	l->budget = next < most ? next : most;
+}
+
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	TW_ASSERT_LOCKED(&l->lock);

@@ -62,7 +62,7 @@ enum {
 	TW__JOB_ENDED = 4096   /* what follows on the attempt's end waits: for STOPPING to go, or the hook of a retry */
 };
 
-enum { TW__MAX_CONCURRENCY = 1 << 30 };
+enum { TW__MAX_CONCURRENCY = 1 << 30, TW__MAX_RATE = 1 << 20 };
 
 struct tw__job;
 
@@ -179,6 +179,8 @@ struct tw__rate {
 	uint64_t *tokens;
 	uint32_t first, used;
 	uint64_t out;
+	uint32_t starts; /* room in the ring */
+	uint64_t interval_ns;
 	bool armed; /* or `retry` is out */
 	tw_timer timer;
 	struct tw__work retry; /* by way of the driver, when no timer could be had */
@@ -220,7 +222,8 @@ struct tw__times {
 };
 
 struct tw__limiter_counters {
-	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, rejected, refused_completions;
+	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, over_budget, rejected,
+	    refused_completions;
 	uint64_t queue_sum_ns, run_sum_ns;
 	struct tw__histogram queue, run;
 };
@@ -245,6 +248,7 @@ struct tw_limiter {
 	struct tw__limiter_out out;
 	struct tw__times times;
 	uint64_t random;
+	uint64_t budget; /* retries that are left, in hundredths: limiter/backoff.c */
 	struct tw__limiter_counters counters;
 
 	alignas(TW__CACHE_LINE) struct tw__nodes nodes;
@@ -274,6 +278,12 @@ static inline uint64_t tw__job_needs(const struct tw_limiter *l, const struct tw
 	if (tw_likely(!job->options))
 		return 1;
 	return job->options->permits < l->permits.limit ? job->options->permits : l->permits.limit;
+}
+
+/* The handle of the submit. */
+static inline tw_job tw__job_handle(const struct tw__job *job)
+{
+	return (tw_job){tw__node_handle(&job->node)};
 }
 
 static inline void tw__jobs_append(struct tw__job ***end, struct tw__job *job)

@@ -5,6 +5,7 @@
 #include "executor/limiter/internal.h"
 #include "executor/limiter/backoff.h"
 #include "executor/limiter/inbox.h"
+#include "executor/limiter/line.h"
 #include "executor/limiter/queue.h"
 #include "executor/limiter/retry.h"
 #include "executor/limiter/settle.h"
@@ -138,6 +139,51 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 	int outcome = job ? cancel(l, job, &todo) : TW_GONE;
 	tw__limiter_unlock(l, &todo);
 	return outcome;
+}
+
+/* ----------------------------------------------------------------- priority */
+
+/* The job is in line. It goes behind the others of the priority. */
+static void move_in_line(struct tw_limiter *l, struct tw__job *job, int16_t priority, struct tw__todo *todo)
+{
+	uint64_t now_ns = tw_service_now(l->service);
+	tw__line_remove(&l->line, job);
+	if (now_ns > job->since_ns)
+		job->queued_ns += now_ns - job->since_ns;
+	job->since_ns = now_ns;
+	job->priority = priority;
+	tw__line_add(&l->line, job);
+	tw__dispatch(l, now_ns, todo);
+}
+
+/* The lock is held. */
+static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t priority, struct tw__todo *todo)
+{
+	if (!job || job->state == TW_JOB_STATE_SETTLED)
+		return TW_GONE;
+	if (job->priority == priority)
+		return 0;
+	if (tw__line_reserve(&l->line, priority))
+		return -ENOMEM;
+	if (job->state == TW_JOB_STATE_QUEUED && !(job->flags & TW__JOB_ADDING))
+		move_in_line(l, job, priority, todo);
+	else
+		job->priority = priority;
+	return 0;
+}
+
+int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
+{
+	struct tw__todo todo;
+	int r = TW__CHECK(l);
+	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
+		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767", (int)priority);
+	if (r)
+		return r;
+	tw__limiter_lock(l, &todo);
+	r = set_priority(l, find(l, handle), (int16_t)priority, &todo);
+	tw__limiter_unlock(l, &todo);
+	return r;
 }
 
 bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)

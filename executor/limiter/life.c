@@ -19,7 +19,6 @@
 #include "executor/pool/source.h"
 #include "executor/pool/jobs.h"
 
-enum { MAX_RATE = 1 << 20 };
 #define HOMECOMING_NS UINT64_C(1000000000)
 
 /* How many runs that block the executor holds; 0: unknown. */
@@ -58,9 +57,16 @@ static int config_check(const struct tw_limiter_config *c)
 		return -EINVAL;
 	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
 		return -EINVAL;
-	if (c->rate_starts > MAX_RATE || c->rate_interval_ns > TW_MAX_DELAY_NS ||
+	if (c->rate_starts > TW__MAX_RATE || c->rate_interval_ns > TW_MAX_DELAY_NS ||
 	    (c->rate_starts == 0) != (c->rate_interval_ns == 0))
 		return -EINVAL;
+	if (c->budget_retries > TW__MAX_RATE)
+		return tw__misuse(-EINVAL, "tw_limiter_create: budget_retries %u is above %u",
+				  (unsigned)c->budget_retries, (unsigned)TW__MAX_RATE);
+	if (c->budget_percent > 1000 || (c->budget_percent && !c->budget_retries))
+		return tw__misuse(
+		    -EINVAL, "tw_limiter_create: budget_percent %u: must be 0 to 1000, and 0 without budget_retries",
+		    (unsigned)c->budget_percent);
 	return 0;
 }
 
@@ -100,6 +106,9 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 		l->config.max_pending = TW__NODES_MAX;
 	l->permits.limit = config->max_concurrency;
 	l->line.aging_ns = config->aging_ns;
+	l->rate.starts = config->rate_starts;
+	l->rate.interval_ns = config->rate_interval_ns;
+	l->budget = UINT64_C(100) * config->budget_retries;
 	l->idles.listeners_end = &l->idles.listeners;
 	l->idles.due_end = &l->idles.due;
 	pthread_mutex_init(&l->lock, NULL);
@@ -127,7 +136,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return -ENOMEM;
 	memset(l, 0, sizeof *l);
 	set_up(l, service, &config);
-	if (config.rate_starts && !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
+	if (l->rate.starts && !(l->rate.tokens = calloc(config.rate_starts, sizeof *l->rate.tokens)))
 		r = -ENOMEM;
 	if (!r)
 		r = tw__line_reserve(&l->line, 0); /* for the inbox */

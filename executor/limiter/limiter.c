@@ -170,6 +170,23 @@ static void drop_all(struct tw_limiter *l, uint64_t now_ns)
 	}
 }
 
+/* Between these two the limiter stays, although the call gives up the lock. */
+static void call_enter(struct tw_limiter *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->out.calls++;
+	pthread_mutex_unlock(&l->lock);
+}
+
+static void call_leave(struct tw_limiter *l)
+{
+	pthread_mutex_lock(&l->lock);
+	l->out.calls--;
+	if (l->out.homecoming)
+		tw__limiter_ring(l);
+	pthread_mutex_unlock(&l->lock);
+}
+
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
 	int r = TW__CHECK(l);
@@ -180,19 +197,37 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return refuse_wait("tw_limiter_close", true);
 	uint64_t now_ns = tw_service_now(l->service);
-	pthread_mutex_lock(&l->lock);
-	l->out.calls++; /* this one goes on after each unlock */
-	pthread_mutex_unlock(&l->lock);
+	call_enter(l);
 	refuse_jobs(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
 	if (r == -ETIMEDOUT) {
 		drop_all(l, now_ns);
 		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
 	}
-	pthread_mutex_lock(&l->lock);
-	l->out.calls--;
-	if (l->out.homecoming)
-		tw__limiter_ring(l);
-	pthread_mutex_unlock(&l->lock);
+	call_leave(l);
 	return r == -EDEADLK ? refuse_wait("tw_limiter_close", false) : r;
+}
+
+int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
+{
+	struct tw__todo todo;
+	int r = TW__CHECK(l);
+	if (r)
+		return r;
+	if (!fn)
+		return tw__misuse(-EINVAL, "tw_limiter_close_then: fn is NULL");
+	if ((unsigned)mode > TW_CLOSE_DRAIN)
+		return tw__misuse(-EINVAL, "tw_limiter_close_then: unknown mode %u", (unsigned)mode);
+	struct tw__listener *listener = tw__listener_make(fn, arg);
+	if (!listener)
+		return -ENOMEM;
+	call_enter(l);
+	refuse_jobs(l);
+	if (mode == TW_CLOSE_DROP)
+		drop_all(l, tw_service_now(l->service));
+	tw__limiter_lock(l, &todo);
+	tw__listener_add(l, listener, &todo);
+	tw__limiter_unlock(l, &todo);
+	call_leave(l);
+	return 0;
 }

@@ -192,10 +192,10 @@ static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *se
 	tw__limiter_call_begin(&frame, l, job);
 	if (tw_unlikely(l->config.hooks.started != NULL)) {
 		tw__limiter_call_show(&frame, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.started), 0);
-		l->config.hooks.started(l->config.hooks.hooks_arg, see->id, see->attempt);
+		l->config.hooks.started(l->config.hooks.hooks_arg, tw__job_handle(job), see->id, see->attempt);
 		now_ns = 0;
 	}
-	if (tw_unlikely(l->rate.tokens != NULL))
+	if (tw_unlikely(l->config.rate_starts))
 		tw__rate_begin(l);
 	tw__limiter_call_show(&frame, TW_RUN_KIND_JOB, TW__NAMED_BY(job->fn), now_ns);
 	int r = job->fn(job->arg, see);

@@ -6,6 +6,10 @@
  * a whole interval after the start of which it has the token. So there are never more than rate_starts starts in an interval, whatever
  * the delay between the line and the function; and no more calls of the hook `started`, which lie in between.
  */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "wheel/base/misuse.h"
 #include "wheel/run/run.h"
 #include "executor/limiter/rate.h"
 #include "executor/limiter/queue.h"
@@ -52,7 +56,13 @@ static void arm(struct tw_limiter *l, uint64_t at_ns)
 
 static uint64_t *token(struct tw_limiter *l, uint64_t place)
 {
-	return &l->rate.tokens[(l->rate.first + place) % l->config.rate_starts];
+	return &l->rate.tokens[(l->rate.first + place) % l->rate.starts];
+}
+
+static void drop_oldest(struct tw_limiter *l)
+{
+	l->rate.first = (l->rate.first + 1) % l->rate.starts;
+	l->rate.used--;
 }
 
 uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
@@ -60,11 +70,10 @@ uint64_t tw__rate_tokens(struct tw_limiter *l, uint64_t now_ns)
 	TW_ASSERT_LOCKED(&l->lock);
 	if (tw_likely(!l->rate.tokens))
 		return UINT64_MAX;
-	while (l->rate.used && *token(l, 0) <= now_ns) {
-		l->rate.first = (l->rate.first + 1) % l->config.rate_starts;
-		l->rate.used--;
-	}
-	return l->config.rate_starts - l->rate.used - l->rate.out;
+	while (l->rate.used && *token(l, 0) <= now_ns)
+		drop_oldest(l);
+	uint64_t taken = l->rate.used + l->rate.out; /* above `starts` after the rate has shrunk */
+	return taken < l->rate.starts ? l->rate.starts - taken : 0;
 }
 
 bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
@@ -82,9 +91,76 @@ void tw__rate_begin(struct tw_limiter *l)
 {
 	pthread_mutex_lock(&l->lock);
 	l->rate.out--;
+	if (l->rate.used == l->rate.starts) /* the rate has shrunk since the token was taken */
+		drop_oldest(l);
 	/* planted: token_early */
-	*token(l, l->rate.used++) = tw_service_now(l->service) + l->config.rate_interval_ns;
+	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
 	if (l->line.count > l->permits.searching)
 		arm(l, *token(l, 0));
 	pthread_mutex_unlock(&l->lock);
+}
+
+/* ------------------------------------------------------------------- change */
+
+static int check_rate(const struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+{
+	if (!l->config.rate_starts)
+		return tw__misuse(-EINVAL, "tw_limiter_set_rate: the limiter was created without a rate");
+	if (!starts || starts > TW__MAX_RATE)
+		return tw__misuse(-EINVAL, "tw_limiter_set_rate: starts %u: must be 1 to %u", (unsigned)starts,
+				  (unsigned)TW__MAX_RATE);
+	if (!interval_ns || interval_ns > TW_MAX_DELAY_NS)
+		return tw__misuse(-EINVAL, "tw_limiter_set_rate: interval_ns %llu: must be 1 to TW_MAX_DELAY_NS",
+				  (unsigned long long)interval_ns);
+	return 0;
+}
+
+/*
+ * The tokens that are out return one new interval after their starts. Of more than the new rate has,
+ * the oldest return now: the next start waits for a later one anyway. Returns the old ring.
+ */
+static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t starts, uint64_t interval_ns)
+{
+	uint64_t *old = l->rate.tokens;
+	while (l->rate.used > starts)
+		drop_oldest(l);
+	for (uint32_t i = 0; i < l->rate.used; i++)
+		tokens[i] = *token(l, i) - l->rate.interval_ns + interval_ns;
+	l->rate.tokens = tokens;
+	l->rate.first = 0;
+	l->rate.starts = starts;
+	l->rate.interval_ns = interval_ns;
+	return old;
+}
+
+/* Whoever has a use for a token arms it again. */
+static void disarm(struct tw_limiter *l)
+{
+	if (!l->rate.armed || tw_cancel(l->service, l->rate.timer) != TW_CANCELLED)
+		return;
+	l->rate.armed = false;
+	l->out.timers--;
+}
+
+int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+{
+	struct tw__todo todo;
+	int r = TW__CHECK(l);
+	if (!r)
+		r = check_rate(l, starts, interval_ns);
+	if (r)
+		return r;
+	uint64_t *tokens = calloc(starts, sizeof *tokens);
+	if (!tokens)
+		return -ENOMEM;
+	uint64_t now_ns = tw_service_now(l->service);
+	tw__limiter_lock(l, &todo);
+	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
+	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
+	disarm(l);
+	tw__room_ring(l);
+	tw__dispatch(l, now_ns, &todo);
+	tw__limiter_unlock(l, &todo);
+	free(old);
+	return 0;
 }

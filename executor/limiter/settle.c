@@ -69,6 +69,8 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 	switch (status) {
 	case TW_JOB_STATUS_SUCCEEDED:
 		l->counters.succeeded++;
+		if (tw_unlikely(l->config.budget_retries))
+			tw__budget_earn(l);
 		break;
 	case TW_JOB_STATUS_FAILED:
 		l->counters.failed++;

@@ -26,6 +26,7 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 	stats->timed_out = l->counters.timed_out;
 	stats->dropped = l->counters.dropped;
 	stats->retried = l->counters.retried;
+	stats->over_budget = l->counters.over_budget;
 	stats->rejected = l->counters.rejected;
 	stats->refused_completions = l->counters.refused_completions;
 }

@@ -201,7 +201,7 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 	tw__limiter_call_begin(&call, l, NULL);
 	call.job = job; /* whoever waits for it in the hook would wait for ever */
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.added), 0);
-	l->config.hooks.added(l->config.hooks.hooks_arg, job->id);
+	l->config.hooks.added(l->config.hooks.hooks_arg, tw__job_handle(job), job->id);
 	tw__limiter_call_end(&call);
 	tw__limiter_relock(l);
 	job->waiters--;

@@ -92,7 +92,7 @@ static void do_stop(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 	enum tw_job_status why = job->flags & TW__JOB_OVERDUE ? TW_JOB_STATUS_TIMED_OUT : TW_JOB_STATUS_CANCELLED;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->stop), 0);
-	job->options->stop(job->arg, (tw_job){tw__node_handle(&job->node)}, why);
+	job->options->stop(job->arg, tw__job_handle(job), why);
 	call_end(l, &call);
 	job->flags &= (uint16_t)~TW__JOB_STOPPING;
 	if (job->state == TW_JOB_STATE_SETTLED) {
@@ -111,7 +111,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 	call_begin(l, job, &call);
 	if (l->config.hooks.settled) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.settled), 0);
-		l->config.hooks.settled(l->config.hooks.hooks_arg, &result);
+		l->config.hooks.settled(l->config.hooks.hooks_arg, tw__job_handle(job), &result);
 	}
 	if (job->done) {
 		tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->done), 0);
@@ -128,7 +128,7 @@ static bool ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
 	int64_t chosen_ns = (int64_t)*delay_ns;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(job->options->retry.allow), 0);
-	bool wants = job->options->retry.allow(job->arg, (tw_job){tw__node_handle(&job->node)}, job->error, &chosen_ns);
+	bool wants = job->options->retry.allow(job->arg, tw__job_handle(job), job->error, &chosen_ns);
 	bool is_valid = !wants || tw__delay_is_valid(chosen_ns);
 	if (!is_valid)
 		(void)tw__misuse(-EINVAL, "retry.allow of a limiter's job: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
@@ -149,7 +149,7 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 		return;
 	call_begin(l, job, &call);
 	tw__limiter_call_show(&call, TW_RUN_KIND_HOOK, TW__NAMED_BY(l->config.hooks.retried), 0);
-	l->config.hooks.retried(l->config.hooks.hooks_arg, job->id, job->attempts, delay_ns);
+	l->config.hooks.retried(l->config.hooks.hooks_arg, tw__job_handle(job), job->id, job->attempts, delay_ns);
 	call_end(l, &call);
 }
 
@@ -158,7 +158,7 @@ static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
 	bool wanted = !job->options->retry.allow || ask(l, job, &delay_ns);
 	uint64_t now_ns = tw_service_now(l->service);
-	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns);
+	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) && tw__budget_take(l);
 	if (wanted)
 		tell_retried(l, job, delay_ns);
 	tw__attempt_go_on(l, job);
@@ -166,7 +166,7 @@ static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo 
 		tw__job_back_off(l, job, now_ns + delay_ns);
 		return;
 	}
-	job->options->retry.count = 0; /* not wanted, too late, or cancelled or closed meanwhile */
+	job->options->retry.count = 0; /* not wanted, too late, over budget, or cancelled or closed meanwhile */
 	tw__attempt_decide(l, job, now_ns, todo);
 }
 

@@ -367,15 +367,16 @@ typedef void tw_idle_fn(void *idle_arg, const struct tw_job_result *results, siz
 
 /*
  * Hooks, each may be NULL. Called with no lock held, on the thread where it happens: added before
- * started, started before settled. In `added` the job's handle is written: a job cancelled there
- * never starts.
+ * started, started before settled. Each gets the job's handle, as of the submit: a job cancelled in
+ * `added` never starts.
  */
 struct tw_limiter_hooks {
-	void (*added)(void *hooks_arg, uint64_t id);
-	void (*started)(void *hooks_arg, uint64_t id, uint32_t attempt);
-	void (*retried)(void *hooks_arg, uint64_t id, uint32_t attempt,
+	void (*added)(void *hooks_arg, tw_job job, uint64_t id);
+	void (*started)(void *hooks_arg, tw_job job, uint64_t id, uint32_t attempt);
+	void (*retried)(void *hooks_arg, tw_job job, uint64_t id, uint32_t attempt,
 			uint64_t delay_ns); /* waits for delay_ns */
-	void (*settled)(void *hooks_arg, const struct tw_job_result *result); /* before `done` */
+	void (*settled)(void *hooks_arg, tw_job job,
+			const struct tw_job_result *result); /* before `done` */
 	void (*idle)(void *hooks_arg);
 	void *hooks_arg;
 };
@@ -418,6 +419,15 @@ struct tw_limiter_config {
 	uint32_t rate_starts;
 	uint32_t reserved; /* 0 */
 	uint64_t rate_interval_ns;
+
+	/*
+	 * Budget of retries, over all jobs. It begins with budget_retries retries, and never holds
+	 * more: 1 .. 2^20; 0: retries are not limited. Each retry takes one. Each job that succeeds
+	 * adds budget_percent hundredths: 0 .. 1000. A job whose retry finds less than one left
+	 * settles as if it had no retries. So a backend that is down gets no storm of retries.
+	 */
+	uint32_t budget_retries;
+	uint32_t budget_percent;
 
 	uint64_t seed; /* of jitter; 0: drawn from the service's seed */
 	struct tw_limiter_hooks hooks;
@@ -500,6 +510,24 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
 TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64_t timeout_ns);
 
 /*
+ * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. Does not wait, so
+ * a job or a callback of the limiter may call it.
+ *
+ * mode: as for tw_limiter_close; a drain has no timeout. fn is an idle listener: see
+ * tw_limiter_on_idle. Destroy the limiter after fn has returned.
+ *
+ * Threads: any. Never blocks, beside the callbacks of the dropped jobs.
+ * Calls: `done` and `release` of the dropped jobs, on this thread; fn too, if nothing is left.
+ * Returns:
+ *   0         the limiter refuses jobs; fn has been, or will be called
+ *   -EINVAL   limiter or fn is NULL; an unknown mode
+ *   -ENOMEM   no memory; nothing changed
+ *   -EPERM    in a forked child
+ */
+TW_API int tw_limiter_close_then(tw_limiter *limiter, enum tw_close_mode mode, tw_idle_fn *fn,
+				 void *arg);
+
+/*
  * Calls fn once when the limiter is idle: all that was added has settled, and nothing runs.
  *
  * If the limiter is idle, fn is called inside this call. While listeners are being called, fn is
@@ -539,6 +567,33 @@ TW_API int tw_limiter_wait_idle(tw_limiter *limiter, uint64_t timeout_ns);
 TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_concurrency);
 
 /*
+ * Changes the rate of a limiter that was created with one. Tokens that are out return one new
+ * interval after their attempts started.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         changed
+ *   -EINVAL   limiter is NULL; starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS; the
+ *             limiter was created without a rate
+ *   -ENOMEM   no memory; nothing changed
+ */
+TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);
+
+/*
+ * Changes the priority of a job. A job in line goes behind the others of that priority, and its
+ * aging begins again; its timeouts stay. A job that runs or waits for a retry uses the priority when
+ * it is in line again.
+ *
+ * Threads: any. Never blocks.
+ * Returns:
+ *   0         changed
+ *   TW_GONE   the job has settled, or never was
+ *   -EINVAL   limiter is NULL; priority is not -32768 .. 32767
+ *   -ENOMEM   no memory; nothing changed
+ */
+TW_API int tw_job_set_priority(tw_limiter *limiter, tw_job job, int32_t priority);
+
+/*
  * Gauges and counters. In each snapshot, added == succeeded + failed + cancelled + timed_out +
  * dropped + pending + running - late.
  */
@@ -555,6 +610,7 @@ struct tw_limiter_stats {
 	uint64_t added;
 	uint64_t succeeded, failed, cancelled, timed_out, dropped;
 	uint64_t retried;             /* attempts that were followed by a retry */
+	uint64_t over_budget;         /* retries that the budget refused */
 	uint64_t rejected;            /* submits answered -EAGAIN, -ETIMEDOUT or -EBUSY */
 	uint64_t refused_completions; /* second ones, and of synchronous jobs */
 

@@ -8,8 +8,9 @@
 static uint64_t delays_ns[256];
 static unsigned retries;
 
-static void on_retried(void *arg, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+static void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
+	(void)job;
 	(void)arg;
 	(void)id;
 	expect_eq(attempt, retries + 1);

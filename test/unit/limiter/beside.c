@@ -131,8 +131,9 @@ Test(limiter_beside, stops_may_cancel_each_others_jobs)
 
 /* --------------------------------------------------------------------- pause */
 
-static void pause_inside(void *arg, uint64_t id, uint32_t attempt)
+static void pause_inside(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	(void)job;
 	(void)arg;
 	(void)attempt;
 	if (id == 1)

@@ -235,26 +235,32 @@ static void tell(const char *what, uint64_t id)
 		told += (size_t)snprintf(story + told, sizeof(story) - told, "%s%llu ", what, (unsigned long long)id);
 }
 
-static void on_added(void *arg, uint64_t id)
+static tw_job handles[64]; /* by id: as the hook `added` was given them */
+
+static void on_added(void *arg, tw_job job, uint64_t id)
 {
+	handles[id] = job;
 	tell("a", id);
 	(void)arg;
 }
 
-static void on_started(void *arg, uint64_t id, uint32_t attempt)
+static void on_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	expect_eq(job.id, handles[id].id);
 	tell(attempt == 1 ? "s" : "S", id);
 	(void)arg;
 }
 
-static void on_retried(void *arg, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+static void on_retried(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
+	expect_eq(job.id, handles[id].id);
 	tell(attempt == 1 && delay_ns == 5 * MS ? "r" : "?", id);
 	(void)arg;
 }
 
-static void on_settled(void *arg, const struct tw_job_result *result)
+static void on_settled(void *arg, tw_job job, const struct tw_job_result *result)
 {
+	expect_eq(job.id, handles[result->id].id);
 	tell("e", result->id);
 	(void)arg;
 }

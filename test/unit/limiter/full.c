@@ -119,8 +119,9 @@ Test(limiter_full, queue_timeout_of_a_later_stay_in_line_is_kept)
 
 static int added;
 
-static void on_added(void *arg, uint64_t id)
+static void on_added(void *arg, tw_job job, uint64_t id)
 {
+	(void)job;
 	(void)arg;
 	(void)id;
 	added++;

@@ -42,8 +42,9 @@ static void expect_rate_held(int n, uint32_t starts, uint64_t interval_ns)
 	}
 }
 
-static void slow_started(void *arg, uint64_t id, uint32_t attempt)
+static void slow_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	(void)job;
 	(void)arg;
 	(void)attempt;
 	if (id == 1)
@@ -68,8 +69,9 @@ Test(limiter_rate, a_start_counts_from_when_its_function_is_called_not_from_when
 
 static uint64_t seed;
 
-static void random_started(void *arg, uint64_t id, uint32_t attempt)
+static void random_started(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	(void)job;
 	(void)arg;
 	(void)id;
 	(void)attempt;
@@ -112,8 +114,9 @@ Test(limiter_rate, no_interval_holds_more_starts_whatever_delays_them, .timeout 
 		try_random();
 }
 
-static void submit_second(void *arg, uint64_t id, uint32_t attempt)
+static void submit_second(void *arg, tw_job job, uint64_t id, uint32_t attempt)
 {
+	(void)job;
 	(void)arg;
 	(void)attempt;
 	if (id == 1)

@@ -172,8 +172,9 @@ Test(limiter_room, whoever_waits_for_room_is_woken_by_a_permit_a_higher_limit_an
 static tw_job announced;
 static int cancelled = 1, waited, state;
 
-static void cancel_it(void *arg, uint64_t id)
+static void cancel_it(void *arg, tw_job job, uint64_t id)
 {
+	(void)job;
 	(void)arg;
 	(void)id;
 	state = tw_job_state(home.limiter, announced);

@@ -183,8 +183,9 @@ Test(limiter_told, who_waits_after_a_submit_does_not_wait_for_the_idle_before)
 
 static unsigned looks;
 
-static void look(void *arg, uint64_t id, uint32_t attempt, uint64_t delay_ns)
+static void look(void *arg, tw_job job, uint64_t id, uint32_t attempt, uint64_t delay_ns)
 {
+	(void)job;
 	struct tw_limiter_stats stats = limited_stats(&home);
 	(void)arg;
 	(void)id;
