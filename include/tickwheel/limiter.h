@@ -204,9 +204,9 @@ struct tw_limiter_task {
 	int32_t priority; /* higher first, -32768 .. 32767; equals in order of submits */
 
 	/*
-	 * Permits that each attempt takes as one: 1 .. max_concurrency; 0: 1. The job whose turn it is
-	 * waits until so many are free, and holds up those behind it. If max_concurrency has shrunk
-	 * below it since the submit, the attempt takes all permits.
+	 * Permits that each attempt takes as one: 1 .. max_concurrency; 0: 1. The first job in line
+	 * waits until its permits are free, and holds up those behind it. If max_concurrency has
+	 * shrunk below it since the submit, the attempt takes all permits.
 	 */
 	uint32_t permits;
 	uint32_t reserved; /* 0 */
@@ -510,8 +510,8 @@ TW_API int tw_limiter_resume(tw_limiter *limiter);
 TW_API int tw_limiter_close(tw_limiter *limiter, enum tw_close_mode mode, uint64_t timeout_ns);
 
 /*
- * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. Does not wait, so
- * a job or a callback of the limiter may call it.
+ * Refuses new jobs, and calls fn once when all jobs have settled and nothing runs. Does not wait,
+ * so a job or a callback of the limiter may call it.
  *
  * mode: as for tw_limiter_close; a drain has no timeout. fn is an idle listener: see
  * tw_limiter_on_idle. Destroy the limiter after fn has returned.
@@ -573,16 +573,16 @@ TW_API int tw_limiter_set_max_concurrency(tw_limiter *limiter, uint32_t max_conc
  * Threads: any. Never blocks.
  * Returns:
  *   0         changed
- *   -EINVAL   limiter is NULL; starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS; the
- *             limiter was created without a rate
+ *   -EINVAL   limiter is NULL; starts is not 1 .. 2^20; interval_ns is not 1 .. TW_MAX_DELAY_NS;
+ *             the limiter was created without a rate
  *   -ENOMEM   no memory; nothing changed
  */
 TW_API int tw_limiter_set_rate(tw_limiter *limiter, uint32_t starts, uint64_t interval_ns);
 
 /*
  * Changes the priority of a job. A job in line goes behind the others of that priority, and its
- * aging begins again; its timeouts stay. A job that runs or waits for a retry uses the priority when
- * it is in line again.
+ * aging begins again; its timeouts stay. A job that runs or waits for a retry uses the priority
+ * when it is in line again.
  *
  * Threads: any. Never blocks.
  * Returns:
