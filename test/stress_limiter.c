@@ -1,9 +1,10 @@
 /*
  * stress_limiter SECONDS [SEED]: jobs that succeed, fail, are retried, cancelled, time out and are dropped, on real threads.
  *
- * Threads submit, cancel, resize, pause, resume and close, while others complete asynchronous jobs, some of them twice. In rounds with a
- * constant limit the number of attempts under way never exceeds it, with a rate no interval sees more starts; in all rounds each accepted
- * job settles once, is released once after that, with no attempt of it under way, and the counters balance.
+ * Threads submit, cancel, resize, change rates and priorities, pause, resume and close, while others complete
+ * asynchronous jobs, some of them twice. Some jobs take several permits. In rounds with a constant limit the permits that
+ * are out never exceed it, with a constant rate no interval sees more starts. In all rounds each accepted job settles
+ * once, is released once after that, with no attempt of it under way, and the counters balance.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,6 +25,7 @@ struct job {
 	tw_job handle;
 	_Atomic uint64_t seed;
 	bool plain; /* a function and its done */
+	uint32_t permits;
 	atomic_uint accepted, dones, releases, inside, attempts;
 };
 
@@ -32,7 +34,7 @@ static tw_limiter *limiter;
 static struct job jobs[THREADS][JOBS];
 static atomic_long running;
 static long bound;
-static atomic_bool resizing, over, closed;
+static atomic_bool resizing, rerating, over, closed;
 static uint64_t first_seed;
 static unsigned long rounds, accepted_all;
 static atomic_ulong statuses[5];
@@ -77,15 +79,15 @@ static void attempt_begins(struct job *job)
 	wanted("two attempts of one job", atomic_fetch_add(&job->inside, 1), 0);
 	wanted("an attempt after the release", atomic_load(&job->releases), 0);
 	atomic_fetch_add(&job->attempts, 1);
-	long now = atomic_fetch_add(&running, 1) + 1;
+	long now = atomic_fetch_add(&running, job->permits) + job->permits;
 	if (!atomic_load(&resizing) && now > bound)
-		violation("more attempts than permits", now);
+		violation("more permits than there are", now);
 }
 
 /* Just before the limiter hears of the end. */
 static void attempt_ends(struct job *job)
 {
-	atomic_fetch_sub(&running, 1);
+	atomic_fetch_sub(&running, job->permits);
 	atomic_fetch_sub(&job->inside, 1);
 }
 
@@ -176,6 +178,19 @@ static void stop(void *arg, tw_job handle, enum tw_job_status why)
 	wanted("stopped after the release", atomic_load(&job->releases), 0);
 }
 
+/* One of three is not retried, one comes back at once. */
+static bool allow(void *arg, tw_job handle, int error, int64_t *delay_ns)
+{
+	struct job *job = arg;
+	uint64_t random = draw(job);
+	(void)handle;
+	if (error != -EIO && error != -ETIMEDOUT)
+		violation("error of a predicate", error);
+	if (random % 3 == 1)
+		*delay_ns = 0;
+	return random % 3;
+}
+
 static void submit(struct job *job, uint64_t *seed)
 {
 	bool async = random_percent(seed, 50), plain = random_percent(seed, 60);
@@ -189,7 +204,13 @@ static void submit(struct job *job, uint64_t *seed)
 				       .priority = plain ? 0 : (int)random_below(seed, 3),
 				       .wait_ns = random_percent(seed, 50) ? 1000000 : 0};
 	if (!plain && random_percent(seed, 60))
-		task.retry = (struct tw_retry){.count = 2, .delay_ns = 50000, .jitter_ns = 100000};
+		task.retry = (struct tw_retry){.count = 2,
+					       .delay_ns = 50000,
+					       .jitter_ns = 100000,
+					       .jitter = (uint32_t)random_below(seed, 4),
+					       .allow = random_percent(seed, 50) ? allow : NULL};
+	if (!plain && random_percent(seed, 30))
+		task.permits = 1 + (uint32_t)random_below(seed, (uint64_t)bound);
 	if (!plain && random_percent(seed, 40))
 		task.queue_timeout_ns = random_below(seed, 2000000);
 	if (!plain && random_percent(seed, 40))
@@ -197,9 +218,10 @@ static void submit(struct job *job, uint64_t *seed)
 	if (!plain && random_percent(seed, 20))
 		task.timeout_ns = random_below(seed, 3000000);
 	job->plain = plain;
+	job->permits = task.permits ? task.permits : 1;
 	atomic_store(&job->seed, random_next(seed));
 	int r = tw_limiter_submit_task(limiter, &task, &job->handle);
-	bool refused = r == -ESHUTDOWN && atomic_load(&closed);
+	bool refused = (r == -ESHUTDOWN && atomic_load(&closed)) || (r == -EINVAL && atomic_load(&resizing));
 	if (r != 0 && r != -EAGAIN && r != -ETIMEDOUT && !refused)
 		violation("submit", r);
 	atomic_store(&job->accepted, r == 0);
@@ -248,6 +270,13 @@ static void meddle(uint64_t *seed)
 		if (atomic_load(&resizing))
 			tw_limiter_set_max_concurrency(limiter, 1 + (uint32_t)random_below(seed, 8));
 		break;
+	case 3:
+		if (atomic_load(&rerating))
+			wanted("set_rate",
+			       tw_limiter_set_rate(limiter, 20 + (uint32_t)random_below(seed, RATE),
+						   1 + random_below(seed, RATE_NS)),
+			       0);
+		break;
 	default:
 		break;
 	}
@@ -264,6 +293,12 @@ static void *work(void *arg)
 			int r = tw_job_cancel(limiter, other->handle);
 			if (r < 0)
 				violation("cancel", r);
+		}
+		if (random_percent(&seed, 20)) {
+			struct job *other = &mine[random_below(&seed, (uint64_t)i + 1)];
+			int r = tw_job_set_priority(limiter, other->handle, (int)random_below(&seed, 5) - 2);
+			if (r < 0)
+				violation("set_priority", r);
 		}
 		if (random_percent(&seed, 10)) {
 			int r = tw_job_wait(limiter, mine[i].handle, random_below(&seed, 200000), NULL);
@@ -303,6 +338,7 @@ static void check_jobs(void)
 	       (long long)(stats.succeeded + stats.failed + stats.cancelled + stats.timed_out + stats.dropped),
 	       (long long)accepted);
 	wanted("running at the end", (long long)stats.running, 0);
+	wanted("permits at the end", (long long)stats.permits, 0);
 	wanted("pending at the end", (long long)stats.pending, 0);
 	accepted_all += accepted;
 }
@@ -313,13 +349,19 @@ static void round_of(uint64_t *seed)
 	bool bounded = random_percent(seed, 60); /* else plain jobs come in without the lock */
 	struct tw_limiter_config config = {.size = sizeof config, .max_pending = bounded ? 200 : 0};
 	bound = 1 + (long)random_below(seed, 6);
+	atomic_store(&rerating, random_percent(seed, 50));
 	config.max_concurrency = (uint32_t)bound;
 	config.flags = bounded && random_percent(seed, 80) ? TW_LIMITER_COLLECT : 0;
 	if (bounded && random_percent(seed, 30)) {
 		config.rate_starts = RATE;
 		config.rate_interval_ns = RATE_NS;
-		config.hooks.started = started;
+		config.hooks.started = atomic_load(&rerating) ? NULL : started;
 		starts.n = 0;
+	}
+	atomic_store(&rerating, atomic_load(&rerating) && config.rate_starts);
+	if (random_percent(seed, 30)) {
+		config.budget_retries = 20;
+		config.budget_percent = 20;
 	}
 	memset(jobs, 0, sizeof jobs);
 	atomic_store(&resizing, random_percent(seed, 50));

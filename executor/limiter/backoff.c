@@ -100,10 +100,10 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 bool tw__budget_take(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	if (tw_likely(!l->config.budget_retries))
+	if (tw_likely(!l->budget.most))
 		return true;
-	bool has = l->budget >= 100;
-	l->budget -= has ? 100 : 0;
+	bool has = l->budget.left >= 100;
+	l->budget.left -= has ? 100 : 0;
 	l->counters.over_budget += !has;
 	return has;
 }
@@ -111,8 +111,8 @@ bool tw__budget_take(struct tw_limiter *l)
 void tw__budget_earn(struct tw_limiter *l)
 {
 	TW_ASSERT_LOCKED(&l->lock);
-	uint64_t most = UINT64_C(100) * l->config.budget_retries, next = l->budget + l->config.budget_percent;
-	l->budget = next < most ? next : most;
+	uint64_t next = l->budget.left + l->config.budget_percent;
+	l->budget.left = next < l->budget.most ? next : l->budget.most;
 }
 
 void tw__job_back_off(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)

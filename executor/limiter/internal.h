@@ -79,7 +79,7 @@ struct tw__job_options {
 	uint64_t next_delay_ns; /* as the attempt that has just ended chose it; of use with TW_JOB_NEXT_DELAY */
 	uint32_t next;          /* enum tw_job_next, of that attempt */
 	uint32_t permits;       /* of each attempt */
-	uint32_t taken;         /* by the attempt that is under way */
+	uint32_t extra;         /* permits that the attempt under way has, beyond one */
 	tw_timer timer;
 	uint64_t timer_at_ns;         /* UINT64_MAX: not armed */
 	struct tw__heap_item untimed; /* in the heap of those that should have a timer, and have none */
@@ -221,6 +221,11 @@ struct tw__times {
 	bool retry_out;
 };
 
+/* Retries that are left to all jobs, in hundredths; most 0: not limited. limiter/backoff.c */
+struct tw__budget {
+	uint64_t left, most;
+};
+
 struct tw__limiter_counters {
 	uint64_t added, succeeded, failed, cancelled, timed_out, dropped, retried, over_budget, rejected,
 	    refused_completions;
@@ -248,7 +253,7 @@ struct tw_limiter {
 	struct tw__limiter_out out;
 	struct tw__times times;
 	uint64_t random;
-	uint64_t budget; /* retries that are left, in hundredths: limiter/backoff.c */
+	struct tw__budget budget;
 	struct tw__limiter_counters counters;
 
 	alignas(TW__CACHE_LINE) struct tw__nodes nodes;

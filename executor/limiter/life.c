@@ -108,7 +108,7 @@ static void set_up(struct tw_limiter *l, tw_service *service, const struct tw_li
 	l->line.aging_ns = config->aging_ns;
 	l->rate.starts = config->rate_starts;
 	l->rate.interval_ns = config->rate_interval_ns;
-	l->budget = UINT64_C(100) * config->budget_retries;
+	l->budget.left = l->budget.most = UINT64_C(100) * config->budget_retries;
 	l->idles.listeners_end = &l->idles.listeners;
 	l->idles.due_end = &l->idles.due;
 	pthread_mutex_init(&l->lock, NULL);

@@ -42,11 +42,6 @@ static struct tw__job *job_of(struct tw__links *links)
 	return (struct tw__job *)(void *)((char *)links - offsetof(struct tw__job, links));
 }
 
-static uint64_t extra_of(const struct tw__job *job)
-{
-	return tw_unlikely(job->options != NULL) ? job->options->permits - 1 : 0;
-}
-
 static bool is_empty(const struct tw__rank *rank)
 {
 	return rank->jobs.next == &rank->jobs;
@@ -106,7 +101,8 @@ void tw__line_add(struct tw__line *line, struct tw__job *job)
 	rank->jobs.previous = &job->links;
 	line->count++;
 	line->lows += job->priority < 0;
-	line->extra += extra_of(job);
+	if (tw_unlikely(job->options != NULL))
+		line->extra += job->options->permits - 1;
 	if (!tw__heap_has(&rank->item))
 		tw__heap_push_reserved(&line->heap, &rank->item, key_of(line, rank));
 }
@@ -118,7 +114,8 @@ void tw__line_remove(struct tw__line *line, struct tw__job *job)
 	job->links.previous->next = job->links.next;
 	line->count--;
 	line->lows -= job->priority < 0;
-	line->extra -= extra_of(job);
+	if (tw_unlikely(job->options != NULL))
+		line->extra -= job->options->permits - 1;
 }
 
 struct tw__job *tw__line_first(struct tw__line *line)

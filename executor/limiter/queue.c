@@ -138,11 +138,13 @@ void tw__dispatch(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 
 static void take_permits(struct tw_limiter *l, struct tw__job *job)
 {
-	uint64_t n = tw__job_needs(l, job);
-	l->permits.running += n;
-	l->permits.extra += n - 1;
-	if (job->options)
-		job->options->taken = (uint32_t)n;
+	l->permits.running++;
+	if (tw_likely(!job->options))
+		return;
+	uint64_t extra = tw__job_needs(l, job) - 1;
+	l->permits.running += extra;
+	l->permits.extra += extra;
+	job->options->extra = (uint32_t)extra;
 }
 
 /* The first in line becomes a running job; NULL: there is none, or nothing may start. */

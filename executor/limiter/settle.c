@@ -69,7 +69,7 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 	switch (status) {
 	case TW_JOB_STATUS_SUCCEEDED:
 		l->counters.succeeded++;
-		if (tw_unlikely(l->config.budget_retries))
+		if (tw_unlikely(l->budget.most))
 			tw__budget_earn(l);
 		break;
 	case TW_JOB_STATUS_FAILED:
@@ -242,9 +242,11 @@ void tw__attempt_decide(struct tw_limiter *l, struct tw__job *job, uint64_t now_
 
 static void give_permits_back(struct tw_limiter *l, const struct tw__job *job)
 {
-	uint64_t n = job->options ? job->options->taken : 1;
-	l->permits.running -= n;
-	l->permits.extra -= n - 1;
+	l->permits.running--;
+	if (tw_likely(!job->options))
+		return;
+	l->permits.running -= job->options->extra;
+	l->permits.extra -= job->options->extra;
 }
 
 void tw__attempt_end(struct tw_limiter *l, struct tw__job *job, int error, void *value, uint64_t now_ns,
