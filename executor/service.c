@@ -80,7 +80,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 {
 	struct tw_service_config config;
 	if (!out)
-		return -EINVAL;
+		return tw__invalid("out is NULL");
 	tw__clock_default_hold(true);
 	int r = tw__config_read(&config, cfg);
 	if (!r)
@@ -105,10 +105,12 @@ static void end_pool(tw_service *service)
 	tw__pool_leave(source);
 }
 
-static int check_options(const struct tw_close_options *options)
+static int check_options(const char *call, const struct tw_close_options *options)
 {
-	if ((unsigned)options->mode > TW_CLOSE_DRAIN || options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
-		return -EINVAL;
+	if ((unsigned)options->mode > TW_CLOSE_DRAIN)
+		return tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode", (unsigned)options->mode);
+	if (options->flags & ~(uint32_t)TW_CLOSE_FLAG_NO_WAIT)
+		return tw__refuse(-EINVAL, call, "flags %#x has unknown bits", options->flags);
 	return 0;
 }
 
@@ -139,23 +141,28 @@ static int say_why(tw_service *service, int r, const char *call)
 			  call);
 }
 
+static int close_checked(const char *call, tw_service *service, const struct tw_close_options *options)
+{
+	int r = check_options(call, options);
+	if (!r)
+		r = check_caller(service, options, call);
+	return r ? r : say_why(service, tw__core_close(service, options, end_pool, false), call);
+}
+
 int tw_service_close_with(tw_service *service, const struct tw_close_options *options)
 {
 	struct tw_close_options known;
-	int r = options ? tw__service_check(service) : -EINVAL;
+	int r = options ? tw__service_check(service) : tw__invalid("options is NULL");
 	if (!r)
-		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_close_options, flags), options);
-	if (!r)
-		r = check_options(&known);
-	if (!r)
-		r = check_caller(service, &known, "tw_service_close");
-	return r ? r : say_why(service, tw__core_close(service, &known, end_pool, false), "tw_service_close");
+		r = TW__STRUCT_READ(tw_close_options, &known, flags, options);
+	return r ? r : close_checked(__func__, service, &known);
 }
 
 int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	struct tw_close_options options = {.size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
-	return tw_service_close_with(service, &options);
+	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .timeout_ns = timeout_ns};
+	int r = tw__service_check(service);
+	return r ? r : close_checked(__func__, service, &options);
 }
 
 static int destroy_forked(tw_service *service)

@@ -75,20 +75,36 @@ static bool needs_service(const struct tw_action_scheduler_config *c)
 	return c->kind == TW_ACTION_KIND_ASYNC || (batches && !(c->flags & TW_ACTION_FLAG_BY_CALLER));
 }
 
+#define refuse(...) tw__refuse(-EINVAL, "tw_action_scheduler_create", __VA_ARGS__)
+
+static int check_virtual(const struct tw_action_scheduler_config *c)
+{
+	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_KIND_VIRTUAL)
+		return refuse("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL");
+	if (c->max_frames > TW_MAX_DELAY_NS / (c->frame_ns ? c->frame_ns : MILLISECOND_NS))
+		return refuse("max_frames times frame_ns is above TW_MAX_DELAY_NS");
+	return 0;
+}
+
 static int check_kind(const struct tw_action_scheduler_config *c)
 {
 	bool batches = c->kind == TW_ACTION_KIND_ASAP || c->kind == TW_ACTION_KIND_FRAME;
 	bool by_caller = c->flags & TW_ACTION_FLAG_BY_CALLER;
-	if ((unsigned)c->kind > TW_ACTION_KIND_VIRTUAL || c->flags & ~(uint32_t)KNOWN_FLAGS || c->reserved)
-		return -EINVAL;
-	if ((by_caller && !batches) || (c->wanted && !by_caller))
-		return -EINVAL;
-	if (c->frames_per_second > 1000 || (c->frames_per_second && c->kind != TW_ACTION_KIND_FRAME))
-		return -EINVAL;
-	if ((c->max_frames || c->frame_ns || c->seed) && c->kind != TW_ACTION_KIND_VIRTUAL)
-		return -EINVAL;
-	uint64_t frame_ns = c->frame_ns ? c->frame_ns : MILLISECOND_NS;
-	return c->max_frames > TW_MAX_DELAY_NS / frame_ns ? -EINVAL : 0;
+	if ((unsigned)c->kind > TW_ACTION_KIND_VIRTUAL)
+		return refuse("kind %u is not an enum tw_action_kind", (unsigned)c->kind);
+	if (c->flags & ~(uint32_t)KNOWN_FLAGS)
+		return refuse("flags %#x has unknown bits", c->flags);
+	if (c->reserved)
+		return refuse("reserved %u: must be 0", c->reserved);
+	if (by_caller && !batches)
+		return refuse("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME");
+	if (c->wanted && !by_caller)
+		return refuse("wanted without TW_ACTION_FLAG_BY_CALLER");
+	if (c->frames_per_second > 1000)
+		return refuse("frames_per_second %u: must be 1 to 1000", c->frames_per_second);
+	if (c->frames_per_second && c->kind != TW_ACTION_KIND_FRAME)
+		return refuse("frames_per_second is of TW_ACTION_KIND_FRAME");
+	return check_virtual(c);
 }
 
 static int check(const struct tw_action_scheduler_config *c)
@@ -96,10 +112,14 @@ static int check(const struct tw_action_scheduler_config *c)
 	int r = check_kind(c);
 	if (r)
 		return r;
-	if (c->service ? c->kind == TW_ACTION_KIND_VIRTUAL : needs_service(c))
-		return -EINVAL;
-	if (c->executor && (!c->service || !tw__executor_is_sound(c->executor)))
-		return -EINVAL;
+	if (c->service && c->kind == TW_ACTION_KIND_VIRTUAL)
+		return refuse("service must be NULL with TW_ACTION_KIND_VIRTUAL");
+	if (!c->service && needs_service(c))
+		return refuse("service is NULL");
+	if (c->executor && !c->service)
+		return refuse("executor without a service");
+	if (c->executor && !tw__executor_is_sound(c->executor))
+		return refuse(TW__UNSOUND);
 	return 0;
 }
 
@@ -149,8 +169,8 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 {
 	struct tw_action_scheduler_config config;
 	if (!out || !cfg)
-		return -EINVAL;
-	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_action_scheduler_config, service), cfg);
+		return tw__invalid("%s is NULL", out ? "cfg" : "out");
+	int r = TW__STRUCT_READ(tw_action_scheduler_config, &config, service, cfg);
 	if (!r)
 		r = check(&config);
 	if (r)
@@ -213,8 +233,9 @@ uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler)
 
 int tw_action_scheduler_stats(tw_action_scheduler *scheduler, struct tw_action_scheduler_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_action_scheduler_stats, armed) ? -EINVAL
-										      : tw__actions_check(scheduler);
+	int r = TW__OUT_CHECK(tw_action_scheduler_stats, out, armed);
+	if (!r)
+		r = tw__actions_check(scheduler);
 	if (r)
 		return r;
 	size_t size = out->size;
@@ -258,7 +279,7 @@ void tw__action_put(struct tw_action *action)
 
 static int create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
 {
-	int r = tw__actions_check(scheduler);
+	int r = tw__actions_check(scheduler); /* not NULL */
 	if (r)
 		return r;
 	tw__actions_lock(scheduler);
@@ -277,7 +298,7 @@ static int create(tw_action **out, tw_action_scheduler *scheduler, const struct 
 int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_fn *fn)
 {
 	if (!out || !scheduler || !fn)
-		return -EINVAL;
+		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "fn" : "scheduler");
 	return create(out, scheduler, &(struct tw_action_task){.fn = fn});
 }
 
@@ -285,13 +306,12 @@ int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const
 {
 	struct tw_action_task known;
 	if (!out || !scheduler || !task)
-		return tw__misuse(-EINVAL, "tw_action_create_task: out, scheduler and task must not be NULL");
-	int r = tw__struct_read(&known, sizeof known, offsetof(struct tw_action_task, release), task);
+		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "task" : "scheduler");
+	int r = TW__STRUCT_READ(tw_action_task, &known, release, task);
 	if (r)
-		return tw__misuse(r, "tw_action_create_task: task.size %zu: must be sizeof(struct tw_action_task), %zu",
-				  task->size, sizeof known);
+		return r;
 	if (!known.fn)
-		return tw__misuse(-EINVAL, "tw_action_create_task: task.fn must not be NULL");
+		return tw__misuse(-EINVAL, "struct tw_action_task: fn is NULL");
 	return create(out, scheduler, &known);
 }
 

@@ -1,6 +1,7 @@
 /* Arming: from wherever an action is to where its next run comes from. Whatever fails, it stays where it is. */
 #include <errno.h>
 
+#include "wheel/timer/schedule.h"
 #include "executor/action/arm.h"
 #include "executor/action/flush.h"
 #include "executor/action/host.h"
@@ -76,7 +77,9 @@ static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!scheduler->base.service)
-		return -EINVAL;
+		return -EINVAL; /* told after the unlock */
+	if (tw__beyond_range(scheduler->base.service, at_ns))
+		return -ERANGE; /* told after the unlock */
 	int r = -ENOENT;
 	if (action->location == TW__ACTION_TIMED)
 		r = tw_reset_at(scheduler->base.service, action->timer, at_ns);
@@ -128,7 +131,7 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 	if (action->closed)
 		return -ECANCELED;
 	if (delay_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
+		return -ERANGE; /* told after the unlock */
 	uint64_t due_ns = next_due(action, delay_ns);
 	int r = enlist(action, delay_ns, due_ns, deferred);
 	if (r)
@@ -160,10 +163,19 @@ static int drive_queue(tw_action_scheduler *scheduler)
 	return failure;
 }
 
-/* Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has driven. */
-static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
+/* Without the lock. */
+static int tell(const char *call, int error)
 {
-	int r = tw__action_check(action);
+	if (error == -EINVAL)
+		return tw__refuse(error, call, "a delay needs a scheduler with a service");
+	return error == -ERANGE ? tw__refuse(error, call, "delay_ns is above TW_MAX_DELAY_NS, or too far from now")
+				: error;
+}
+
+/* Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has driven. */
+static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
+{
+	int r = tw__action_check_in(call, action);
 	*failure = 0;
 	if (r)
 		return r;
@@ -182,12 +194,12 @@ static int arm_and_drive(struct tw_action *action, void *state, uint64_t delay_n
 	tw__actions_unlock(scheduler, &deferred);
 	if (drives)
 		*failure = drive_queue(scheduler);
-	return r;
+	return tell(call, r);
 }
 
 int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
 {
-	int failure, r = arm_and_drive(action, state, delay_ns, &failure);
+	int failure, r = arm_and_drive(__func__, action, state, delay_ns, &failure);
 	return r ? r : failure;
 }
 
@@ -197,11 +209,13 @@ int tw_action_scheduler_schedule(tw_action_scheduler *scheduler, tw_action_fn *f
 	tw_action *action = NULL, *unwanted = NULL;
 	out = out ? out : &unwanted;
 	*out = NULL;
+	if (!scheduler || !fn)
+		return tw__invalid("%s is NULL", scheduler ? "fn" : "scheduler");
 	int failure, r = tw_action_create(&action, scheduler, fn);
 	if (r)
 		return r;
 	*out = action; /* before its work can run */
-	r = arm_and_drive(action, state, delay_ns, &failure);
+	r = arm_and_drive(__func__, action, state, delay_ns, &failure);
 	if (!r)
 		return failure;
 	*out = NULL;

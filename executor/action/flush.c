@@ -370,5 +370,7 @@ int tw_action_scheduler_flush(tw_action_scheduler *scheduler)
 		return r;
 	if (scheduler->config.kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__actions_flush_virtual(scheduler);
-	return scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER ? flush_turn(scheduler) : -EINVAL;
+	if (!(scheduler->config.flags & TW_ACTION_FLAG_BY_CALLER))
+		return tw__invalid("the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER");
+	return flush_turn(scheduler);
 }

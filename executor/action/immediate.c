@@ -89,18 +89,20 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 	return action->immediate_id;
 }
 
-static int check(const tw_action_scheduler *scheduler)
+static int check(const char *call, const tw_action_scheduler *scheduler)
 {
-	int r = tw__actions_check(scheduler);
+	int r = tw__actions_check_in(call, scheduler);
 	if (r)
 		return r;
 	enum tw_action_kind kind = scheduler->config.kind;
-	return kind == TW_ACTION_KIND_ASAP || kind == TW_ACTION_KIND_FRAME ? 0 : -EINVAL;
+	if (kind == TW_ACTION_KIND_ASAP || kind == TW_ACTION_KIND_FRAME)
+		return 0;
+	return tw__refuse(-EINVAL, call, "the scheduler's kind must be ASAP or FRAME");
 }
 
 int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw_immediate *out)
 {
-	int r = fn ? check(scheduler) : -EINVAL;
+	int r = fn ? check(__func__, scheduler) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__action_deferred deferred = {0};
@@ -117,7 +119,7 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 
 int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 {
-	int r = check(scheduler);
+	int r = check(__func__, scheduler);
 	if (r)
 		return r;
 	struct tw__action_deferred deferred = {0};

@@ -132,17 +132,21 @@ struct tw__action_deferred {
 };
 
 /* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-static inline int tw__actions_check(const tw_action_scheduler *scheduler)
+static inline int tw__actions_check_in(const char *call, const tw_action_scheduler *scheduler)
 {
 	if (tw_unlikely(!scheduler))
-		return -EINVAL;
+		return tw__refuse(-EINVAL, call, "scheduler is NULL");
 	return tw_unlikely(scheduler->fork_generation != tw__fork_generation()) ? -EPERM : 0;
 }
+#define tw__actions_check(scheduler) tw__actions_check_in(__func__, scheduler)
 
-static inline int tw__action_check(const struct tw_action *action)
+static inline int tw__action_check_in(const char *call, const struct tw_action *action)
 {
-	return tw_unlikely(!action) ? -EINVAL : tw__actions_check(action->scheduler);
+	if (tw_unlikely(!action))
+		return tw__refuse(-EINVAL, call, "action is NULL");
+	return tw__actions_check_in(call, action->scheduler);
 }
+#define tw__action_check(action) tw__action_check_in(__func__, action)
 
 static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 {

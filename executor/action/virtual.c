@@ -25,7 +25,7 @@ int tw__action_join_heap(struct tw_action *action, uint64_t at_ns, struct tw__ac
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (at_ns > INT64_MAX)
-		return -ERANGE;
+		return -ERANGE; /* arm.c tells */
 	int r = tw__heap_reserve(&scheduler->virtual.heap, scheduler->virtual.heap.count + 1);
 	if (r)
 		return r;
@@ -100,27 +100,27 @@ int tw__actions_flush_virtual(tw_action_scheduler *scheduler)
 	return drive(scheduler, config->max_frames ? config->max_frames * config->frame_ns : UINT64_MAX, false);
 }
 
-static int check(const tw_action_scheduler *scheduler)
+/* at_ns: where the clock is to go, UINT64_MAX if that is beyond all instants. */
+static int check_and_drive(const char *call, tw_action_scheduler *scheduler, uint64_t at_ns)
 {
-	int r = tw__actions_check(scheduler);
-	if (r)
-		return r;
-	return scheduler->config.kind == TW_ACTION_KIND_VIRTUAL ? 0 : -EINVAL;
+	if (scheduler->config.kind != TW_ACTION_KIND_VIRTUAL)
+		return tw__refuse(-EINVAL, call, "the scheduler's kind must be VIRTUAL");
+	if (at_ns > TW_MAX_DELAY_NS)
+		return tw__refuse(-ERANGE, call, "the clock would be beyond TW_MAX_DELAY_NS");
+	return drive(scheduler, at_ns, true);
 }
 
 int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64_t at_ns)
 {
-	int r = check(scheduler);
-	if (r)
-		return r;
-	return at_ns > TW_MAX_DELAY_NS ? -ERANGE : drive(scheduler, at_ns, true);
+	int r = tw__actions_check(scheduler);
+	return r ? r : check_and_drive(__func__, scheduler, at_ns);
 }
 
 int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns)
 {
-	int r = check(scheduler);
+	int r = tw__actions_check(scheduler);
 	if (r)
 		return r;
 	uint64_t now_ns = tw_action_scheduler_now(scheduler);
-	return by_ns > TW_MAX_DELAY_NS - now_ns ? -ERANGE : tw_action_scheduler_advance_to(scheduler, now_ns + by_ns);
+	return check_and_drive(__func__, scheduler, by_ns > TW_MAX_DELAY_NS ? UINT64_MAX : now_ns + by_ns);
 }

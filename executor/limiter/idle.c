@@ -122,7 +122,7 @@ void tw__listener_add(struct tw_limiter *l, struct tw__listener *listener, struc
 int tw_limiter_on_idle(tw_limiter *l, tw_idle_fn *fn, void *arg)
 {
 	struct tw__todo todo;
-	int r = fn ? TW__CHECK(l) : -EINVAL;
+	int r = fn ? TW__CHECK(l, "limiter") : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__listener *listener = tw__listener_make(fn, arg);

@@ -41,7 +41,7 @@ static int complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end
 {
 	struct tw__job *job = find(l, handle);
 	if (job && !(job->flags & TW__JOB_IS_ASYNC))
-		return -EINVAL;
+		return -EINVAL; /* tw_job_complete tells */
 	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
 		return -EALREADY;
 	uint64_t now_ns = tw_service_now(l->service);
@@ -60,37 +60,39 @@ static int complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end
 	return late ? TW_JOB_LATE : 0;
 }
 
-static int complete_checked(tw_limiter *l, tw_job job, const struct tw_job_end *end)
+static int complete_checked(const char *call, tw_limiter *l, tw_job job, const struct tw_job_end *end)
 {
 	struct tw__todo todo;
-	int r = end->error > 0 || end->error < -4095 ? -EINVAL : TW__CHECK(l);
+	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
+	if (!r && (end->error > 0 || end->error < -4095))
+		r = tw__refuse(-EINVAL, call, "error %d: must be 0, or -1 to -4095", end->error);
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
 	r = complete(l, job, end, &todo);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
-	return r;
+	return r == -EINVAL ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
 }
 
 int tw_job_complete(tw_limiter *l, tw_job job, int error, void *value)
 {
 	struct tw_job_end end = {.error = error, .value = value};
-	return complete_checked(l, job, &end);
+	return complete_checked(__func__, l, job, &end);
 }
 
 int tw_job_complete_with(tw_limiter *l, tw_job job, const struct tw_job_end *end)
 {
 	struct tw_job_end known;
-	int r = end ? tw__struct_read(&known, sizeof known, offsetof(struct tw_job_end, next), end) : -EINVAL;
+	int r = end ? TW__STRUCT_READ(tw_job_end, &known, next, end) : tw__invalid("end is NULL");
 	if (r)
 		return r;
 	if (known.next > TW_JOB_NEXT_DELAY)
-		return tw__misuse(-EINVAL, "tw_job_complete_with: next %u is unknown", (unsigned)known.next);
+		return tw__invalid("next %u is unknown", (unsigned)known.next);
 	if (known.next == TW_JOB_NEXT_DELAY && !tw__delay_is_valid(known.delay_ns))
-		return tw__misuse(-ERANGE, "tw_job_complete_with: delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
+		return tw__refuse(-ERANGE, __func__, "delay_ns %lld: must be 0 to TW_MAX_DELAY_NS",
 				  (long long)known.delay_ns);
-	return complete_checked(l, job, &known);
+	return complete_checked(__func__, l, job, &known);
 }
 
 /* ------------------------------------------------------------------- cancel */
@@ -131,7 +133,7 @@ static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *to
 int tw_job_cancel(tw_limiter *l, tw_job handle)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
@@ -188,7 +190,7 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 
 bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 {
-	if (TW__CHECK(l))
+	if (TW__CHECK(l, "limiter"))
 		return false;
 	tw__limiter_relock(l);
 	struct tw__job *job = find(l, handle);
@@ -242,7 +244,7 @@ static int refuse_wait(bool inside)
 int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job_result *out)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
@@ -271,7 +273,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 
 int tw_job_state(tw_limiter *l, tw_job handle)
 {
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	tw__limiter_relock(l);
@@ -284,16 +286,16 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 int tw_job_forget(tw_limiter *l, tw_job handle)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
 	struct tw__job *job = find(l, handle);
-	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL;
+	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL; /* told below */
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
-	return r;
+	return r == -EINVAL ? tw__invalid("the result is not kept: set TW_LIMITER_TASK_KEEP") : r;
 }

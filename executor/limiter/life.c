@@ -1,5 +1,6 @@
 /* A limiter's birth and end. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,39 +36,63 @@ bool tw__limiter_holds(tw_executor *executor, uint32_t max_concurrency, uint32_t
 
 int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t max_concurrency)
 {
-	return tw__misuse(
-	    -EINVAL,
-	    "%s: max_concurrency %u: the executor runs at most %u at a time, and callbacks need one of them; "
-	    "raise max_workers, or set TW_LIMITER_NONBLOCKING",
-	    call, (unsigned)max_concurrency, capacity_of(executor));
+	return tw__refuse(-EINVAL, call,
+			  "max_concurrency %u: the executor runs at most %u at a time, and callbacks need one of them; "
+			  "raise max_workers, or set TW_LIMITER_NONBLOCKING",
+			  (unsigned)max_concurrency, capacity_of(executor));
+}
+
+#define refuse(...) tw__refuse(-EINVAL, "tw_limiter_create", __VA_ARGS__)
+
+static int check_rate(const struct tw_limiter_config *c)
+{
+	if ((c->rate_starts == 0) != (c->rate_interval_ns == 0))
+		return refuse("rate_starts and rate_interval_ns: set both, or neither");
+	if (c->rate_starts > TW__MAX_RATE)
+		return refuse("rate_starts %u: must be 1 to %u", c->rate_starts, (unsigned)TW__MAX_RATE);
+	if (c->rate_interval_ns > TW_MAX_DELAY_NS)
+		return refuse("rate_interval_ns is above TW_MAX_DELAY_NS");
+	return 0;
+}
+
+static int check_budget(const struct tw_limiter_config *c)
+{
+	if (c->budget_retries > TW__MAX_RATE)
+		return refuse("budget_retries %u is above %u", (unsigned)c->budget_retries, (unsigned)TW__MAX_RATE);
+	if (c->budget_percent > 1000 || (c->budget_percent && !c->budget_retries))
+		return refuse("budget_percent %u: must be 0 to 1000, and 0 without budget_retries",
+			      (unsigned)c->budget_percent);
+	return 0;
+}
+
+static int check_waiting(const struct tw_limiter_config *c)
+{
+	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
+		return refuse("max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE", (unsigned)c->max_pending);
+	if (c->max_pending > TW__NODES_MAX)
+		return refuse("max_pending %u: must be 1 to %u", c->max_pending, (unsigned)TW__NODES_MAX);
+	if (c->low_water && !c->on_low_water)
+		return refuse("low_water without on_low_water");
+	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
+		return refuse("aging_ns %" PRIu64 ": must be 0, or 1000 to 2^46", c->aging_ns);
+	return 0;
 }
 
 static int config_check(const struct tw_limiter_config *c)
 {
-	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY || c->reserved ||
-	    c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
+	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY)
+		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency, (unsigned)TW__MAX_CONCURRENCY);
+	if (c->reserved)
+		return refuse("reserved %u: must be 0", c->reserved);
+	if (c->flags & ~(uint32_t)(TW_LIMITER_COLLECT | TW_LIMITER_PAUSED_REFUSES | TW_LIMITER_NONBLOCKING |
 				   TW_LIMITER_PAUSED | TW_LIMITER_NO_QUEUE))
-		return -EINVAL;
-	if (c->flags & TW_LIMITER_NO_QUEUE && c->max_pending)
-		return tw__misuse(-EINVAL, "tw_limiter_create: max_pending %u: must be 0 with TW_LIMITER_NO_QUEUE",
-				  (unsigned)c->max_pending);
-	if (c->max_pending > TW__NODES_MAX || (c->executor && !tw__executor_is_sound(c->executor)))
-		return -EINVAL;
-	if (c->low_water && !c->on_low_water)
-		return -EINVAL;
-	if (c->aging_ns && (c->aging_ns < 1000 || c->aging_ns > UINT64_C(1) << 46))
-		return -EINVAL;
-	if (c->rate_starts > TW__MAX_RATE || c->rate_interval_ns > TW_MAX_DELAY_NS ||
-	    (c->rate_starts == 0) != (c->rate_interval_ns == 0))
-		return -EINVAL;
-	if (c->budget_retries > TW__MAX_RATE)
-		return tw__misuse(-EINVAL, "tw_limiter_create: budget_retries %u is above %u",
-				  (unsigned)c->budget_retries, (unsigned)TW__MAX_RATE);
-	if (c->budget_percent > 1000 || (c->budget_percent && !c->budget_retries))
-		return tw__misuse(
-		    -EINVAL, "tw_limiter_create: budget_percent %u: must be 0 to 1000, and 0 without budget_retries",
-		    (unsigned)c->budget_percent);
-	return 0;
+		return refuse("flags %#x has unknown bits", c->flags);
+	if (c->executor && !tw__executor_is_sound(c->executor))
+		return refuse(TW__UNSOUND);
+	int r = check_waiting(c);
+	if (!r)
+		r = check_rate(c);
+	return r ? r : check_budget(c);
 }
 
 /* Of all that a service's layers draw: so a service with a seed, as that of a simulation, replays with them. */
@@ -122,15 +147,15 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 {
 	struct tw_limiter_config config;
 	if (!out || !service || !cfg)
-		return -EINVAL;
-	int r = tw__struct_read(&config, sizeof config, offsetof(struct tw_limiter_config, executor), cfg);
+		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
+	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
 	if (!r)
 		r = config_check(&config);
 	if (r)
 		return r;
 	tw_executor *executor = tw__shared_executor(config.executor ? config.executor : service->executor);
 	if (!tw__limiter_holds(executor, config.max_concurrency, config.flags))
-		return tw__concurrency_refused("tw_limiter_create", executor, config.max_concurrency);
+		return tw__concurrency_refused(__func__, executor, config.max_concurrency);
 	struct tw_limiter *l = aligned_alloc(_Alignof(struct tw_limiter), sizeof *l);
 	if (!l)
 		return -ENOMEM;
@@ -207,7 +232,7 @@ int tw_limiter_destroy(tw_limiter *l)
 {
 	if (!l)
 		return 0;
-	if (TW__CHECK(l)) { /* a forked child */
+	if (TW__CHECK(l, "limiter")) { /* a forked child */
 		free_all(l);
 		return 0;
 	}

@@ -75,7 +75,7 @@ static int await_unlocked(struct tw_limiter *l, uint64_t timeout_ns, bool line_c
 
 int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 {
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
@@ -86,10 +86,10 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 
 /* ------------------------------------------------------------- pause, resume */
 
-static int set_paused(tw_limiter *l, bool paused)
+static int set_paused(const char *call, tw_limiter *l, bool paused)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = tw__base_check(call, l ? &l->base : NULL, "limiter");
 	if (r)
 		return r;
 	uint64_t now_ns = tw_service_now(l->service);
@@ -104,22 +104,24 @@ static int set_paused(tw_limiter *l, bool paused)
 
 int tw_limiter_pause(tw_limiter *l)
 {
-	return set_paused(l, true);
+	return set_paused(__func__, l, true);
 }
 
 int tw_limiter_resume(tw_limiter *l)
 {
-	return set_paused(l, false);
+	return set_paused(__func__, l, false);
 }
 
 int tw_limiter_set_max_concurrency(tw_limiter *l, uint32_t max_concurrency)
 {
 	struct tw__todo todo;
-	int r = max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY ? -EINVAL : TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
+	if (!r && (max_concurrency == 0 || max_concurrency > TW__MAX_CONCURRENCY))
+		r = tw__invalid("max_concurrency %u: must be 1 to %u", max_concurrency, (unsigned)TW__MAX_CONCURRENCY);
 	if (r)
 		return r;
 	if (!tw__limiter_holds(l->base.executor, max_concurrency, l->config.flags))
-		return tw__concurrency_refused("tw_limiter_set_max_concurrency", l->base.executor, max_concurrency);
+		return tw__concurrency_refused(__func__, l->base.executor, max_concurrency);
 	uint64_t now_ns = tw_service_now(l->service);
 	tw__limiter_lock(l, &todo);
 	uint64_t before = l->permits.limit;
@@ -189,11 +191,11 @@ static void call_leave(struct tw_limiter *l)
 
 int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns)
 {
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__misuse(-EINVAL, "tw_limiter_close: unknown mode %u", (unsigned)mode);
+		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
 		return refuse_wait("tw_limiter_close", true);
 	uint64_t now_ns = tw_service_now(l->service);

@@ -253,7 +253,7 @@ static void returned(struct tw_limiter *l, struct tw__job *job, int r, const str
 		return;
 	}
 	if (r != 0 && !is_error(r))
-		r = -EINVAL;
+		r = -EINVAL; /* the job's result; told to `done` */
 	tw__job_note_next(job, see->next, see->delay_ns);
 	tw__attempt_end(l, job, r, see->value, now_ns, todo);
 }

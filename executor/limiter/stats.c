@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wheel/base/struct_read.h"
 #include "executor/limiter/internal.h"
 #include "executor/limiter/inbox.h"
 
@@ -33,7 +34,9 @@ static void read_counters(const struct tw_limiter *l, struct tw_limiter_stats *s
 
 int tw_limiter_stats(tw_limiter *l, struct tw_limiter_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_limiter_stats, running) ? -EINVAL : TW__CHECK(l);
+	int r = TW__OUT_CHECK(tw_limiter_stats, out, running);
+	if (!r)
+		r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	struct tw_limiter_stats stats = {.size = out->size};

@@ -16,38 +16,44 @@
 
 /* -------------------------------------------------------------------- input */
 
+#define TASK "struct tw_limiter_task: "
+#define refuse(...) tw__misuse(-EINVAL, TASK __VA_ARGS__)
+
 static int check_retry(struct tw_retry *retry)
 {
 	if (retry->jitter == TW_RETRY_JITTER_DECORRELATED && retry->factor_x100)
-		return tw__misuse(-EINVAL,
-				  "tw_limiter_submit_task: retry.factor_x100 %u: must be 0 with decorrelated jitter",
-				  (unsigned)retry->factor_x100);
+		return refuse("retry.factor_x100 %u: must be 0 with decorrelated jitter", retry->factor_x100);
 	if (!retry->factor_x100)
 		retry->factor_x100 = 100;
 	if (!retry->cap_ns)
 		retry->cap_ns = TW_MAX_DELAY_NS;
-	if (retry->count > 1u << 30 || retry->factor_x100 < 100 || retry->factor_x100 > 100000)
-		return -EINVAL;
+	if (retry->count > 1u << 30)
+		return refuse("retry.count %u: must be 0 to 2^30", retry->count);
+	if (retry->factor_x100 < 100 || retry->factor_x100 > 100000)
+		return refuse("retry.factor_x100 %u: must be 100 to 100000", retry->factor_x100);
 	if (retry->jitter > TW_RETRY_JITTER_DECORRELATED)
-		return tw__misuse(-EINVAL, "tw_limiter_submit_task: retry.jitter %u is unknown",
-				  (unsigned)retry->jitter);
+		return refuse("retry.jitter %u is not an enum tw_retry_jitter", (unsigned)retry->jitter);
 	if (retry->reserved)
-		return tw__misuse(-EINVAL, "tw_limiter_submit_task: retry.reserved must be 0");
+		return refuse("retry.reserved must be 0");
 	uint64_t most_ns = retry->delay_ns > retry->cap_ns ? retry->delay_ns : retry->cap_ns;
-	return most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS
-		   ? -ERANGE
-		   : 0;
+	if (most_ns > TW_MAX_DELAY_NS || retry->jitter_ns > TW_MAX_DELAY_NS || retry->deadline_ns > TW_MAX_DELAY_NS)
+		return tw__misuse(-ERANGE, TASK "a time of retry is above TW_MAX_DELAY_NS");
+	return 0;
 }
 
 static int check(struct tw_limiter_task *task)
 {
-	if (!task->fn ||
-	    task->flags & ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL) ||
-	    task->priority < INT16_MIN || task->priority > INT16_MAX || task->reserved)
-		return -EINVAL;
+	if (!task->fn)
+		return refuse("fn is NULL");
+	if (task->flags & ~(uint32_t)(TW_LIMITER_TASK_ASYNC | TW_LIMITER_TASK_KEEP | TW_LIMITER_TASK_WAIT_UNTIL))
+		return refuse("flags %#x has unknown bits", task->flags);
+	if (task->priority < INT16_MIN || task->priority > INT16_MAX)
+		return refuse("priority %d: must be -32768 to 32767", (int)task->priority);
+	if (task->reserved)
+		return refuse("reserved must be 0");
 	if (task->queue_timeout_ns > TW_MAX_DELAY_NS || task->attempt_timeout_ns > TW_MAX_DELAY_NS ||
 	    task->timeout_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
+		return tw__misuse(-ERANGE, TASK "a timeout is above TW_MAX_DELAY_NS");
 	return check_retry(&task->retry);
 }
 
@@ -291,9 +297,9 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
 	struct tw_limiter_task known;
-	int r = task ? TW__CHECK(l) : -EINVAL;
+	int r = task ? TW__CHECK(l, "limiter") : tw__invalid("task is NULL");
 	if (!r)
-		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_limiter_task, done), task);
+		r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
 	if (!r)
 		r = check(&known);
 	return r ? r : submit(l, &known, out);
@@ -302,5 +308,7 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw
 int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)
 {
 	struct tw_limiter_task task = {.size = sizeof task, .fn = fn, .arg = arg};
+	if (!l || !fn)
+		return tw__invalid("%s is NULL", l ? "fn" : "limiter");
 	return tw_limiter_submit_task(l, &task, out);
 }

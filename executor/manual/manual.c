@@ -53,9 +53,9 @@ static bool inherited(const struct tw_manual *manual)
 static int check(const struct tw_manual *manual, const char *call)
 {
 	if (!manual)
-		return tw__misuse(-EINVAL, "%s: manual is NULL", call);
+		return tw__refuse(-EINVAL, call, "manual is NULL");
 	if (inherited(manual))
-		return tw__misuse(-EPERM, "%s: the queue belongs to the parent process", call);
+		return -EPERM;
 	return 0;
 }
 
@@ -175,15 +175,14 @@ tw_executor *tw_manual_executor(tw_manual *manual)
 
 int tw_manual_create(tw_manual **out, const struct tw_manual_config *cfg)
 {
-	struct tw_manual_config config = {.size = sizeof config};
+	struct tw_manual_config config;
 	if (!out)
-		return tw__misuse(-EINVAL, "tw_manual_create: out is NULL");
-	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_manual_config, notify), cfg) : 0;
+		return tw__invalid("out is NULL");
+	int r = TW__CONFIG_READ(tw_manual_config, &config, notify, cfg);
 	if (!r && config.queue > QUEUE_MAX)
-		r = tw__misuse(-EINVAL, "tw_manual_create: queue %u: must be 1 to %u", config.queue,
-			       (unsigned)QUEUE_MAX);
+		r = tw__invalid("queue %u: must be 1 to %u", config.queue, (unsigned)QUEUE_MAX);
 	if (!r && config.reserved)
-		r = tw__misuse(-EINVAL, "tw_manual_create: reserved %u: must be 0", config.reserved);
+		r = tw__invalid("reserved %u: must be 0", config.reserved);
 	if (r)
 		return r;
 	uint32_t room = config.queue ? config.queue : QUEUE_DEFAULT;

@@ -9,13 +9,22 @@
 
 #include "wheel/run/work.h"
 
-/* What a call on an object with a base begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-#define TW__CHECK(object) (tw_unlikely(!(object)) ? -EINVAL : tw__forked((object)->base.service) ? -EPERM : 0)
-
 struct tw__base {
 	tw_service *service;
 	tw_executor *executor; /* takes submits from any thread */
 };
+
+/*
+ * What a public function on an object with a base begins with: 0; -EINVAL, with a text: NULL;
+ * -EPERM: in a forked child. `what` is the name of the parameter in the header.
+ */
+#define TW__CHECK(object, what) tw__base_check(__func__, (object) ? &(object)->base : NULL, what)
+static inline int tw__base_check(const char *call, const struct tw__base *base, const char *what)
+{
+	if (tw_unlikely(!base))
+		return tw__refuse(-EINVAL, call, "%s is NULL", what);
+	return tw__forked(base->service) ? -EPERM : 0;
+}
 
 /* executor NULL: whatever runs the service's own callbacks. 0, or -ESHUTDOWN: service or pool are closed; -EPERM: forked child. */
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);

@@ -191,12 +191,13 @@ static inline bool tw__worker_is_awaited(struct tw__worker *self)
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
 /* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child, where locks may be held forever and no worker is. */
-static inline int tw__pool_check(const tw_pool *pool)
+static inline int tw__pool_check_in(const char *call, const tw_pool *pool)
 {
 	if (tw_unlikely(!pool))
-		return -EINVAL;
+		return tw__refuse(-EINVAL, call, "pool is NULL");
 	return tw_unlikely(pool->fork_generation != tw__fork_generation()) ? -EPERM : 0;
 }
+#define tw__pool_check(pool) tw__pool_check_in(__func__, pool)
 
 /* Whether the executor is a face of one worker (tw__pool_pin). */
 bool tw__pool_is_pinned(const tw_executor *executor);

@@ -89,13 +89,15 @@ static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64
 
 int tw_pool_submit(tw_pool *pool, tw_fn *fn, void *arg)
 {
+	if (tw_unlikely(!pool || !fn))
+		return tw__invalid("%s is NULL", pool ? "fn" : "pool");
 	return tw_pool_submit_wait(pool, fn, arg, 0);
 }
 
 int tw_pool_submit_wait(tw_pool *pool, tw_fn *fn, void *arg, uint64_t timeout_ns)
 {
 	static _Thread_local unsigned submits;
-	int r = fn ? tw__pool_check(pool) : -EINVAL;
+	int r = fn ? tw__pool_check(pool) : tw__invalid("fn is NULL");
 	if (tw_unlikely(r))
 		return r;
 	bool timed = tw_unlikely(submits++ % TIMED_ONE_IN == 0);
@@ -152,7 +154,7 @@ static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
 	tw_pool *pool = (tw_pool *)(void *)((char *)self - offsetof(struct tw_pool, jobs.face));
 	(void)n;
 	if (!tw__batch_is_work(batch))
-		return -EINVAL; /* only limiters get this executor */
+		return -EINVAL; /* told to nobody: only limiters get this executor */
 	submit_work(pool, &pool->jobs.queue, (struct tw__work *)(void *)batch);
 	return 0;
 }
@@ -170,7 +172,7 @@ static int pinned_submit(tw_executor *self, tw_batch *batch, size_t n)
 	tw_pool *pool = worker->pool;
 	(void)n;
 	if (!tw__batch_is_work(batch))
-		return -EINVAL; /* only layers above get this executor */
+		return -EINVAL; /* told to nobody: only layers above get this executor */
 	struct tw__bringer bringer = tw__bringing_begins(pool);
 	tw__work_queue_push(&worker->own, (struct tw__work *)(void *)batch); /* POOL6 */
 	tw__pool_call(pool, worker->index);
@@ -262,7 +264,9 @@ static int begin_close(tw_pool *pool)
 static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg,
 		      const char *call)
 {
-	int r = (unsigned)mode > TW_CLOSE_DRAIN ? -EINVAL : tw__pool_check(pool);
+	int r = tw__pool_check(pool);
+	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
+		r = tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (r)
 		return r;
 	if (tw_pool_is_worker(pool))
@@ -392,28 +396,32 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 	return 0;
 }
 
+#define refuse(...) tw__refuse(-EINVAL, "tw_pool_create", __VA_ARGS__)
+
 static int config_check(const struct tw_pool_config *c)
 {
 	if (c->workers > TW__WORKERS_MAX)
-		return tw__misuse(-EINVAL, "tw_pool_create: workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
+		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
 	if (c->max_workers && (c->max_workers < c->workers || c->max_workers > TW__WORKERS_MAX))
-		return tw__misuse(-EINVAL, "tw_pool_create: max_workers %u: must be %u (workers) to %u", c->max_workers,
-				  c->workers ? c->workers : 1, TW__WORKERS_MAX);
+		return refuse("max_workers %u: must be %u (workers) to %u", c->max_workers, c->workers ? c->workers : 1,
+			      TW__WORKERS_MAX);
 	if (c->reserved)
-		return tw__misuse(-EINVAL, "tw_pool_create: reserved %u: must be 0", c->reserved);
+		return refuse("reserved %u: must be 0", c->reserved);
 	if (c->queue < 16 || c->queue > 1u << 24 || c->queue & (c->queue - 1))
-		return -EINVAL;
-	return (c->affinity == NULL) == (c->affinity_size == 0) ? 0 : -EINVAL;
+		return refuse("queue %u: must be a power of two, 16 to %u", c->queue, 1u << 24);
+	if ((c->affinity == NULL) != (c->affinity_size == 0))
+		return refuse("affinity and affinity_size: set both, or neither");
+	return 0;
 }
 
 int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 {
-	struct tw_pool_config config = {.size = sizeof config};
+	struct tw_pool_config config;
 	if (!out)
-		return -EINVAL;
+		return tw__invalid("out is NULL");
 	if (!tw__fork_watch())
 		return -ENOMEM;
-	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_pool_config, queue), cfg) : 0;
+	int r = TW__CONFIG_READ(tw_pool_config, &config, queue, cfg);
 	if (r)
 		return r;
 	if (!config.queue)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wheel/base/struct_read.h"
 #include "executor/pool/stats.h"
 #include "executor/pool/parts.h"
 #include "mpsc/base/fork.h"
@@ -37,7 +38,9 @@ static void sum_sources(tw_pool *pool, struct tw_pool_stats *stats)
 
 int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_pool_stats, services) ? -EINVAL : tw__pool_check(pool);
+	int r = TW__OUT_CHECK(tw_pool_stats, out, services);
+	if (!r)
+		r = tw__pool_check(pool);
 	if (r)
 		return r;
 	struct tw_histogram *sums = calloc(2, sizeof *sums);
@@ -60,7 +63,9 @@ int tw_pool_stats(tw_pool *pool, struct tw_pool_stats *out)
 
 int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 {
-	int r = out ? tw__service_check(service) : -EINVAL;
+	int r = TW__OUT_CHECK(tw_pool_stats, out, services); /* before the lock */
+	if (!r)
+		r = tw__service_check(service);
 	if (r)
 		return r;
 	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */

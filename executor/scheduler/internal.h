@@ -1,11 +1,12 @@
 /*
  * Inside of schedulers (contract: tickwheel/scheduler.h).
  *
- *     scheduler.c         birth and end; the host timer
- *     scheduler/submit.c    post and cancel; the two heaps
- *     scheduler/run.c     the loop, and what a turn may ask
- *     scheduler/log.c     event log, trace, statistics
- *     priority.c          a thread's current priority
+ *     scheduler.c   creation and end; the host timer
+ *     config.c      the config: defaults and checks
+ *     submit.c      submit and cancel; the two heaps
+ *     run.c         the loop, and what a turn may ask
+ *     log.c         event log, trace, statistics
+ *     priority.c    a thread's current priority
  *
  * One mutex guards all. No function of the user's and no hand-over to an executor happens under it; the service's timers are
  * scheduled, moved and cancelled under it, which never runs anything.

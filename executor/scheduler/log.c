@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wheel/base/struct_read.h"
 #include "executor/scheduler/log.h"
 
 /* ------------------------------------------------------------------- statistics */
 
 int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_scheduler_stats, completed) ? -EINVAL : TW__CHECK(scheduler);
+	int r = TW__OUT_CHECK(tw_scheduler_stats, out, completed);
+	if (!r)
+		r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
@@ -64,7 +67,7 @@ static uint64_t held_events(const tw_scheduler *scheduler, uint64_t most)
 
 int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n)
 {
-	int r = !out && n ? -EINVAL : TW__CHECK(scheduler);
+	int r = !out && n ? tw__invalid("out is NULL") : TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
@@ -162,7 +165,7 @@ static void put_rows(FILE *out)
 
 int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out)
 {
-	int r = out ? TW__CHECK(scheduler) : -EINVAL;
+	int r = out ? TW__CHECK(scheduler, "scheduler") : tw__invalid("out is NULL");
 	if (r)
 		return r;
 	size_t room = scheduler->config.log_events;

@@ -211,9 +211,13 @@ static int end_of_run(tw_scheduler *scheduler)
 
 int tw_scheduler_run(tw_scheduler *scheduler, size_t budget)
 {
-	int result = TW__CHECK(scheduler);
-	if (result || budget == 0 || scheduler->config.host != TW_HOST_MANUAL)
-		return result ? result : -EINVAL;
+	int result = TW__CHECK(scheduler, "scheduler");
+	if (result)
+		return result;
+	if (budget == 0)
+		return tw__invalid("budget is 0");
+	if (scheduler->config.host != TW_HOST_MANUAL)
+		return tw__invalid("an executor runs the tasks: set host to TW_HOST_MANUAL");
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	if (scheduler->host.state == TW__HOST_RUNNING)
@@ -241,7 +245,7 @@ static bool in_turn(const tw_scheduler *scheduler)
 
 bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 {
-	if (TW__CHECK(scheduler) || !in_turn(scheduler))
+	if (TW__CHECK(scheduler, "scheduler") || !in_turn(scheduler))
 		return false;
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
@@ -254,7 +258,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 
 int tw_scheduler_request_yield(tw_scheduler *scheduler)
 {
-	int r = TW__CHECK(scheduler);
+	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
@@ -265,7 +269,7 @@ int tw_scheduler_request_yield(tw_scheduler *scheduler)
 
 int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
 {
-	int r = fps > 1000 ? -EINVAL : TW__CHECK(scheduler);
+	int r = fps > 1000 ? tw__invalid("fps %u: must be 0 to 1000", fps) : TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
@@ -276,7 +280,7 @@ int tw_scheduler_force_frame_rate(tw_scheduler *scheduler, uint32_t fps)
 
 int tw_scheduler_pause(tw_scheduler *scheduler)
 {
-	int r = TW__CHECK(scheduler);
+	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);
@@ -287,7 +291,7 @@ int tw_scheduler_pause(tw_scheduler *scheduler)
 
 int tw_scheduler_resume(tw_scheduler *scheduler)
 {
-	int r = TW__CHECK(scheduler);
+	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	pthread_mutex_lock(&scheduler->lock);

@@ -7,9 +7,9 @@
 #include "executor/pool/internal.h"
 #include "wheel/base/misuse.h"
 #include "wheel/core/user_code.h"
-#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/run/run.h"
+#include "executor/scheduler/config.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
@@ -180,53 +180,6 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 
 /* ------------------------------------------------------------------------ birth */
 
-static const int64_t usual_timeout_ns[TW_PRIORITIES] = {
-    [TW_PRIORITY_IMMEDIATE] = -INT64_C(1000000),    [TW_PRIORITY_USER_BLOCKING] = INT64_C(250000000),
-    [TW_PRIORITY_NORMAL] = INT64_C(5000000000),     [TW_PRIORITY_LOW] = INT64_C(10000000000),
-    [TW_PRIORITY_IDLE] = INT64_C(1073741823000000),
-};
-
-enum { MOST_EVENTS = 1 << 24 };
-#define MOST_NS (INT64_C(1) << 62)
-
-static bool timeouts_are_good(const struct tw_scheduler_config *config)
-{
-	for (int i = 0; i < TW_PRIORITIES; i++)
-		if (config->timeout_ns[i] > MOST_NS || config->timeout_ns[i] < -MOST_NS)
-			return false;
-	return config->timeout_ns[TW_PRIORITY_NONE] == 0;
-}
-
-static bool is_good(const struct tw_scheduler_config *config)
-{
-	if ((unsigned)config->host > TW_HOST_MANUAL || config->max_tasks > TW__NODES_MAX ||
-	    config->slice_ns > (uint64_t)MOST_NS)
-		return false;
-	if (config->log_events > MOST_EVENTS || config->reserved || !timeouts_are_good(config))
-		return false;
-	if (config->executor && (config->host == TW_HOST_MANUAL || !tw__executor_is_sound(config->executor)))
-		return false;
-	return config->host == TW_HOST_MANUAL || (!config->wanted && !config->wanted_arg);
-}
-
-static int read_config(struct tw_scheduler_config *config, const struct tw_scheduler_config *cfg)
-{
-	*config = (struct tw_scheduler_config){.host = TW_HOST_EXECUTOR};
-	int r = cfg ? tw__config_copy(config, sizeof *config, offsetof(struct tw_scheduler_config, executor), cfg) : 0;
-	if (r)
-		return r;
-	if (!is_good(config))
-		return -EINVAL;
-	if (!config->max_tasks)
-		config->max_tasks = 1 << 20;
-	if (!config->slice_ns)
-		config->slice_ns = 5000000;
-	for (int i = 0; i < TW_PRIORITIES; i++)
-		if (!config->timeout_ns[i])
-			config->timeout_ns[i] = usual_timeout_ns[i];
-	return 0;
-}
-
 /* Held for some 50 ns by posters and host in turn: where it can be had, a kind that looks again for a moment before it sleeps. */
 static void init_lock(pthread_mutex_t *lock)
 {
@@ -263,8 +216,8 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 {
 	struct tw_scheduler_config config;
 	if (!out || !service)
-		return -EINVAL;
-	int r = read_config(&config, cfg);
+		return tw__invalid("%s is NULL", out ? "service" : "out");
+	int r = tw__scheduler_config_read(&config, cfg);
 	if (r)
 		return r;
 	tw_scheduler *scheduler = calloc(1, sizeof *scheduler);
@@ -362,7 +315,7 @@ static void shut(tw_scheduler *scheduler)
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 {
-	int r = TW__CHECK(scheduler);
+	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	if (tw__scheduler_is_inside(scheduler))
@@ -429,7 +382,7 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 		return 0;
 	if (tw__scheduler_is_inside(scheduler))
 		return tw__misuse(-EDEADLK, "tw_scheduler_destroy: called from one of its own tasks");
-	if (TW__CHECK(scheduler)) { /* a forked child */
+	if (TW__CHECK(scheduler, "scheduler")) { /* a forked child */
 		free_all(scheduler);
 		return 0;
 	}

@@ -100,15 +100,18 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 
 /* -------------------------------------------------------------------- post */
 
-/* 0, or -ERANGE, -EINVAL. */
-static int check(const struct tw_scheduler_task *post)
+static int check(const struct tw_scheduler_task *task)
 {
-	if (!post->fn || post->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT)
-		return -EINVAL;
-	if (!(post->flags & TW_SCHEDULER_TASK_TIMEOUT) && post->timeout_ns)
-		return -EINVAL;
-	if (post->delay_ns > TW_MAX_DELAY_NS || post->timeout_ns > TIMEOUT_MAX_NS || post->timeout_ns < -TIMEOUT_MAX_NS)
-		return -ERANGE;
+	if (!task->fn)
+		return tw__misuse(-EINVAL, "struct tw_scheduler_task: fn is NULL");
+	if (task->flags & ~(uint32_t)TW_SCHEDULER_TASK_TIMEOUT)
+		return tw__misuse(-EINVAL, "struct tw_scheduler_task: flags %#x has unknown bits", task->flags);
+	if (!(task->flags & TW_SCHEDULER_TASK_TIMEOUT) && task->timeout_ns)
+		return tw__misuse(-EINVAL, "struct tw_scheduler_task: timeout_ns without TW_SCHEDULER_TASK_TIMEOUT");
+	if (task->delay_ns > TW_MAX_DELAY_NS)
+		return tw__misuse(-ERANGE, "struct tw_scheduler_task: delay_ns is beyond TW_MAX_DELAY_NS");
+	if (task->timeout_ns > TIMEOUT_MAX_NS || task->timeout_ns < -TIMEOUT_MAX_NS)
+		return tw__misuse(-ERANGE, "struct tw_scheduler_task: timeout_ns must be -2^62 to 2^62");
 	return 0;
 }
 
@@ -231,16 +234,16 @@ int tw_scheduler_submit(tw_scheduler *scheduler, enum tw_priority priority, tw_t
 			tw_scheduler_task_id *out)
 {
 	const struct tw_scheduler_task post = {.fn = fn, .arg = arg, .priority = priority};
-	int r = fn ? TW__CHECK(scheduler) : -EINVAL;
+	int r = fn ? TW__CHECK(scheduler, "scheduler") : tw__invalid("fn is NULL");
 	return r ? r : post_checked(scheduler, &post, out);
 }
 
 int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_task *post, tw_scheduler_task_id *out)
 {
 	struct tw_scheduler_task known;
-	int r = post ? TW__CHECK(scheduler) : -EINVAL;
+	int r = post ? TW__CHECK(scheduler, "scheduler") : tw__invalid("task is NULL");
 	if (!r)
-		r = tw__struct_read(&known, sizeof known, offsetof(struct tw_scheduler_task, delay_ns), post);
+		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, post);
 	if (!r)
 		r = check(&known);
 	return r ? r : post_checked(scheduler, &known, out);
@@ -269,7 +272,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__end
 int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 {
 	struct tw__ending ending;
-	int r = TW__CHECK(scheduler);
+	int r = TW__CHECK(scheduler, "scheduler");
 	if (r)
 		return r;
 	struct tw__node *node = tw__node_find(&scheduler->nodes, handle.id);

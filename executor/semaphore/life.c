@@ -10,8 +10,12 @@
 
 int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *executor, int32_t capacity)
 {
-	if (!out || !service || capacity < 0 || (executor && !tw__executor_is_sound(executor)))
-		return -EINVAL;
+	if (!out || !service)
+		return tw__invalid("%s is NULL", out ? "service" : "out");
+	if (capacity < 0)
+		return tw__invalid("capacity %d is negative", (int)capacity);
+	if (executor && !tw__executor_is_sound(executor))
+		return tw__invalid(TW__UNSOUND);
 	tw_semaphore *s = aligned_alloc(_Alignof(tw_semaphore), sizeof *s);
 	if (!s)
 		return -ENOMEM;
@@ -40,7 +44,7 @@ int tw_semaphore_destroy(tw_semaphore *s)
 {
 	if (!s)
 		return 0;
-	if (TW__CHECK(s)) { /* a forked child */
+	if (TW__CHECK(s, "semaphore")) { /* a forked child */
 		free_all(s);
 		return 0;
 	}
@@ -56,7 +60,9 @@ int tw_semaphore_destroy(tw_semaphore *s)
 
 int tw_semaphore_stats(tw_semaphore *s, struct tw_semaphore_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_semaphore_stats, available) ? -EINVAL : TW__CHECK(s);
+	int r = TW__OUT_CHECK(tw_semaphore_stats, out, available);
+	if (!r)
+		r = TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
 	struct tw_semaphore_stats stats = {.size = out->size};

@@ -56,15 +56,15 @@
 /* What a call asks for that names a number of permits. */
 static int check_n(tw_semaphore *s, const char *call, int32_t n)
 {
-	int r = TW__CHECK(s);
+	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
 	if (r)
 		return r;
 	if (n < 1)
-		return tw__misuse(-EINVAL, "%s: n %d: must be 1 or more", call, (int)n);
+		return tw__refuse(-EINVAL, call, "n %d: must be 1 or more", (int)n);
 	uint64_t capacity = capacity_of(tw_load_relaxed(&s->word));
-	return n == 1 || (uint64_t)n <= capacity ? 0
-						 : tw__misuse(-EINVAL, "%s: n %d is above the capacity %llu", call,
-							      (int)n, (unsigned long long)capacity);
+	if (n > 1 && (uint64_t)n > capacity)
+		return tw__refuse(-EINVAL, call, "n %d is above the capacity %u", (int)n, (unsigned)capacity);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- functions */
@@ -105,10 +105,12 @@ static void run(struct tw__work *work)
 	pthread_mutex_unlock(&s->lock);
 }
 
-static int acquire_async(tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg, tw_waiter *out)
+static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
 	struct tw__node *node;
-	int r = fn ? TW__CHECK(s) : -EINVAL;
+	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
+	if (!r && !fn)
+		r = tw__refuse(-EINVAL, call, "fn is NULL");
 	if (!r)
 		r = tw__node_get(&s->nodes, &node);
 	if (r)
@@ -139,13 +141,13 @@ static int acquire_async(tw_semaphore *s, uint32_t n, tw_fn *fn, void *arg, tw_w
 
 int tw_semaphore_acquire_async(tw_semaphore *s, tw_fn *fn, void *arg, tw_waiter *out)
 {
-	return acquire_async(s, 1, fn, arg, out);
+	return acquire_async(__func__, s, 1, fn, arg, out);
 }
 
 int tw_semaphore_acquire_n_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *arg, tw_waiter *out)
 {
 	int r = check_n(s, "tw_semaphore_acquire_n_async", n);
-	return r ? r : acquire_async(s, (uint32_t)n, fn, arg, out);
+	return r ? r : acquire_async(__func__, s, (uint32_t)n, fn, arg, out);
 }
 
 /* The lock is held. *next: who gets permits now; *context: to be released. */
@@ -172,7 +174,7 @@ static int cancel(tw_semaphore *s, struct function *function, struct waiter **ne
 
 int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 {
-	int r = TW__CHECK(s);
+	int r = TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
 	struct tw__node *node = tw__node_find(&s->nodes, waiter.id);
@@ -201,10 +203,15 @@ static inline bool take(tw_semaphore *s, uint32_t n)
 	return true;
 }
 
+static inline int try_acquire(const char *call, tw_semaphore *s)
+{
+	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
+	return r || tw_likely(take(s, 1)) ? r : -EAGAIN;
+}
+
 int tw_semaphore_try_acquire(tw_semaphore *s)
 {
-	int r = TW__CHECK(s);
-	return r || tw_likely(take(s, 1)) ? r : -EAGAIN;
+	return try_acquire(__func__, s);
 }
 
 /*
@@ -245,7 +252,7 @@ static int wait_in_line(tw_semaphore *s, uint32_t n, uint64_t deadline_ns)
 
 int tw_semaphore_acquire_until(tw_semaphore *s, uint64_t deadline_ns)
 {
-	int r = tw_semaphore_try_acquire(s);
+	int r = try_acquire(__func__, s);
 	return tw_likely(r != -EAGAIN) ? r : wait_in_line(s, 1, deadline_ns);
 }
 
@@ -257,7 +264,7 @@ static uint64_t deadline_of(uint64_t timeout_ns)
 
 int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
 {
-	int r = tw_semaphore_try_acquire(s);
+	int r = try_acquire(__func__, s);
 	if (tw_likely(r != -EAGAIN) || timeout_ns == 0)
 		return r;
 	return wait_in_line(s, 1, deadline_of(timeout_ns));
@@ -303,15 +310,15 @@ static inline int release(tw_semaphore *s, uint32_t n)
 
 int tw_semaphore_release(tw_semaphore *s)
 {
-	int r = TW__CHECK(s);
+	int r = TW__CHECK(s, "semaphore");
 	return tw_unlikely(r) ? r : release(s, 1);
 }
 
 int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
 {
-	int r = TW__CHECK(s);
+	int r = TW__CHECK(s, "semaphore");
 	if (!r && n < 1)
-		r = tw__misuse(-EINVAL, "tw_semaphore_release_n: n %d: must be 1 or more", (int)n);
+		r = tw__invalid("n %d: must be 1 or more", (int)n);
 	return r ? r : release(s, (uint32_t)n);
 }
 
@@ -319,7 +326,7 @@ int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
 
 int tw_semaphore_set_capacity(tw_semaphore *s, int32_t capacity)
 {
-	int r = capacity < 0 ? -EINVAL : TW__CHECK(s);
+	int r = capacity < 0 ? tw__invalid("capacity %d is negative", (int)capacity) : TW__CHECK(s, "semaphore");
 	if (r)
 		return r;
 	pthread_mutex_lock(&s->lock);

@@ -66,10 +66,13 @@ struct tw_sim {
 };
 
 /* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-static inline int tw__sim_check(const tw_sim *sim)
+static inline int tw__sim_check_in(const char *call, const tw_sim *sim)
 {
-	return !sim ? -EINVAL : sim->fork_generation != tw__fork_generation() ? -EPERM : 0;
+	if (!sim)
+		return tw__refuse(-EINVAL, call, "sim is NULL");
+	return sim->fork_generation != tw__fork_generation() ? -EPERM : 0;
 }
+#define tw__sim_check(sim) tw__sim_check_in(__func__, sim)
 
 /* Into the trace, and told; with the lock held already, and without. */
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);

@@ -1,5 +1,6 @@
 /* The simulation's birth, end and public calls. What happens when: sim/step.c. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "executor/sim/internal.h"
@@ -89,7 +90,7 @@ void tw_sim_spend(tw_sim *sim, uint64_t ns)
 
 int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 {
-	int r = fn ? tw__sim_check(sim) : -EINVAL;
+	int r = fn ? tw__sim_check(sim) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	pthread_mutex_lock(&sim->lock);
@@ -103,9 +104,9 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 /* -------------------------------------------------------------------- running */
 
 /* Begins a public call that steps: 0, or why not. */
-static int enter(tw_sim *sim)
+static int enter(const char *call, tw_sim *sim)
 {
-	int r = tw__sim_check(sim);
+	int r = tw__sim_check_in(call, sim);
 	if (r)
 		return r;
 	if (sim->stepping)
@@ -123,7 +124,7 @@ static int leave(tw_sim *sim, int answer)
 
 int tw_sim_step(tw_sim *sim)
 {
-	int r = enter(sim);
+	int r = enter(__func__, sim);
 	return r ? r : leave(sim, tw__sim_step(sim, INT64_MAX));
 }
 
@@ -137,25 +138,31 @@ static int run_to(tw_sim *sim, uint64_t at_ns)
 	return r;
 }
 
-int tw_sim_run_until(tw_sim *sim, uint64_t at_ns)
+static int run_until(const char *call, tw_sim *sim, uint64_t at_ns)
 {
-	int r = enter(sim);
+	int r = enter(call, sim);
 	if (r)
 		return r;
-	if (at_ns > INT64_MAX || at_ns < tw_sim_now(sim))
-		return leave(sim, -ERANGE);
-	return leave(sim, run_to(sim, at_ns));
+	bool in_range = at_ns <= INT64_MAX && at_ns >= tw_sim_now(sim);
+	r = leave(sim, in_range ? run_to(sim, at_ns) : 0);
+	if (!in_range)
+		return tw__refuse(-ERANGE, call, "at_ns %" PRIu64 " is in the past, or above INT64_MAX", at_ns);
+	return r;
+}
+
+int tw_sim_run_until(tw_sim *sim, uint64_t at_ns)
+{
+	return run_until(__func__, sim, at_ns);
 }
 
 int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 {
-	uint64_t now_ns = tw_sim_now(sim);
-	return tw_sim_run_until(sim, ns > INT64_MAX ? UINT64_MAX : now_ns + ns);
+	return run_until(__func__, sim, ns > INT64_MAX ? UINT64_MAX : tw_sim_now(sim) + ns);
 }
 
 int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 {
-	int r = enter(sim);
+	int r = enter(__func__, sim);
 	if (r)
 		return r;
 	uint64_t now_ns = tw_sim_now(sim), limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
@@ -196,8 +203,8 @@ static int close_service(tw_sim *sim, enum tw_close_mode mode)
 int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 {
 	if ((unsigned)mode > TW_CLOSE_RUN)
-		return -EINVAL;
-	int r = enter(sim);
+		return tw__invalid("mode %u: must be TW_CLOSE_DROP or TW_CLOSE_RUN", (unsigned)mode);
+	int r = enter(__func__, sim);
 	if (r)
 		return r;
 	r = close_service(sim, mode);
@@ -263,27 +270,33 @@ int tw_sim_destroy(tw_sim *sim)
 
 /* ---------------------------------------------------------------------- birth */
 
+#define refuse(...) tw__refuse(-EINVAL, "tw_sim_create", __VA_ARGS__)
+
 static int complete(struct tw_sim_config *config)
 {
 	if (!config->workers)
 		config->workers = 4;
 	if (!config->max_steps)
 		config->max_steps = UINT64_C(1) << 24;
-	if (config->workers > TW__SIM_WORKERS_MAX || config->refuse_percent > 90 || config->start_ns > INT64_MAX ||
-	    config->max_late_ns > TW_MAX_DELAY_NS)
-		return -EINVAL;
+	if (config->workers > TW__SIM_WORKERS_MAX)
+		return refuse("workers %u: must be 1 to %u", config->workers, (unsigned)TW__SIM_WORKERS_MAX);
+	if (config->refuse_percent > 90)
+		return refuse("refuse_percent %u: must be 0 to 90", config->refuse_percent);
+	if (config->start_ns > INT64_MAX)
+		return refuse("start_ns is above INT64_MAX");
+	if (config->max_late_ns > TW_MAX_DELAY_NS)
+		return refuse("max_late_ns is above TW_MAX_DELAY_NS");
 	return 0;
 }
 
 static int make_service(tw_sim *sim)
 {
-	struct tw_service_config config = {.size = sizeof config};
-	const struct tw_service_config *asked = sim->config.service;
-	int r = asked ? tw__config_copy(&config, sizeof config, offsetof(struct tw_service_config, buckets), asked) : 0;
+	struct tw_service_config config;
+	int r = TW__CONFIG_READ(tw_service_config, &config, buckets, sim->config.service);
 	if (r)
 		return r;
 	if (config.clock || config.executor || config.drive || config.workers || config.max_workers || config.seed)
-		return -EINVAL;
+		return refuse("service: clock, executor, drive, workers, max_workers and seed must be 0");
 	config.size = sizeof config;
 	config.clock = sim->clock;
 	config.executor = &sim->executor;
@@ -304,10 +317,10 @@ static int make(tw_sim *sim)
 int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 {
 	static const struct tw_executor_ops ops = {sizeof ops, tw__sim_submit};
-	struct tw_sim_config config = {.size = sizeof config};
+	struct tw_sim_config config;
 	if (!out)
-		return -EINVAL;
-	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_sim_config, workers), cfg) : 0;
+		return tw__invalid("out is NULL");
+	int r = TW__CONFIG_READ(tw_sim_config, &config, workers, cfg);
 	if (!r)
 		r = complete(&config);
 	if (r)

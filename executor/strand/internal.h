@@ -172,10 +172,13 @@ static inline tw_service *tw__strand_service(tw_strand *strand)
 }
 
 /* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-static inline int tw__strand_check(tw_strand *strand)
+static inline int tw__strand_check_in(const char *call, tw_strand *strand)
 {
-	return tw_unlikely(!strand) ? -EINVAL : tw__forked(tw__strand_service(strand)) ? -EPERM : 0;
+	if (tw_unlikely(!strand))
+		return tw__refuse(-EINVAL, call, "strand is NULL");
+	return tw__forked(tw__strand_service(strand)) ? -EPERM : 0;
 }
+#define tw__strand_check(strand) tw__strand_check_in(__func__, strand)
 
 static inline struct tw__strands *tw__strands_of(tw_service *service)
 {

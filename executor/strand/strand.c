@@ -65,7 +65,7 @@ static int choose_executor(const struct tw__base *base, uint32_t flags, tw_execu
 	if (!(flags & TW_STRAND_PINNED))
 		return 0;
 	if (!pool)
-		return -EINVAL;
+		return tw__refuse(-EINVAL, "tw_strand_create", "TW_STRAND_PINNED needs a pool as executor");
 	*executor = tw__pool_pin(pool);
 	return 0;
 }
@@ -87,15 +87,19 @@ static int make(tw_strand **out, const struct tw__base *base, uint32_t flags)
 
 int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor, const struct tw_strand_config *cfg)
 {
-	struct tw_strand_config config = {.size = sizeof config};
+	struct tw_strand_config config;
 	struct tw__base base;
-	if (!out || !service || (executor && !tw__executor_is_sound(executor)))
-		return -EINVAL;
-	int r = cfg ? tw__config_copy(&config, sizeof config, offsetof(struct tw_strand_config, reserved), cfg) : 0;
+	if (!out || !service)
+		return tw__invalid("%s is NULL", out ? "service" : "out");
+	if (executor && !tw__executor_is_sound(executor))
+		return tw__invalid(TW__UNSOUND);
+	int r = TW__CONFIG_READ(tw_strand_config, &config, reserved, cfg);
 	if (r)
 		return r;
-	if (config.flags & ~(uint32_t)TW_STRAND_PINNED || config.reserved)
-		return -EINVAL;
+	if (config.flags & ~(uint32_t)TW_STRAND_PINNED)
+		return tw__invalid("flags %#x has unknown bits", config.flags);
+	if (config.reserved)
+		return tw__invalid("reserved %u: must be 0", config.reserved);
 	r = tw__base_hold(&base, service, executor);
 	if (r)
 		return r;
@@ -275,7 +279,9 @@ int tw_strand_destroy(tw_strand *strand)
 
 int tw_strand_stats(tw_strand *strand, struct tw_strand_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_strand_stats, delayed) ? -EINVAL : tw__strand_check(strand);
+	int r = TW__OUT_CHECK(tw_strand_stats, out, delayed);
+	if (!r)
+		r = tw__strand_check(strand);
 	if (r)
 		return r;
 	tw__tiny_lock(&strand->lock);

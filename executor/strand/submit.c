@@ -55,7 +55,7 @@ static int set_instant(tw_service *service, struct tw__task_node *task, const st
 	task->due_ns = request->when_ns + (is_at(request) ? 0 : tw__clock_read(service));
 	if (task->terms)
 		task->terms->last_ns = task->due_ns;
-	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0;
+	return tw__beyond_range(service, task->due_ns) ? -ERANGE : 0; /* check_and_submit tells */
 }
 
 static int add_terms(struct tw__task_node *task, const struct request *request)
@@ -147,56 +147,62 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 
 /* -------------------------------------------------------------------- short forms */
 
-static int check_and_submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
+/* Tells that a time of the public function `call` is out of range. */
+static int out_of_range(const char *call, tw_strand_task_id *out)
 {
-	int r = tw__strand_check(strand);
+	if (out)
+		*out = (tw_strand_task_id){0};
+	return tw__refuse(-ERANGE, call, "a time is beyond TW_MAX_DELAY_NS (146 years)");
+}
+
+static int check_and_submit(const char *call, tw_strand *strand, const struct request *request, tw_strand_task_id *out)
+{
+	int r = tw__strand_check_in(call, strand);
 	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
-		r = tw__misuse(-ERANGE, "tw_strand_schedule: a delay is at most TW_MAX_DELAY_NS (146 years)");
+		r = -ERANGE; /* told below */
 	if (!r)
 		r = submit(strand, request, out);
 	if (tw_unlikely(r) && out)
 		*out = (tw_strand_task_id){0};
-	return r;
+	return tw_unlikely(r == -ERANGE) ? out_of_range(call, out) : r;
 }
 
 int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
 {
+	if (!strand || !fn)
+		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
 	return tw_strand_schedule(strand, 0, fn, arg, NULL);
 }
 
 int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg, tw_strand_task_id *out)
 {
 	if (!strand || !fn)
-		return tw__misuse(-EINVAL, "tw_strand_schedule: %s is NULL", strand ? "fn" : "strand");
+		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
 	const struct request request = {.fn = fn, .arg = arg, .when_ns = delay_ns};
-	return check_and_submit(strand, &request, out);
+	return check_and_submit(__func__, strand, &request, out);
 }
 
 /* A series of the short forms makes up for what it missed. */
-static int submit_burst(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
+static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
 {
 	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};
 	struct request request = {
 	    .fn = spec->fn, .arg = spec->arg, .spec = spec, .period = &period, .when_ns = spec->delay_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
-	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS) {
-		if (out)
-			*out = (tw_strand_task_id){0};
-		return tw__misuse(-ERANGE,
-				  "tw_strand_schedule_every: period and tolerance are at most TW_MAX_DELAY_NS");
-	}
-	return check_and_submit(strand, &request, out);
+	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS)
+		return out_of_range(call, out);
+	return check_and_submit(call, strand, &request, out);
 }
 
 int tw_strand_schedule_every(tw_strand *strand, uint64_t first_ns, uint64_t period_ns, tw_fn *fn, void *arg,
 			     tw_strand_task_id *out)
 {
 	if (!strand || !fn)
-		return tw__misuse(-EINVAL, "tw_strand_schedule_every: %s is NULL", strand ? "fn" : "strand");
+		return tw__invalid("%s is NULL", strand ? "fn" : "strand");
 	if (!period_ns)
-		return tw__misuse(-EINVAL, "tw_strand_schedule_every: period_ns is 0");
+		return tw__invalid("period_ns is 0");
 	const struct tw_strand_task spec = {.fn = fn, .arg = arg, .delay_ns = first_ns, .period_ns = period_ns};
-	return submit_burst(strand, &spec, out);
+	return submit_burst(__func__, strand, &spec, out);
 }
 
 /* ---------------------------------------------------------------------- full form */
@@ -207,7 +213,7 @@ static const char *fault_of(const struct tw_strand_task *spec)
 	if (!spec->fn)
 		return "fn is NULL";
 	if (spec->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT))
-		return "flags: must be of TW_TASK_AT and TW_TASK_CONTEXT";
+		return "flags has unknown bits";
 	if (spec->tolerance_ns && !spec->period_ns && !spec->period)
 		return "tolerance_ns without a period";
 	if (spec->period && spec->period_ns)
@@ -217,56 +223,49 @@ static const char *fault_of(const struct tw_strand_task *spec)
 	if (spec->context && !(spec->flags & TW_TASK_CONTEXT))
 		return "context without TW_TASK_CONTEXT";
 	if ((unsigned)spec->late > TW_LATE_DROP)
-		return "late: must be TW_LATE_RUN or TW_LATE_DROP";
+		return "late is not an enum tw_late_policy";
 	return spec->late && !spec->max_lateness_ns ? "late without max_lateness_ns" : NULL;
 }
 
-static int read_spec(struct tw_strand_task *spec, const struct tw_strand_task *in)
-{
-	int r = tw__struct_read(spec, sizeof *spec, offsetof(struct tw_strand_task, period_ns), in);
-	if (r)
-		return tw__misuse(r, "tw_strand_submit_task: size %zu: must be sizeof(struct tw_strand_task)",
-				  in->size);
-	const char *fault = fault_of(spec);
-	return fault ? tw__misuse(-EINVAL, "tw_strand_submit_task: %s", fault) : 0;
-}
-
-static int submit_period(tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
+static int submit_period(const char *call, tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
 {
 	struct tw_period period;
 	bool at = spec->flags & TW_TASK_AT;
-	int r = tw__period_read(&period, spec->period);
-	if (!r && at && period.first_ns)
-		r = -EINVAL;
-	if (!r && spec->tolerance_ns > TW_MAX_DELAY_NS)
-		r = -ERANGE;
-	if (r) {
-		if (out)
-			*out = (tw_strand_task_id){0};
-		return tw__misuse(
-		    r, "tw_strand_submit_task: period: see struct tw_period; with TW_TASK_AT first_ns must be 0");
-	}
+	int r = TW__STRUCT_READ(tw_period, &period, mode, spec->period);
+	if (r)
+		return r;
+	const char *fault = tw__period_fault(&period);
+	if (fault)
+		return tw__misuse(-EINVAL, "struct tw_period: %s", fault);
+	if (at && period.first_ns)
+		return tw__misuse(-EINVAL, "struct tw_strand_task: period->first_ns must be 0 with TW_TASK_AT");
+	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
+	    spec->tolerance_ns > TW_MAX_DELAY_NS)
+		return out_of_range(call, out);
 	struct request request = {.fn = spec->fn,
 				  .arg = spec->arg,
 				  .spec = spec,
 				  .period = &period,
 				  .when_ns = at ? spec->delay_ns : period.first_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : UINT64_MAX;
-	return check_and_submit(strand, &request, out);
+	return check_and_submit(call, strand, &request, out);
 }
 
 int tw_strand_submit_task(tw_strand *strand, const struct tw_strand_task *in, tw_strand_task_id *out)
 {
 	struct tw_strand_task spec;
 	if (!strand || !in)
-		return tw__misuse(-EINVAL, "tw_strand_submit_task: %s is NULL", strand ? "spec" : "strand");
-	int r = read_spec(&spec, in);
+		return tw__invalid("%s is NULL", strand ? "task" : "strand");
+	int r = TW__STRUCT_READ(tw_strand_task, &spec, period_ns, in);
 	if (r)
 		return r;
+	const char *fault = fault_of(&spec);
+	if (fault)
+		return tw__misuse(-EINVAL, "struct tw_strand_task: %s", fault);
 	if (spec.period)
-		return submit_period(strand, &spec, out);
+		return submit_period(__func__, strand, &spec, out);
 	if (spec.period_ns)
-		return submit_burst(strand, &spec, out);
+		return submit_burst(__func__, strand, &spec, out);
 	const struct request request = {.fn = spec.fn, .arg = spec.arg, .spec = &spec, .when_ns = spec.delay_ns};
-	return check_and_submit(strand, &request, out);
+	return check_and_submit(__func__, strand, &request, out);
 }

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "mpsc/base/fork.h"
+#include "wheel/base/misuse.h"
 
 uint64_t tw_clock_now(const tw_clock *clock)
 {
@@ -113,7 +114,7 @@ static void lock_process(void)
 int tw_clock_set_default(tw_clock *clock)
 {
 	if (clock && !clock->ops)
-		return -EINVAL;
+		return tw__invalid("clock is not a clock");
 	if (tw__clock_inherited(clock))
 		return -EPERM;
 	lock_process();

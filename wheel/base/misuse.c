@@ -27,3 +27,13 @@ int tw__misuse(int error, const char *format, ...)
 	hook(text);
 	return error;
 }
+
+int tw__refuse(int error, const char *call, const char *format, ...)
+{
+	char text[256];
+	va_list arguments;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	return tw__misuse(error, "%s: %s", call, text);
+}

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wheel/base/misuse.h"
+
 int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 {
 	size_t size;
@@ -15,6 +17,29 @@ int tw__struct_read(void *out, size_t known, size_t least, const void *in)
 		if (((const unsigned char *)in)[i])
 			return -E2BIG;
 	return 0;
+}
+
+int tw__struct_misuse(const char *type, size_t known, const void *in, int error)
+{
+	size_t size;
+	memcpy(&size, in, sizeof size);
+	if (error == -E2BIG)
+		return tw__misuse(-E2BIG, "struct %s: bytes beyond the %zu known ones are not 0", type, known);
+	if (error == -EINVAL)
+		return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, size, type);
+	return error;
+}
+
+int tw__struct_read_or_tell(const char *type, void *out, size_t known, size_t least, const void *in)
+{
+	return tw__struct_misuse(type, known, in, tw__struct_read(out, known, least, in));
+}
+
+int tw__out_misuse(const char *call, const char *type, const size_t *size)
+{
+	if (!size)
+		return tw__refuse(-EINVAL, call, "out is NULL");
+	return tw__misuse(-EINVAL, "struct %s: size %zu is too small: use TW_INIT(%s)", type, *size, type);
 }
 
 void tw__struct_write(void *out, const void *known, size_t known_size)
@@ -50,4 +75,13 @@ int tw__config_copy(void *out, size_t known, size_t least, const void *in)
 		return tw__struct_read(out, known, least, in);
 	memset(out, 0, known);
 	return all_zero(in, known) ? 0 : -EINVAL; /* knobs, but no size */
+}
+
+int tw__config_read_or_tell(const char *type, void *out, size_t known, size_t least, const void *in)
+{
+	if (!in) {
+		memset(out, 0, known);
+		return 0;
+	}
+	return tw__struct_misuse(type, known, in, tw__config_copy(out, known, least, in));
 }

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "wheel/base/misuse.h"
 #include "wheel/base/struct_read.h"
 
 static _Thread_local void *current;
@@ -53,12 +54,12 @@ int tw_context_hooks_set(const struct tw_context_hooks *hooks)
 	struct tw_context_hooks read;
 	const struct tw_context_hooks *none = NULL;
 	if (!hooks)
-		return -EINVAL;
-	int r = tw__struct_read(&read, sizeof read, offsetof(struct tw_context_hooks, release), hooks);
+		return tw__invalid("hooks is NULL");
+	int r = TW__STRUCT_READ(tw_context_hooks, &read, release, hooks);
 	if (r)
 		return r;
 	if (!read.capture || !read.install || !read.restore)
-		return -EINVAL;
+		return tw__invalid("capture, install and restore must not be NULL");
 	if (tw__context_is_on() || tw_exchange_acq_rel(&taken, 1))
 		return -EBUSY;
 	kept = read;

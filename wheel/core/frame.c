@@ -31,8 +31,9 @@ tw_timer tw_self(void)
 
 int tw_current(struct tw_run_info *out)
 {
-	if (!out || out->size < offsetof(struct tw_run_info, overruns))
-		return tw__misuse(-EINVAL, "tw_current: %s", out ? "size: use TW_INIT(tw_run_info)" : "out is NULL");
+	int r = TW__OUT_CHECK(tw_run_info, out, overruns);
+	if (r)
+		return r;
 	const struct tw__run *run = current();
 	struct tw_run_info info = {.timer = tw_self()};
 	if (run) {

@@ -13,6 +13,7 @@
 #include "tickwheel/service.h"
 #include "tickwheel/stats.h"
 #include "wheel/base/clock.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/tsc.h"
 #include "wheel/slot/magazine.h"
 #include "wheel/slot/tag.h"
@@ -131,11 +132,14 @@ static inline bool tw__forked(const tw_service *service)
 	return tw_unlikely(tw__gate_forked(&service->gate));
 }
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-static inline int tw__service_check(const tw_service *service)
+/* What the public function `call` begins with: 0; -EINVAL, with a text: NULL; -EPERM: in a forked child. */
+static inline int tw__service_check_in(const char *call, const tw_service *service)
 {
-	return tw_unlikely(!service) ? -EINVAL : tw__forked(service) ? -EPERM : 0;
+	if (tw_unlikely(!service))
+		return tw__refuse(-EINVAL, call, "service is NULL");
+	return tw__forked(service) ? -EPERM : 0;
 }
+#define tw__service_check(service) tw__service_check_in(__func__, service)
 
 /* The calling thread is the driver, or at least there is one. */
 #define TW_ASSERT_DRIVER(service) TW_ASSERT_LOCKED((pthread_mutex_t *)(uintptr_t) & (service)->driving)

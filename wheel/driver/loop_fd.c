@@ -169,9 +169,11 @@ void tw__loop_closed(tw_service *service)
 
 int tw_service_next_expiry(tw_service *service, uint64_t *out_ns)
 {
-	int r = out_ns ? tw__service_check(service) : -EINVAL;
-	if (r || service->threaded)
-		return r ? r : -EINVAL;
+	int r = out_ns ? tw__service_check(service) : tw__invalid("out_ns is NULL");
+	if (r)
+		return r;
+	if (service->threaded)
+		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
 	if (pthread_mutex_trylock(&service->driving))
 		return -EBUSY;
 	r = tw_load_acquire(&service->phase.closed) ? -ESHUTDOWN : 0;
@@ -206,8 +208,10 @@ int tw_service_fd(tw_service *service)
 	int r = tw__service_check(service);
 	if (r)
 		return r;
-	if (service->threaded || service->clock->ops->id < 0)
-		return -EINVAL;
+	if (service->threaded)
+		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
+	if (service->clock->ops->id < 0)
+		return tw__invalid("the service has a manual clock, which no descriptor can wait for");
 	if (tw_load_acquire(&service->driver->loop.open))
 		return service->driver->loop.alarm.epoll_fd;
 	if (pthread_mutex_trylock(&service->driving))

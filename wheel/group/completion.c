@@ -56,7 +56,7 @@ static int give(tw_service *service, struct tw__group *group, tw_group handle, c
 int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *arg)
 {
 	if (!service || !fn)
-		return tw__misuse(-EINVAL, "tw_group_close_then: %s is NULL", service ? "fn" : "service");
+		return tw__invalid("%s is NULL", service ? "fn" : "service");
 	int r = tw__service_check(service);
 	if (r)
 		return r;
@@ -72,7 +72,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		count_down(&service->groups);
 	count_down(&service->groups); /* the call's own */
 	if (r == -EALREADY)
-		return tw__misuse(r, "tw_group_close_then: the group has a completion already");
+		return tw__refuse(r, __func__, "the group has a completion already");
 	return r;
 }
 

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "mpsc/base/reserve.h"
+#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 #include "wheel/group/reap.h"
 #include "wheel/timer/member.h"
@@ -85,7 +86,7 @@ static uint64_t give_birth(struct tw__group *group, uint32_t index)
 
 int tw_group_create(tw_group *out, tw_service *service)
 {
-	int r = out ? tw__service_check(service) : -EINVAL;
+	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	if (r)
 		return r;
 	if (tw__gate_refuses(tw__gate_look(&service->gate)))
@@ -137,9 +138,9 @@ static bool seen_empty(const tw_service *service, struct tw__group *group, uint6
 	return empty;
 }
 
-static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
+static int cancel_with(const char *call, tw_service *service, tw_group handle, uint64_t flags)
 {
-	int r = tw__service_check(service);
+	int r = tw__service_check_in(call, service);
 	if (r)
 		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);
@@ -153,17 +154,17 @@ static int cancel_with(tw_service *service, tw_group handle, uint64_t flags)
 
 int tw_group_cancel(tw_service *service, tw_group group)
 {
-	return cancel_with(service, group, 0);
+	return cancel_with(__func__, service, group, 0);
 }
 
 int tw_group_close(tw_service *service, tw_group group)
 {
-	return cancel_with(service, group, TW__GROUP_CLOSED);
+	return cancel_with(__func__, service, group, TW__GROUP_CLOSED);
 }
 
 int tw_group_destroy(tw_service *service, tw_group handle)
 {
-	int r = cancel_with(service, handle, TW__GROUP_CLOSED | TW__GROUP_DEAD);
+	int r = cancel_with(__func__, service, handle, TW__GROUP_CLOSED | TW__GROUP_DEAD);
 	if (r)
 		return r;
 	uint32_t index = handle.id & TW__GROUP_INDEX_MASK;
@@ -256,7 +257,9 @@ static uint32_t count_kept(tw_service *service, uint32_t index)
 
 int tw_group_stats(tw_service *service, tw_group handle, struct tw_group_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_group_stats, running) ? -EINVAL : tw__service_check(service);
+	int r = TW__OUT_CHECK(tw_group_stats, out, running);
+	if (!r)
+		r = tw__service_check(service);
 	if (r)
 		return r;
 	struct tw__group *group = tw__group_of(&service->groups, handle.id);

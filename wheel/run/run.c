@@ -333,17 +333,18 @@ static void give_back(tw_service *service, struct tw__local *local, const struct
 }
 
 /* What a call with a ticket begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
-static int check_ticket(tw_batch *batch)
+static int check_ticket(const char *call, tw_batch *batch)
 {
 	if (!batch)
-		return -EINVAL;
-	return tw__service_check(tw__batch_is_work(batch) ? tw__work_service((struct tw__work *)(void *)batch)
-							  : tw__batch_service(batch));
+		return tw__refuse(-EINVAL, call, "batch is NULL");
+	const tw_service *service =
+	    tw__batch_is_work(batch) ? tw__work_service((struct tw__work *)(void *)batch) : tw__batch_service(batch);
+	return tw__forked(service) ? -EPERM : 0;
 }
 
 int tw_run_one(tw_batch *batch)
 {
-	int r = check_ticket(batch);
+	int r = check_ticket(__func__, batch);
 	if (tw_unlikely(r))
 		return r;
 	if (tw_unlikely(tw__batch_is_work(batch)))
@@ -375,7 +376,7 @@ void tw__batch_end_one(tw_batch *batch)
  */
 void tw_run_return(tw_batch *batch)
 {
-	if (check_ticket(batch))
+	if (!batch || check_ticket(__func__, batch))
 		return;
 	if (tw_unlikely(tw__batch_is_work(batch))) {
 		tw__work_submit_later((struct tw__work *)(void *)batch);

@@ -5,6 +5,7 @@
 
 #include "wheel/run/run.h"
 #include "wheel/core/user_code.h"
+#include "wheel/base/struct_read.h"
 #include "wheel/core/frame.h"
 
 void tw__running_none(struct tw__local *local)
@@ -202,8 +203,9 @@ static void look_at_pool(tw_service *service, struct tw_service_liveness *out)
 
 int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 {
-	int r = !out || out->size < offsetof(struct tw_service_liveness, since_turn_ns) ? -EINVAL
-											: tw__service_check(service);
+	int r = TW__OUT_CHECK(tw_service_liveness, out, since_turn_ns);
+	if (!r)
+		r = tw__service_check(service);
 	if (r)
 		return r;
 	struct tw_service_liveness seen = {.size = out->size};

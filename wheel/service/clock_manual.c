@@ -3,6 +3,7 @@
 #include "wheel/service/clock_manual.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
@@ -70,17 +71,21 @@ static struct manual *as_manual(tw_clock *clock)
 }
 
 /* What a call that moves the clock to or by ns begins with. */
-static int check(tw_clock *clock, uint64_t ns)
+static int check(const char *call, tw_clock *clock, uint64_t ns)
 {
-	if (!as_manual(clock) || ns > INT64_MAX)
-		return -EINVAL;
+	if (!as_manual(clock))
+		return tw__refuse(-EINVAL, call, "clock is not a manual clock");
+	if (ns > INT64_MAX)
+		return tw__refuse(-EINVAL, call, "ns %" PRIu64 ": must be at most INT64_MAX", ns);
 	return manual_inherited(clock) ? -EPERM : 0;
 }
 
 int tw_clock_manual_create(tw_clock **out, uint64_t start_ns)
 {
-	if (!out || start_ns > INT64_MAX)
-		return -EINVAL;
+	if (!out)
+		return tw__invalid("out is NULL");
+	if (start_ns > INT64_MAX)
+		return tw__invalid("start_ns %" PRIu64 ": must be at most INT64_MAX", start_ns);
 	struct manual *manual = tw__fork_watch() ? calloc(1, sizeof *manual) : NULL;
 	if (!manual)
 		return -ENOMEM;
@@ -99,7 +104,7 @@ int tw_clock_manual_destroy(tw_clock *clock)
 		return 0;
 	struct manual *manual = as_manual(clock);
 	if (!manual)
-		return -EINVAL;
+		return tw__invalid("clock is not a manual clock");
 	if (manual->listeners && !manual_inherited(clock))
 		return -EBUSY;
 	pthread_mutex_destroy(&manual->advancing);
@@ -148,7 +153,7 @@ static uint64_t raise_to(struct manual *manual, uint64_t to_ns)
 	return now_ns;
 }
 
-static int advance(struct manual *manual, uint64_t to_ns)
+static void advance(struct manual *manual, uint64_t to_ns)
 {
 	uint64_t reached_ns = tw_load_relaxed(&manual->now_ns);
 	tell_all(manual);
@@ -156,7 +161,6 @@ static int advance(struct manual *manual, uint64_t to_ns)
 		reached_ns = raise_to(manual, next_of_all(manual, to_ns));
 		tell_all(manual);
 	}
-	return 0;
 }
 
 static int refuse_inside(const char *call)
@@ -167,31 +171,39 @@ static int refuse_inside(const char *call)
 int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	int r = check(clock, ns);
+	int r = check(__func__, clock, ns);
 	if (r || tw__clock_in_callback(clock))
 		return r ? r : refuse_inside("tw_clock_manual_advance_to");
 	pthread_mutex_lock(&manual->advancing);
-	r = ns < tw_load_relaxed(&manual->now_ns) ? -ERANGE : advance(manual, ns);
+	bool is_past = ns < tw_load_relaxed(&manual->now_ns);
+	if (!is_past)
+		advance(manual, ns);
 	pthread_mutex_unlock(&manual->advancing);
-	return r;
+	if (is_past)
+		return tw__refuse(-ERANGE, __func__, "ns %" PRIu64 " is in the past: use tw_clock_manual_set", ns);
+	return 0;
 }
 
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	int r = check(clock, 0);
+	int r = check(__func__, clock, 0);
 	if (r || tw__clock_in_callback(clock))
 		return r ? r : refuse_inside("tw_clock_manual_advance_by");
 	pthread_mutex_lock(&manual->advancing);
 	uint64_t now_ns = tw_load_relaxed(&manual->now_ns);
-	r = ns > INT64_MAX - now_ns ? -EINVAL : advance(manual, now_ns + ns);
+	bool is_beyond = ns > INT64_MAX - now_ns;
+	if (!is_beyond)
+		advance(manual, now_ns + ns);
 	pthread_mutex_unlock(&manual->advancing);
-	return r;
+	if (is_beyond)
+		return tw__invalid("ns %" PRIu64 ": the clock would be beyond INT64_MAX", ns);
+	return 0;
 }
 
 int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 {
-	int r = check(clock, ns);
+	int r = check(__func__, clock, ns);
 	if (!r)
 		tw_store_release(&as_manual(clock)->now_ns, ns);
 	return r;

@@ -273,9 +273,13 @@ uint64_t tw_service_now(const tw_service *service)
 
 int tw_service_advance(tw_service *service, size_t budget)
 {
-	int r = budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT) ? -EINVAL : tw__service_check(service);
-	if (r || service->threaded)
-		return r ? r : -EINVAL;
+	if (budget == 0 || (budget > INT_MAX && budget != TW_NO_LIMIT))
+		return tw__invalid("budget %zu: must be 1 to INT_MAX, or TW_NO_LIMIT", budget);
+	int r = tw__service_check(service);
+	if (r)
+		return r;
+	if (service->threaded)
+		return tw__invalid("the service has a tick thread: set drive to TW_DRIVE_MANUAL");
 	if (tw_load_acquire(&service->phase.closed))
 		return -ESHUTDOWN;
 	struct tw__local *local = tw__local_of(service);

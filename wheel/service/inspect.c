@@ -29,7 +29,7 @@ static bool read_record(tw_service *service, uint32_t slot, uint64_t *word, tw_f
 
 int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg)
 {
-	int r = visit ? tw__service_check(service) : -EINVAL;
+	int r = visit ? tw__service_check(service) : tw__invalid("visit is NULL");
 	if (r)
 		return r;
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
@@ -115,7 +115,7 @@ static int print_timer(void *context, tw_timer timer, tw_fn *fn, void *arg, uint
 
 int tw_service_dump(tw_service *service, FILE *out)
 {
-	int r = out ? tw__service_check(service) : -EINVAL;
+	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	if (r)
 		return r;
 	struct dump dump = {service, out, tw__clock_read(service)};

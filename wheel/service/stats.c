@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "wheel/base/struct_read.h"
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 #include "wheel/run/batch.h"
@@ -120,7 +121,9 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 
 int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 {
-	int r = !out || out->size < offsetof(struct tw_service_stats, fired) ? -EINVAL : tw__service_check(service);
+	int r = TW__OUT_CHECK(tw_service_stats, out, fired);
+	if (!r)
+		r = tw__service_check(service);
 	if (r)
 		return r;
 	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms);
@@ -151,7 +154,7 @@ static void print_latency(FILE *out, const char *name, const struct tw_latency *
 int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 {
 	if (!s || !out)
-		return -EINVAL;
+		return tw__invalid("%s is NULL", s ? "out" : "stats");
 	const struct {
 		const char *name;
 		uint64_t value;

@@ -160,7 +160,7 @@ int tw_cancel(tw_service *service, tw_timer timer)
 {
 	uint64_t entry;
 	if (tw_unlikely(!service))
-		return -EINVAL;
+		return tw__invalid("service is NULL");
 	struct tw__local *local = tw__local_at_hand(service);
 	if (tw_unlikely(!local && tw__forked(service)))
 		return -EPERM;
@@ -216,12 +216,6 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 	return own ? TW_SELF : wait_for_end(service, slot, generation, deadline_after(timeout_ns));
 }
 
-bool tw_is_pending(tw_service *service, tw_timer timer)
-{
-	uint64_t unused;
-	return tw_remaining(service, timer, &unused) == 0;
-}
-
 uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
 	uint64_t tick = word & (TW__UNFILED | TW__FAR)
@@ -231,12 +225,9 @@ uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 	return due_ns > now_ns ? due_ns - now_ns : 0;
 }
 
-int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
+static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 {
 	uint32_t slot, generation;
-	int r = out_ns ? tw__service_check(service) : -EINVAL;
-	if (r)
-		return r;
 	if (!tw__handle_split(&service->slots, timer, &slot, &generation))
 		return -ENOENT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -248,4 +239,16 @@ int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 		return -ENOENT; /* it has ended meanwhile, and the slot may be another timer's */
 	*out_ns = left_ns;
 	return 0;
+}
+
+int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
+{
+	int r = out_ns ? tw__service_check(service) : tw__invalid("out_ns is NULL");
+	return r ? r : remaining(service, timer, out_ns);
+}
+
+bool tw_is_pending(tw_service *service, tw_timer timer)
+{
+	uint64_t unused;
+	return tw__service_check(service) == 0 && remaining(service, timer, &unused) == 0;
 }

@@ -7,6 +7,7 @@
  * Linearisation: the compare-and-swap. Lock-free.
  */
 #include <errno.h>
+#include <inttypes.h>
 
 #include "wheel/base/probes.h"
 #include "wheel/timer/schedule.h"
@@ -232,14 +233,22 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 	return true;
 }
 
+static __attribute__((noinline)) int out_of_range(const char *call, const tw_service *service, const char *what,
+						  uint64_t value)
+{
+	if (tw__forked(service))
+		return -EPERM;
+	return tw__refuse(-ERANGE, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value);
+}
+
 int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 {
 	if (tw_unlikely(!service))
-		return -EINVAL;
+		return tw__invalid("service is NULL");
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
 	if (tw_unlikely(deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
-		return tw__forked(service) ? -EPERM : -ERANGE;
+		return out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_at(service, timer, deadline_ns);
 }
 
@@ -247,9 +256,9 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 {
 	uint64_t entry;
 	if (tw_unlikely(!service))
-		return -EINVAL;
+		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return tw__forked(service) ? -EPERM : -ERANGE;
+		return out_of_range(__func__, service, "delay_ns", delay_ns);
 	if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
 		__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
 				   1); /* while the clock is read */

@@ -10,6 +10,7 @@
 #include "wheel/timer/schedule.h"
 
 #include <errno.h>
+#include <inttypes.h>
 
 #include "wheel/timer/member.h"
 #include "wheel/base/probes.h"
@@ -42,9 +43,19 @@ static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_tim
 	return refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
 }
 
-static int out_of_range(tw_service *service, tw_timer *out)
+static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out)
 {
-	return tw__forked(service) ? refused(NULL, out, -EPERM) : refused(tw__local_of(service), out, -ERANGE);
+	if (tw__forked(service))
+		return refused(NULL, out, -EPERM);
+	return refused(tw__local_of(service), out, -ERANGE); /* the caller tells */
+}
+
+/* Of the public function `call`, whose argument `what` is a time beyond the range. */
+static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out, const char *call,
+						       const char *what, uint64_t value)
+{
+	int r = out_of_range(service, out);
+	return r == -ERANGE ? tw__refuse(r, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value) : r;
 }
 
 /*
@@ -285,9 +296,9 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
+		return tw__refuse(-EINVAL, "tw_schedule", "%s is NULL", service ? "fn" : "service");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return out_of_range(service, out);
+		return time_out_of_range(service, out, "tw_schedule", "delay_ns", delay_ns);
 	if (tw__context_is_on())
 		return arm_with_context(service, 0, delay_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DELAY, delay_ns, fn, arg, 0, false, out);
@@ -296,9 +307,9 @@ int tw__schedule_in(tw_service *service, uint64_t delay_ns, tw_fn *fn, void *arg
 int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *arg, tw_timer *out)
 {
 	if (tw_unlikely(!service || !fn))
-		return -EINVAL;
+		return tw__refuse(-EINVAL, "tw_schedule_at", "%s is NULL", service ? "fn" : "service");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return out_of_range(service, out);
+		return time_out_of_range(service, out, "tw_schedule_at", "deadline_ns", deadline_ns);
 	if (tw__context_is_on())
 		return arm_with_context(service, TW_TASK_AT, deadline_ns, fn, arg, out);
 	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
@@ -324,11 +335,14 @@ static bool is_in_range(const tw_service *service, const struct tw_task *task)
 static __attribute__((noinline)) int schedule_task(tw_service *service, const struct tw_task *task, uint32_t kept,
 						   tw_timer *out)
 {
+	const struct tw_task *given = task;
 	struct tw_task other;
-	struct tw_period period = {0};
+	struct tw_period period;
 	int r = tw__task_read(service, &task, &other, &period);
+	if (r == -ERANGE)
+		r = out_of_range(service, out);
 	if (r)
-		return r == -ERANGE ? out_of_range(service, out) : tw__task_misuse(task, &period, r);
+		return r == -EPERM ? r : tw__task_misuse(given, r);
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
 		return refused(NULL, out, -ENOMEM);
@@ -338,7 +352,7 @@ static __attribute__((noinline)) int schedule_task(tw_service *service, const st
 int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *out)
 {
 	if (tw_unlikely(!service || !task))
-		return -EINVAL;
+		return tw__invalid("%s is NULL", service ? "task" : "service");
 	if (tw__forked(service))
 		return refused(NULL, out, -EPERM);
 	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
@@ -355,8 +369,8 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 
 int tw_schedule_every(tw_service *service, const struct tw_period *period, tw_fn *fn, void *arg, tw_timer *out)
 {
-	if (!period)
-		return -EINVAL;
+	if (!service || !period || !fn)
+		return tw__invalid("%s is NULL", !service ? "service" : period ? "fn" : "period");
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .period = period};
 	return tw_schedule_task(service, &task, out);
 }

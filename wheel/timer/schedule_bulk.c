@@ -104,7 +104,7 @@ static __attribute__((noinline)) int put_any(struct batch_call *call, const stru
 	struct tw_task other;
 	struct tw_period period;
 	if (task->size != call->stride)
-		return -EINVAL;
+		return -EINVAL; /* tell_misuse tells */
 	int r = tw__task_read(call->service, &task, &other, &period);
 	return r ? r : put_with_option(call, task, task->period ? &period : NULL);
 }
@@ -316,18 +316,20 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	return 0;
 }
 
-/* Outside of the batch, in which the hook must not schedule. */
-static int tell_misuse(const struct batch_call *call)
+/* Tells why the first bad task is refused, outside of the call's pin, in which the hook must not schedule. */
+static int tell_misuse(const struct batch_call *call, int error)
 {
 	for (size_t i = 0; i < call->n; i++) {
 		const struct tw_task *task = task_at(call, i);
 		struct tw_task other;
-		struct tw_period period = {0};
-		int r = task->size == call->stride ? tw__task_read(call->service, &task, &other, &period) : -EINVAL;
-		if (r)
-			return tw__task_misuse(task, &period, r);
+		struct tw_period period;
+		if (task->size != call->stride)
+			return tw__refuse(-EINVAL, "tw_schedule_bulk", "tasks[%zu].size %zu: must be that of tasks[0]",
+					  i, task->size);
+		if (tw__task_read(call->service, &task, &other, &period) == error)
+			return tw__task_misuse(task_at(call, i), error);
 	}
-	return -EINVAL;
+	return error;
 }
 
 static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
@@ -344,14 +346,14 @@ static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
 int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n, tw_timer *out)
 {
 	if (!service || (n && !tasks))
-		return -EINVAL;
+		return tw__invalid("%s is NULL", service ? "tasks" : "service");
 	if (tw__forked(service))
 		return refused(NULL, out, n, -EPERM);
 	if (n == 0)
 		return 0;
 	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
 	if (call.stride < offsetof(struct tw_task, when_ns) || call.stride % _Alignof(struct tw_task))
-		return -EINVAL;
+		return tw__invalid("tasks[0].size %zu: use TW_INIT(tw_task)", call.stride);
 	call.local = tw__local_of(service);
 	if (!call.local)
 		return refused(NULL, out, n, -ENOMEM);
@@ -359,9 +361,9 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 	tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
 	if (tw_unlikely(call.orphan) && !r)
 		end_orphans(&call); /* close waits for them as for any release */
-	if (r == -EINVAL)
-		return tell_misuse(&call);
-	return r ? refused(call.local, out, n, r) : 0;
+	if (r)
+		refused(call.local, out, n, r);
+	return r == -EINVAL || r == -E2BIG || r == -ERANGE ? tell_misuse(&call, r) : r;
 }
 
 /* Such calls are short, and a close is rare: looked at now and then. */

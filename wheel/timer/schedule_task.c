@@ -12,15 +12,28 @@
 
 /* -------------------------------------------------------------------- check */
 
-int tw__period_read(struct tw_period *period, const struct tw_period *in)
+const char *tw__period_fault(const struct tw_period *period)
+{
+	if (period->period_ns == 0)
+		return "period_ns is 0";
+	if ((unsigned)period->mode > TW_FIXED_DELAY)
+		return "mode is not an enum tw_period_mode";
+	if ((unsigned)period->missed > TW_MISSED_BURST)
+		return "missed is not an enum tw_missed_policy";
+	return period->reserved ? "reserved must be 0" : NULL;
+}
+
+/* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */
+static int read_period(struct tw_period *period, const struct tw_period *in)
 {
 	int r = tw__struct_read(period, sizeof *period, offsetof(struct tw_period, mode), in);
 	if (r)
 		return r;
-	if (period->period_ns == 0 || (unsigned)period->mode > TW_FIXED_DELAY ||
-	    (unsigned)period->missed > TW_MISSED_BURST || period->reserved)
-		return -EINVAL;
-	return period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS ? -ERANGE : 0;
+	if (tw__period_fault(period))
+		return -EINVAL; /* the caller tells: tw__task_misuse */
+	if (period->period_ns > TW_MAX_DELAY_NS || period->first_ns > TW_MAX_DELAY_NS)
+		return -ERANGE; /* the caller tells */
+	return 0;
 }
 
 /* The delay or deadline that a task or its period names. */
@@ -33,12 +46,12 @@ static int check_range(const tw_service *service, const struct tw_task *task, co
 {
 	bool at = task->flags & TW_TASK_AT;
 	if (task->slack_ns > TW_MAX_DELAY_NS || task->jitter_ns > TW_MAX_DELAY_NS - task->slack_ns)
-		return -ERANGE;
+		return -ERANGE; /* the caller tells */
 	if (at ? tw__beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
+		return -ERANGE; /* the caller tells */
 	uint64_t latest_ns = first_of(task, period) + task->slack_ns + task->jitter_ns;
 	if (at ? tw__beyond_range(service, latest_ns) : latest_ns > TW_MAX_DELAY_NS)
-		return -ERANGE;
+		return -ERANGE; /* the caller tells */
 	return 0;
 }
 
@@ -48,22 +61,35 @@ static bool has_end_in_background(const struct tw_task *task, const struct tw_pe
 	return period && period->count && task->flags & TW_TASK_BACKGROUND;
 }
 
+static const char *task_fault(const struct tw_task *task, const struct tw_period *period)
+{
+	if (!task->fn)
+		return "fn is NULL";
+	if (task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND))
+		return "flags has unknown bits";
+	if (task->reserved || task->reserved_late)
+		return "reserved and reserved_late must be 0";
+	if (has_end_in_background(task, period))
+		return "TW_TASK_BACKGROUND with a period.count, which must be 0";
+	if (period && task->flags & TW_TASK_AT && period->first_ns)
+		return "period.first_ns must be 0 with TW_TASK_AT";
+	if (period && !(task->flags & TW_TASK_AT) && task->when_ns)
+		return "when_ns must be 0 with a period: set period.first_ns";
+	if (task->context && !(task->flags & TW_TASK_CONTEXT))
+		return "context without TW_TASK_CONTEXT";
+	if ((unsigned)task->late > TW_LATE_DROP)
+		return "late is not an enum tw_late_policy";
+	if (task->late && !task->max_lateness_ns)
+		return "late without max_lateness_ns";
+	if (task->executor && !tw__executor_is_sound(task->executor))
+		return TW__UNSOUND;
+	return NULL;
+}
+
 static int check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
-	bool at = task->flags & TW_TASK_AT;
-	if (!task->fn || task->flags & ~(uint32_t)(TW_TASK_AT | TW_TASK_CONTEXT | TW_TASK_BACKGROUND) ||
-	    task->reserved || task->reserved_late)
-		return -EINVAL;
-	if (has_end_in_background(task, period))
-		return -EINVAL;
-	if (period && (at ? period->first_ns : task->when_ns))
-		return -EINVAL;
-	if (task->context && !(task->flags & TW_TASK_CONTEXT))
-		return -EINVAL;
-	if ((unsigned)task->late > TW_LATE_DROP || (task->late && !task->max_lateness_ns))
-		return -EINVAL;
-	if (task->executor && !tw__executor_is_sound(task->executor))
-		return -EINVAL;
+	if (task_fault(task, period))
+		return -EINVAL; /* the caller tells: tw__task_misuse */
 	return check_range(service, task, period);
 }
 
@@ -76,16 +102,23 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 		*task = other;
 	}
 	if (!r && (*task)->period)
-		r = tw__period_read(period, (*task)->period);
+		r = read_period(period, (*task)->period);
 	return r ? r : check(service, *task, (*task)->period ? period : NULL);
 }
 
-int tw__task_misuse(const struct tw_task *task, const struct tw_period *period, int error)
+int tw__task_misuse(const struct tw_task *given, int error)
 {
-	if (error == -EINVAL && has_end_in_background(task, period))
-		return tw__misuse(error, "struct tw_task: TW_TASK_BACKGROUND with period.count %" PRIu64 ": must be 0",
-				  period->count);
-	return error;
+	struct tw_task task;
+	struct tw_period period = {0};
+	if (tw__struct_read(&task, sizeof task, offsetof(struct tw_task, when_ns), given))
+		return tw__struct_misuse("tw_task", sizeof task, given, error);
+	if (task.period && tw__struct_read(&period, sizeof period, offsetof(struct tw_period, mode), task.period))
+		return tw__struct_misuse("tw_period", sizeof period, task.period, error);
+	const char *fault = task.period ? tw__period_fault(&period) : NULL;
+	if (fault)
+		return tw__misuse(error, "struct tw_period: %s", fault);
+	fault = task_fault(&task, task.period ? &period : NULL);
+	return tw__misuse(error, "struct tw_task: %s", fault ? fault : "a time is beyond TW_MAX_DELAY_NS");
 }
 
 /* -------------------------------------------------------------- side records */

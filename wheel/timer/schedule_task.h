@@ -4,8 +4,8 @@
 
 #include "wheel/timer/schedule.h"
 
-/* Copies a period as older and newer callers know it, and checks it. 0, -EINVAL, -E2BIG, -ERANGE. */
-int tw__period_read(struct tw_period *period, const struct tw_period *in);
+/* What is wrong with a period, as a text; NULL: nothing, except perhaps a time out of range. */
+const char *tw__period_fault(const struct tw_period *period);
 
 /*
  * Checks a task and its period, of an older or newer caller too: then *task becomes `other`, a copy. 0, -EINVAL, -E2BIG, -ERANGE.
@@ -13,8 +13,11 @@ int tw__period_read(struct tw_period *period, const struct tw_period *in);
 int tw__task_read(const tw_service *service, const struct tw_task **task, struct tw_task *other,
 		  struct tw_period *period);
 
-/* Tells the misuse hook why that has refused a task, where a text is due. period: the copy, or zero. Returns the error. */
-int tw__task_misuse(const struct tw_task *task, const struct tw_period *period, int error);
+/*
+ * Tells the misuse hook why tw__task_read has refused a task, and returns the error. Not part of tw__task_read, since that is
+ * also called where the hook must not be.
+ */
+int tw__task_misuse(const struct tw_task *given, int error);
 
 /*
  * Says how to arm it; makes a side record if it needs one. *random: the thread's numbers, drawn from if it has jitter. *now_ns: a reading

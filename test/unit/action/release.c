@@ -220,14 +220,7 @@ Test(action_release, comes_once_for_each_in_any_order_of_events)
 
 /* ------------------------------------------------------------------- bad input */
 
-static char heard[256];
-
-static void hear(const char *text)
-{
-	strncpy(heard, text, sizeof(heard) - 1);
-}
-
-Test(action_release, bad_tasks_are_refused_with_a_text)
+Test(action_release, bad_tasks_are_refused)
 {
 	tw_action_scheduler *asap = open_asap(0);
 	tw_action *action = NULL;
@@ -235,16 +228,12 @@ Test(action_release, bad_tasks_are_refused_with_a_text)
 		struct tw_action_task task;
 		uint64_t later;
 	} newer = {.task = {.size = sizeof(newer), .fn = run_end}, .later = 1};
-	tw_set_misuse_hook(hear);
 	expect_eq(tw_action_create_task(NULL, asap, &newer.task), -EINVAL);
 	expect_eq(tw_action_create_task(&action, NULL, &newer.task), -EINVAL);
 	expect_eq(tw_action_create_task(&action, asap, NULL), -EINVAL);
-	cr_assert(strstr(heard, "must not be NULL"));
 	expect_eq(tw_action_create_task(&action, asap, &newer.task), -E2BIG);
-	cr_assert(strstr(heard, "tw_action_create_task: task.size"));
 	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.fn = run_end}), -EINVAL);
 	expect_eq(tw_action_create_task(&action, asap, &(struct tw_action_task){.size = sizeof(newer.task)}), -EINVAL);
-	cr_assert_str_eq(heard, "tw_action_create_task: task.fn must not be NULL");
 	newer.later = 0;
 	cr_assert_null(action);
 	expect_eq(action_stats(asap).actions, 0);

@@ -320,8 +320,8 @@ Test(strand_series, bad_specs_are_refused_with_a_text, .init = opened, .fini = c
 	expect_refused(&spec, -EINVAL, "period");
 	bad = good;
 	bad.period_ns = TW_MAX_DELAY_NS + 1;
-	expect_refused(&spec, -ERANGE, "period");
+	expect_refused(&spec, -ERANGE, "TW_MAX_DELAY_NS");
 	spec.period = &good;
 	spec.tolerance_ns = TW_MAX_DELAY_NS + 1;
-	expect_refused(&spec, -ERANGE, "period");
+	expect_refused(&spec, -ERANGE, "TW_MAX_DELAY_NS");
 }

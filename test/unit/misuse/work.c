@@ -1,0 +1,215 @@
+/* Misuses of schedulers, actions and immediates. */
+#include <errno.h>
+
+#include "rows.h"
+
+static tw_scheduler *scheduler, *hosted;
+static tw_action_scheduler *queue, *asap, *virtual_time;
+static tw_action *action;
+
+static int turn(struct tw_turn *now, void *arg)
+{
+	(void)now, (void)arg;
+	return TW_TURN_DONE;
+}
+
+static int act(tw_action *self, void *state)
+{
+	(void)self, (void)state;
+	return 0;
+}
+
+static void wanted(void *arg)
+{
+	(void)arg;
+}
+
+static void wanted_or_not(void *arg, bool is_wanted)
+{
+	(void)arg, (void)is_wanted;
+}
+
+static void open_work(void)
+{
+	misuse_open();
+	expect_eq(tw_scheduler_create(&scheduler, manual, NULL), 0);
+	expect_eq(tw_scheduler_create(&hosted, manual, STRUCT(tw_scheduler_config, .host = TW_HOST_MANUAL)), 0);
+	expect_eq(tw_action_scheduler_create(&queue, STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_QUEUE)),
+		  0);
+	expect_eq(tw_action_scheduler_create(
+		      &asap, STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_ASAP, .service = manual)),
+		  0);
+	expect_eq(tw_action_scheduler_create(&virtual_time,
+					     STRUCT(tw_action_scheduler_config, .kind = TW_ACTION_KIND_VIRTUAL)),
+		  0);
+	expect_eq(tw_action_create(&action, queue, act), 0);
+}
+
+static void close_work(void)
+{
+	tw_action_destroy(action);
+	expect_eq(tw_action_scheduler_destroy(virtual_time), 0);
+	expect_eq(tw_action_scheduler_destroy(asap), 0);
+	expect_eq(tw_action_scheduler_destroy(queue), 0);
+	expect_eq(tw_scheduler_destroy(hosted), 0);
+	expect_eq(tw_scheduler_destroy(scheduler), 0);
+	misuse_close();
+}
+
+TestSuite(misuse_work, .init = open_work, .fini = close_work, .timeout = 60);
+
+#define TOO_LONG (TW_MAX_DELAY_NS + 1)
+#define UNSOUND "executor has no ops, or ops without size or submit"
+
+/* ----------------------------------------------------------------- scheduler */
+
+#define SCHEDULER_ROW(text, ...)                   \
+	ROW(-EINVAL, "tw_scheduler_create: " text, \
+	    tw_scheduler_create(&other, manual, STRUCT(tw_scheduler_config, __VA_ARGS__)))
+
+Test(misuse_work, schedulers)
+{
+	tw_scheduler *other;
+	NULL_ROW(tw_scheduler_create, "out", NULL, manual, NULL);
+	NULL_ROW(tw_scheduler_create, "service", &other, NULL, NULL);
+	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_config), tw_scheduler_create(&other, manual, SMALL(tw_scheduler_config)));
+	SCHEDULER_ROW("host 2 is not an enum tw_scheduler_host", .host = (enum tw_scheduler_host)2);
+	SCHEDULER_ROW("executor must be NULL with TW_HOST_MANUAL", .host = TW_HOST_MANUAL,
+		      .executor = tw_pool_executor(pool));
+	SCHEDULER_ROW(UNSOUND, .executor = &unsound);
+	SCHEDULER_ROW("wanted must be NULL without TW_HOST_MANUAL", .wanted = wanted);
+	SCHEDULER_ROW("max_tasks 268435457: must be 1 to 268435456", .max_tasks = (1u << 28) + 1);
+	SCHEDULER_ROW("slice_ns is above 2^62", .slice_ns = TOO_LONG);
+	SCHEDULER_ROW("log_events 16777217: must be 0 to 16777216", .log_events = (1u << 24) + 1);
+	SCHEDULER_ROW("reserved 1: must be 0", .reserved = 1);
+	SCHEDULER_ROW("timeout_ns: each must be -2^62 to 2^62, and 0 for TW_PRIORITY_NONE", .timeout_ns = {1});
+}
+
+Test(misuse_work, null_schedulers)
+{
+	tw_scheduler_task_id id = {0};
+	NULL_ROW(tw_scheduler_submit, "scheduler", NULL, TW_PRIORITY_LOW, turn, NULL, NULL);
+	NULL_ROW(tw_scheduler_submit, "fn", scheduler, TW_PRIORITY_LOW, NULL, NULL, NULL);
+	NULL_ROW(tw_scheduler_submit_task, "scheduler", NULL, STRUCT(tw_scheduler_task, .fn = turn), NULL);
+	NULL_ROW(tw_scheduler_submit_task, "task", scheduler, NULL, NULL);
+	NULL_ROW(tw_scheduler_cancel, "scheduler", NULL, id);
+	NULL_ROW(tw_scheduler_close, "scheduler", NULL, 0);
+	NULL_ROW(tw_scheduler_run, "scheduler", NULL, 1);
+	NULL_ROW(tw_scheduler_request_yield, "scheduler", NULL);
+	NULL_ROW(tw_scheduler_force_frame_rate, "scheduler", NULL, 1);
+	NULL_ROW(tw_scheduler_pause, "scheduler", NULL);
+	NULL_ROW(tw_scheduler_resume, "scheduler", NULL);
+	NULL_ROW(tw_scheduler_stats, "scheduler", NULL, STRUCT(tw_scheduler_stats));
+	NULL_ROW(tw_scheduler_stats, "out", scheduler, NULL);
+	NULL_ROW(tw_scheduler_events, "scheduler", NULL, NULL, 0);
+	NULL_ROW(tw_scheduler_events, "out", scheduler, NULL, 1);
+	NULL_ROW(tw_scheduler_trace, "scheduler", NULL, stderr);
+	NULL_ROW(tw_scheduler_trace, "out", scheduler, NULL);
+	TOLD("tw_scheduler_should_yield: scheduler is NULL", tw_scheduler_should_yield(NULL));
+	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_stats), tw_scheduler_stats(scheduler, SMALL(tw_scheduler_stats)));
+	ROW(-EINVAL, "tw_scheduler_run: budget is 0", tw_scheduler_run(hosted, 0));
+	ROW(-EINVAL, "tw_scheduler_run: an executor runs the tasks: set host to TW_HOST_MANUAL",
+	    tw_scheduler_run(scheduler, 1));
+	ROW(-EINVAL, "tw_scheduler_force_frame_rate: fps 1001: must be 0 to 1000",
+	    tw_scheduler_force_frame_rate(scheduler, 1001));
+}
+
+#define TASK_ROW(error, text, ...)                    \
+	ROW(error, "struct tw_scheduler_task: " text, \
+	    tw_scheduler_submit_task(scheduler, STRUCT(tw_scheduler_task, __VA_ARGS__), NULL))
+
+Test(misuse_work, tasks_of_schedulers)
+{
+	ROW(-EINVAL, SMALL_TEXT(tw_scheduler_task),
+	    tw_scheduler_submit_task(scheduler, SMALL(tw_scheduler_task), NULL));
+	TASK_ROW(-EINVAL, "fn is NULL", .arg = NULL);
+	TASK_ROW(-EINVAL, "flags 0x80 has unknown bits", .fn = turn, .flags = 128);
+	TASK_ROW(-EINVAL, "timeout_ns without TW_SCHEDULER_TASK_TIMEOUT", .fn = turn, .timeout_ns = 1);
+	TASK_ROW(-ERANGE, "delay_ns is beyond TW_MAX_DELAY_NS", .fn = turn, .delay_ns = TOO_LONG);
+	TASK_ROW(-ERANGE, "timeout_ns must be -2^62 to 2^62", .fn = turn, .flags = TW_SCHEDULER_TASK_TIMEOUT,
+		 .timeout_ns = (int64_t)TOO_LONG);
+}
+
+/* ------------------------------------------------------------------- actions */
+
+#define ACTIONS_ROW(text, ...)                            \
+	ROW(-EINVAL, "tw_action_scheduler_create: " text, \
+	    tw_action_scheduler_create(&other, STRUCT(tw_action_scheduler_config, __VA_ARGS__)))
+#define VIRTUAL .kind = TW_ACTION_KIND_VIRTUAL
+
+Test(misuse_work, schedulers_of_actions)
+{
+	tw_action_scheduler *other;
+	NULL_ROW(tw_action_scheduler_create, "out", NULL, STRUCT(tw_action_scheduler_config));
+	NULL_ROW(tw_action_scheduler_create, "cfg", &other, NULL);
+	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_config),
+	    tw_action_scheduler_create(&other, SMALL(tw_action_scheduler_config)));
+	ACTIONS_ROW("max_frames, frame_ns and seed are of TW_ACTION_KIND_VIRTUAL", .service = manual, .seed = 1);
+	ACTIONS_ROW("max_frames times frame_ns is above TW_MAX_DELAY_NS", VIRTUAL, .max_frames = UINT64_MAX);
+	ACTIONS_ROW("kind 5 is not an enum tw_action_kind", .kind = (enum tw_action_kind)5);
+	ACTIONS_ROW("flags 0x80 has unknown bits", VIRTUAL, .flags = 128);
+	ACTIONS_ROW("reserved 1: must be 0", VIRTUAL, .reserved = 1);
+	ACTIONS_ROW("TW_ACTION_FLAG_BY_CALLER needs the kind ASAP or FRAME", VIRTUAL,
+		    .flags = TW_ACTION_FLAG_BY_CALLER);
+	ACTIONS_ROW("wanted without TW_ACTION_FLAG_BY_CALLER", VIRTUAL, .wanted = wanted_or_not);
+	ACTIONS_ROW("frames_per_second 1001: must be 1 to 1000", .kind = TW_ACTION_KIND_FRAME, .service = manual,
+		    .frames_per_second = 1001);
+	ACTIONS_ROW("frames_per_second is of TW_ACTION_KIND_FRAME", VIRTUAL, .frames_per_second = 60);
+	ACTIONS_ROW("service must be NULL with TW_ACTION_KIND_VIRTUAL", VIRTUAL, .service = manual);
+	ACTIONS_ROW("service is NULL", .kind = TW_ACTION_KIND_ASYNC);
+	ACTIONS_ROW("executor without a service", VIRTUAL, .executor = tw_pool_executor(pool));
+	ACTIONS_ROW(UNSOUND, .service = manual, .executor = &unsound);
+}
+
+Test(misuse_work, null_actions)
+{
+	tw_action *other;
+	NULL_ROW(tw_action_create, "out", NULL, queue, act);
+	NULL_ROW(tw_action_create, "scheduler", &other, NULL, act);
+	NULL_ROW(tw_action_create, "fn", &other, queue, NULL);
+	NULL_ROW(tw_action_create_task, "out", NULL, queue, STRUCT(tw_action_task, .fn = act));
+	NULL_ROW(tw_action_create_task, "scheduler", &other, NULL, STRUCT(tw_action_task, .fn = act));
+	NULL_ROW(tw_action_create_task, "task", &other, queue, NULL);
+	NULL_ROW(tw_action_schedule, "action", NULL, NULL, 0);
+	NULL_ROW(tw_action_run, "action", NULL, NULL);
+	NULL_ROW(tw_action_close, "action", NULL);
+	NULL_ROW(tw_action_close_wait, "action", NULL, 0);
+	NULL_ROW(tw_action_scheduler_schedule, "scheduler", NULL, act, NULL, 0, NULL);
+	NULL_ROW(tw_action_scheduler_schedule, "fn", queue, NULL, NULL, 0, NULL);
+	NULL_ROW(tw_action_scheduler_flush, "scheduler", NULL);
+	NULL_ROW(tw_action_scheduler_advance, "scheduler", NULL, 0);
+	NULL_ROW(tw_action_scheduler_advance_to, "scheduler", NULL, 0);
+	NULL_ROW(tw_action_scheduler_stats, "scheduler", NULL, STRUCT(tw_action_scheduler_stats));
+	NULL_ROW(tw_action_scheduler_stats, "out", queue, NULL);
+	NULL_ROW(tw_immediate_submit, "scheduler", NULL, misuse_fn, NULL, NULL);
+	NULL_ROW(tw_immediate_submit, "fn", asap, NULL, NULL, NULL);
+	NULL_ROW(tw_immediate_cancel, "scheduler", NULL, (tw_immediate){0});
+	TOLD("tw_action_is_armed: action is NULL", tw_action_is_armed(NULL));
+	TOLD("tw_action_is_closed: action is NULL", tw_action_is_closed(NULL));
+	TOLD("tw_action_scheduler_now: scheduler is NULL", tw_action_scheduler_now(NULL));
+	ROW(-EINVAL, SMALL_TEXT(tw_action_scheduler_stats),
+	    tw_action_scheduler_stats(queue, SMALL(tw_action_scheduler_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_action_task), tw_action_create_task(&other, queue, SMALL(tw_action_task)));
+	ROW(-EINVAL, "struct tw_action_task: fn is NULL", tw_action_create_task(&other, queue, STRUCT(tw_action_task)));
+}
+
+Test(misuse_work, actions)
+{
+	ROW(-EINVAL, "tw_action_schedule: a delay needs a scheduler with a service",
+	    tw_action_schedule(action, NULL, 1));
+	ROW(-ERANGE, "tw_action_schedule: delay_ns is above TW_MAX_DELAY_NS, or too far from now",
+	    tw_action_schedule(action, NULL, TOO_LONG));
+	ROW(-EINVAL,
+	    "tw_action_scheduler_flush: the scheduler's kind must be VIRTUAL, or its flags TW_ACTION_FLAG_BY_CALLER",
+	    tw_action_scheduler_flush(queue));
+	ROW(-EINVAL, "tw_action_scheduler_advance: the scheduler's kind must be VIRTUAL",
+	    tw_action_scheduler_advance(queue, 1));
+	ROW(-EINVAL, "tw_action_scheduler_advance_to: the scheduler's kind must be VIRTUAL",
+	    tw_action_scheduler_advance_to(queue, 1));
+	ROW(-ERANGE, "tw_action_scheduler_advance: the clock would be beyond TW_MAX_DELAY_NS",
+	    tw_action_scheduler_advance(virtual_time, TOO_LONG));
+	ROW(-EINVAL, "tw_immediate_submit: the scheduler's kind must be ASAP or FRAME",
+	    tw_immediate_submit(queue, misuse_fn, NULL, NULL));
+	ROW(-EINVAL, "tw_immediate_cancel: the scheduler's kind must be ASAP or FRAME",
+	    tw_immediate_cancel(queue, (tw_immediate){0}));
+}
