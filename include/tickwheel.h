@@ -38,12 +38,21 @@
  *   tw_service_advance,          driver   -EBUSY    -EBUSY    -EBUSY    -EBUSY    no       -EPERM
  *     _next_expiry, first _fd
  *   tw_service_destroy           alone    -EDEADLK  -EDEADLK  -EDEADLK  -EDEADLK  no       frees
+ *   tw_service_validate          quiet    no        -EBUSY    no        no        no       -EPERM
  *
  *   (1) of the timer itself: TW_SELF.
  *   (2) as (1); a wait for a run that this very thread would have to run never ends: set a timeout.
  *   driver: one thread at a time. alone: no other call on the service is under way or follows.
+ *   quiet: no other call on the service and no callback of it is under way.
  *
  * All other calls may run beside each other, on the same timer too.
+ *
+ * These calls wait for the driver. Do not make them in an inline callback, an on_stuck or a
+ * visitor, nor while you hold a lock that one of those takes:
+ *
+ *   tw_service_close, tw_service_close_with, tw_service_destroy, tw_service_validate,
+ *   tw_sim_close, tw_clock_manual_advance_by, tw_clock_manual_advance_to;
+ *   tw_cancel_wait, tw_group_cancel_wait: if the driver runs the callback that they wait for
  *
  * May I free arg?
  *
@@ -101,8 +110,10 @@
  * Visibility. A callback sees what the thread wrote before it scheduled. What a callback wrote is
  * visible to its release, to its next run, and to a tw_cancel_wait that waited for it.
  *
- * Memory. A service reserves address space for max_timers, and touches about 50 bytes a timer as
- * they come. In a process that locks its memory (mlockall), reserved addresses stay unlocked; the
+ * Memory. A service reserves about 230 bytes of address space for each of max_timers, and 90 MB:
+ * 3.7 GiB by default. It touches about 50 bytes for each pending timer; one with a release, a group
+ * or other options takes more. Under `ulimit -v`, or where the kernel does not overcommit, set
+ * max_timers. In a process that locks its memory (mlockall), reserved addresses stay unlocked; the
  * guide tells how to lock what a service touches.
  *
  * Structs that begin with `size` must have it set: use TW_INIT. A size of 0 in any other than a

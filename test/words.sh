@@ -4,6 +4,7 @@
 #   - lines with a comment, and lines of pages, beyond 100 columns
 #   - the patterns of test/words/banned, in comments and pages
 #   - in public headers: a sentence above 30 words, a median above 15 in one header, more than 29700 words in all
+#   - a public function without the one shape: a comment with "Threads:" and "Returns:"
 #   - pages whose reading ease (Flesch) is below 50
 #
 # test/words/not_yet lists the folders whose sources are not reflowed yet. The list only shrinks. --figures prints the numbers of
@@ -40,6 +41,9 @@ long() {
 		if (count > 30) print $1 ": " count " words: " $3 }'
 }
 
+# Headers on standard input; prints functions without the one shape.
+shape() { xargs awk -f test/words/shape.awk; }
+
 # Figures (figures.awk) on standard input; prints files beyond the bounds. $1: median; $2: words in all; $3: reading ease.
 beyond() {
 	awk -F '\t' -v median="$1" -v words="$2" -v ease="$3" '
@@ -65,6 +69,8 @@ plant="$work/plant"
 mkdir "$plant"
 cat >"$plant/bad.c" <<'END'
 /* The list is told of it. */
+TW_API int tw_told(void);
+
 int narrow; /* one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen */
 /*
  * One two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
@@ -72,7 +78,14 @@ int narrow; /* one two three four five six seven eight nine ten eleven twelve th
  */
 END
 cat >"$plant/good.c" <<'END'
-/* The list is notified. */
+/*
+ * The list is notified.
+ *
+ * Threads: any.
+ * Returns: 0
+ */
+TW_API int tw_notified(void);
+
 static const char text[] = "the text is told of at once, and it is beyond one hundred columns, but it is no comment";
 END
 cat >"$plant/bad.md" <<'END'
@@ -80,10 +93,10 @@ Incomprehensible terminology necessitates extraordinarily sophisticated interpre
 END
 finds() { [ -s "$work/found" ] || { echo "words: the check of $1 does not find what is planted" >&2; exit 1; }; }
 spares() { [ ! -s "$work/found" ] || { echo "words: the check of $1 refuses what is right" >&2; exit 1; }; }
-for check in wide banned long; do
+for check in wide banned long shape; do
 	for file in bad good; do
 		case $check in
-		wide) echo "$plant/$file.c" | wide >"$work/found" ;;
+		wide | shape) echo "$plant/$file.c" | $check >"$work/found" ;;
 		*) echo "$plant/$file.c" | comments | $check >"$work/found" ;;
 		esac
 		case $file in bad) finds $check ;; good) spares $check ;; esac
@@ -127,6 +140,8 @@ report "comments and pages have at most 100 columns"
 report "these patterns are banned (test/words/banned)"
 long <"$work/headers" >"$work/found"
 report "sentences of headers have at most 30 words"
+headers | shape >"$work/found"
+report "public functions have one shape"
 {
 	figures <"$work/headers" | beyond 15 29700 -1000
 	figures <"$work/pages" | beyond 1000 1000000 50

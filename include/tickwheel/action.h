@@ -188,7 +188,8 @@ TW_API int tw_action_scheduler_create(tw_action_scheduler **out,
  * Threads: any. Blocks as described.
  * Returns:
  *   0          destroyed
- *   -EBUSY     actions are not destroyed, or immediates wait; nothing changed
+ *   -EBUSY     actions are not destroyed, or immediates wait; nothing changed: destroy and cancel
+ *              them first
  *   -EDEADLK   called from the scheduler's own work, `failed` or a release; nothing changed
  *   -EPERM     in a forked child
  */
@@ -255,7 +256,7 @@ TW_API int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler
  *   -ECANCELED    the action is closed
  *   -ERANGE       delay_ns is above TW_MAX_DELAY_NS, or the instant is beyond the clock's range
  *   -EINVAL       action is NULL; a delay, and no service to count it
- *   -EAGAIN       the service has no room for another timer
+ *   -EAGAIN       the service has no room for another timer: raise max_timers, or try again
  *   -ENOMEM       no memory
  *   -EPERM        in a forked child
  *   any other     of an idle queue: the first failure of the flush that this call drove
@@ -270,7 +271,7 @@ TW_API int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)
  * Returns:
  *   0            the work returned 0
  *   -ECANCELED   the action is closed; its work was not called
- *   -EBUSY       it runs, or another thread runs actions of its scheduler
+ *   -EBUSY       it runs, or another thread runs actions of its scheduler: schedule it instead
  *   -EINVAL      action is NULL
  *   -EPERM       in a forked child
  *   any other    the work's failure
@@ -310,10 +311,20 @@ TW_API int tw_action_close_wait(tw_action *action, uint64_t timeout_ns);
  */
 TW_API int tw_action_destroy(tw_action *action);
 
-/* Tells whether a run is scheduled. Other threads may change that in the same moment. */
+/*
+ * Tells whether a run is scheduled. Other threads may change that in the same moment.
+ *
+ * Threads: any. Never blocks.
+ * Returns: true if one is; false if not, if action is NULL, or in a forked child.
+ */
 TW_API bool tw_action_is_armed(tw_action *action);
 
-/* Tells whether the action is closed. */
+/*
+ * Tells whether the action is closed.
+ *
+ * Threads: any. Never blocks.
+ * Returns: true if it is; false if not, if action is NULL, or in a forked child.
+ */
 TW_API bool tw_action_is_closed(tw_action *action);
 
 /* -------------------------------------------------------------------- driving */
@@ -329,7 +340,8 @@ TW_API bool tw_action_is_closed(tw_action *action);
  * Returns:
  *   0           all work returned 0
  *   -EINVAL     scheduler is NULL, of another kind, or not by the caller
- *   -EBUSY      called from the scheduler's own work; VIRTUAL: also while another thread drives
+ *   -EBUSY      called from the scheduler's own work, which the outer flush goes on with; VIRTUAL:
+ *               also while another thread drives
  *   -EPERM      in a forked child
  *   any other   the first failure of the flush
  */
@@ -367,7 +379,7 @@ TW_API int tw_action_scheduler_advance_to(tw_action_scheduler *scheduler, uint64
  *   0         fn will be called
  *   -EINVAL   scheduler or fn is NULL, or another kind
  *   -ENOMEM   no memory
- *   -EAGAIN   the service has no room for a frame's timer
+ *   -EAGAIN   the service has no room for a frame's timer: try again
  *   -EPERM    in a forked child
  */
 TW_API int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg,

@@ -43,7 +43,7 @@ TW_API tw_clock *tw_clock_boottime(void);
  * Threads: any, before the first service is created.
  * Returns:
  *   0         set
- *   -EBUSY    a service has been created in this process
+ *   -EBUSY    a service has been created in this process: set it earlier
  *   -EINVAL   not a clock
  *   -EPERM    a manual clock that belongs to the parent of this forked process
  */
@@ -74,7 +74,7 @@ TW_API int tw_clock_manual_create(tw_clock **out, uint64_t start_ns);
  * Threads: any.
  * Returns:
  *   0         freed
- *   -EBUSY    a service still uses it; nothing changed
+ *   -EBUSY    a service still uses it; nothing changed: destroy the service first
  *   -EINVAL   not a manual clock
  */
 TW_API int tw_clock_manual_destroy(tw_clock *clock);

@@ -24,10 +24,19 @@
 extern "C" {
 #endif
 
-/* Returns the calling thread's context. The library never dereferences or frees it. */
+/*
+ * Returns the calling thread's context. The library never dereferences or frees it.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the context; NULL if there is none.
+ */
 TW_API void *tw_context_get(void);
 
-/* Sets the calling thread's context. NULL: none. */
+/*
+ * Sets the calling thread's context. NULL: none.
+ *
+ * Threads: any. Never blocks.
+ */
 TW_API void tw_context_set(void *context);
 
 /*
@@ -61,7 +70,7 @@ struct tw_context_hooks {
  *   0         set
  *   -EINVAL   NULL; a size too small; capture, install or restore is NULL
  *   -E2BIG    non-zero bytes beyond the known struct
- *   -EBUSY    hooks were set before, or a context is in use; nothing changed
+ *   -EBUSY    hooks were set before, or a context is in use; nothing changed: set them first
  */
 TW_API int tw_context_hooks_set(const struct tw_context_hooks *hooks);
 

@@ -250,9 +250,10 @@ TW_API int tw_limiter_submit(tw_limiter *limiter, tw_job_fn *fn, void *arg, tw_j
  *                above max_concurrency
  *   -ERANGE      a time is above TW_MAX_DELAY_NS
  *   -E2BIG       non-zero bytes beyond the known struct
- *   -EAGAIN      max_pending jobs wait, none could start now, and wait_ns is 0
+ *   -EAGAIN      max_pending jobs wait, none could start now, and wait_ns is 0: try again after
+ *                on_low_water, or set wait_ns
  *   -ETIMEDOUT   still no room after wait_ns
- *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES
+ *   -EBUSY       paused, with TW_LIMITER_PAUSED_REFUSES: try again after tw_limiter_resume
  *   -ESHUTDOWN   closed
  *   -ENOMEM      no memory
  */
@@ -462,7 +463,7 @@ TW_API int tw_limiter_create(tw_limiter **out, tw_service *service,
  * Returns:
  *   0         freed
  *   -EBUSY    jobs have not settled, callbacks run, threads wait, or hand-overs are out; nothing
- *             changed
+ *             changed: close it first, and call again
  *   -EDEADLK  called from one of its jobs or callbacks
  */
 TW_API int tw_limiter_destroy(tw_limiter *limiter);

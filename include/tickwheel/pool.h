@@ -93,7 +93,7 @@ TW_API tw_executor *tw_pool_executor(tw_pool *pool);
  * Threads: any. Never blocks.
  * Returns:
  *   0            fn will be called
- *   -EAGAIN      the queue is full
+ *   -EAGAIN      the queue is full: try again, use tw_pool_submit_wait, or raise `queue`
  *   -ESHUTDOWN   the pool is closed
  *   -EINVAL      pool or fn is NULL
  *   -EPERM       in a forked child
@@ -125,8 +125,9 @@ typedef void tw_pool_dropped_fn(void *told_arg, tw_fn *fn, void *arg);
  * Returns:
  *   0          closed: no task runs, and the threads have ended
  *   -EINVAL    pool is NULL; an unknown mode
- *   -EBUSY     the pool is the executor of a service; nothing changed. A service that names it for
- *              single timers is not counted: the pool must outlive that one
+ *   -EBUSY     the pool is the executor of a service; nothing changed: close the service first. A
+ *              service that names it for single timers is not counted: the pool must outlive that
+ *              one
  *   -EDEADLK   called by one of its workers; nothing changed
  *   -EPERM     in a forked child
  */
@@ -140,7 +141,12 @@ TW_API int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped
  */
 TW_API int tw_pool_destroy(tw_pool *pool);
 
-/* Tells whether the calling thread is one of the pool's workers. */
+/*
+ * Tells whether the calling thread is one of the pool's workers.
+ *
+ * Threads: any. Never blocks.
+ * Returns: true if it is; false if not, or if pool is NULL.
+ */
 TW_API bool tw_pool_is_worker(const tw_pool *pool);
 
 /* Gauges and counters of a pool. */

@@ -229,7 +229,7 @@ struct tw_scheduler_task {
  *   -EINVAL      scheduler, task or fn is NULL; unknown flags; a timeout without its flag
  *   -E2BIG       non-zero bytes beyond the known struct
  *   -ERANGE      the delay or timeout is out of range
- *   -EAGAIN      max_tasks tasks have not ended
+ *   -EAGAIN      max_tasks tasks have not ended: try again, or raise max_tasks
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the scheduler is closed
  */
@@ -268,7 +268,7 @@ enum tw_scheduler_run_result {
  * Returns:
  *   TW_SCHEDULER_RUN_IDLE, TW_SCHEDULER_RUN_MORE
  *   -EINVAL      scheduler is NULL, budget is 0, or another host
- *   -EBUSY       called from inside itself, or while another thread is in it
+ *   -EBUSY       called from inside itself, or while another thread is in it: run on one thread
  *   -ESHUTDOWN   the scheduler is closed
  */
 TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
@@ -321,7 +321,10 @@ TW_API int tw_scheduler_resume(tw_scheduler *scheduler);
 /* --------------------------------------------------------------- priorities */
 
 /*
- * Returns the priority of the task whose turn the calling thread runs; outside, TW_PRIORITY_NORMAL.
+ * Returns the calling thread's current priority: that of the task whose turn it runs.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the priority; outside of turns and tw_priority_run, TW_PRIORITY_NORMAL.
  */
 TW_API enum tw_priority tw_priority_current(void);
 
@@ -400,9 +403,18 @@ struct tw_scheduler_event {
 TW_API int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n);
 
 /*
- * Writes the log as a Chrome trace (JSON, traceEvents): each turn a bar, in a row for each
- * priority; cancellings are marks. For chrome://tracing, ui.perfetto.dev or speedscope. Any thread.
- * 0. -EINVAL: NULL. -ENOMEM. -EIO: `out` has an error.
+ * Writes the event log as a Chrome trace (JSON), for chrome://tracing, ui.perfetto.dev or
+ * speedscope.
+ *
+ * Each turn is a bar, in a row for its priority. Cancels are marks.
+ *
+ * Threads: any. Blocks while it writes.
+ * Returns:
+ *   0         written
+ *   -EINVAL   scheduler or out is NULL
+ *   -ENOMEM   no memory
+ *   -EIO      `out` has an error
+ *   -EPERM    in a forked child
  */
 TW_API int tw_scheduler_trace(tw_scheduler *scheduler, FILE *out);
 

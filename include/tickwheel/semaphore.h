@@ -69,7 +69,7 @@ TW_API int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_execu
  * Returns:
  *   0        freed
  *   -EBUSY   somebody waits, or a function that has a permit has not returned, or the executor
- *            holds a cancelled one; nothing changed: try again
+ *            holds a cancelled one; nothing changed: cancel those that wait, and call again
  */
 TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
 
@@ -79,7 +79,7 @@ TW_API int tw_semaphore_destroy(tw_semaphore *semaphore);
  * Threads: any. Never blocks.
  * Returns:
  *   0         taken
- *   -EAGAIN   none is available
+ *   -EAGAIN   none is available: use tw_semaphore_acquire to wait
  *   -EINVAL   semaphore is NULL
  */
 TW_API int tw_semaphore_try_acquire(tw_semaphore *semaphore);
@@ -115,7 +115,7 @@ TW_API int tw_semaphore_acquire_until(tw_semaphore *semaphore, uint64_t deadline
  * Threads: any. Never blocks.
  * Returns:
  *   0         fn will be called, unless it is cancelled
- *   -EAGAIN   2^28 functions wait
+ *   -EAGAIN   2^28 functions wait: try again
  *   -ENOMEM   no memory
  *   -EINVAL   semaphore or fn is NULL
  */

@@ -170,19 +170,30 @@ enum tw_close_mode {
 /*
  * Closes the service: refuses new work, ends the old, waits for callbacks, ends the threads.
  *
- *   mode    pending, or queued at its executor    running               at the timeout
- *   DROP    dropped, on this thread               its run is the last   runs are left behind
- *   RUN     runs once, soon                       its run is the last   the rest stays pending
- *   DRAIN   runs in its time; a series ends       its run is the last   the rest is dropped
- *           after its next run
+ * What becomes of a timer:
+ *
+ *   mode    pending                   queued at its executor    claimed, or running
+ *   DROP    dropped, on this thread   dropped, on this thread   its run is the last
+ *   RUN     runs once, now            runs                      its run is the last
+ *   DRAIN   runs in its time; a       runs                      its run is the last
+ *           series ends after it
+ *
+ * At the timeout (the answer is -ETIMEDOUT), and after it:
+ *
+ *   mode    pending, or queued             claimed, or running
+ *   DROP    none is left                   goes on; its release follows on its thread
+ *   RUN     stays pending: call again      goes on; its release follows on its thread
+ *   DRAIN   dropped, on this thread        goes on; its release follows on its thread
+ *
+ * Two closes at a time. Thread A drains without a timeout, then thread B closes with TW_CLOSE_DROP:
+ * B drops what A waits for, and both answer 0.
  *
  *   - A background timer goes on during a drain, and is dropped when the last other timer has
  *     ended.
  *   - A member of a cancelled group ends as cancelled. Completions of groups have been called when
  *     the answer is 0.
- *   - Two closes: the strictest mode that was asked for holds for all, DROP before RUN before
- *     DRAIN. So a close with TW_CLOSE_DROP ends another thread's drain. The latest call does the
- *     work, the others wait for it.
+ *   - Of several closes the strictest mode holds for all: DROP before RUN before DRAIN. The latest
+ *     call does the work, the others wait for it.
  *   - TW_CLOSE_DROP with timeout 0 answers 0 if no callback runs: the tick thread gets 0.1 s.
  *   - The handles stay valid; tw_cancel answers TW_GONE.
  *
@@ -193,7 +204,7 @@ enum tw_close_mode {
  * Returns:
  *   0            closed: nothing is pending, no callback runs, the threads have ended
  *   -ETIMEDOUT   callbacks still run, or wait for their executor; the service stays closed: call
- *                again
+ *                again, or destroy the service, which waits without limit
  *   -EBUSY       a strand, scheduler, limiter or the like still uses it: destroy that first;
  *                nothing changed
  *   -EDEADLK     called from inside; or by the only thread that could run what is left (a pool with
@@ -259,7 +270,8 @@ TW_API int tw_service_close_with(tw_service *service, const struct tw_close_opti
  * Calls: releases of dropped timers, on this thread. In a forked child: none.
  * Returns:
  *   0          freed
- *   -EBUSY     a strand, scheduler, limiter or the like still uses it; nothing changed
+ *   -EBUSY     a strand, scheduler, limiter or the like still uses it; nothing changed: destroy
+ *              that first
  *   -EDEADLK   called from inside, or by the only thread that could run what is left; nothing
  *              changed
  */
@@ -445,7 +457,8 @@ TW_API int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_
  * n.
  *   0         all are scheduled; or n is 0
  *   -EINVAL   sizes that differ
- *   -EAGAIN   n is more than max_timers or lane_entries leave room for
+ *   -EAGAIN   n is more than max_timers or lane_entries leave room for: schedule fewer, or raise
+ *             the knob
  */
 TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 			    tw_timer *out);
@@ -464,10 +477,10 @@ TW_API int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, si
  * Returns:
  *   0            moved
  *   -ENOENT      the timer has ended, or its release runs
- *   -EBUSY       its callback is running on another thread
+ *   -EBUSY       its callback is running on another thread: reset it there, or schedule another
  *   -ECANCELED   from its own callback: the timer was cancelled
  *   -ERANGE      delay_ns is above TW_MAX_DELAY_NS
- *   -EAGAIN, -ENOMEM   no room for the entry of a move to earlier; nothing changed
+ *   -EAGAIN, -ENOMEM   no room for the entry of a move to earlier; nothing changed: try again
  *   -ESHUTDOWN   the service is closed
  *   -EINVAL      service is NULL
  *   -EPERM       in a forked child
@@ -531,8 +544,9 @@ TW_API int tw_cancel(tw_service *service, tw_timer timer);
 /*
  * Cancels a timer, and waits for its callback and release if they run.
  *
- * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, arg may be freed, and
- * what the callback wrote is visible. Two callbacks that wait for each other wait without limit.
+ * After any answer except TW_RUNNING and TW_SELF nothing of the timer runs, and what the callback
+ * wrote is visible. arg may be freed, unless the timer's release has freed it. Two callbacks that
+ * wait for each other wait without limit.
  *
  * Threads: any. Blocks at most timeout_ns.
  * Calls: as tw_cancel.
@@ -625,7 +639,7 @@ TW_API int tw_current(struct tw_run_info *out);
  * Returns:
  *   >= 0         callbacks run or handed over
  *   -EINVAL      service is NULL; budget is 0, or above INT_MAX; the service has a tick thread
- *   -EBUSY       called from inside itself, or while another thread drives
+ *   -EBUSY       called from inside itself, or while another thread drives: drive on one thread
  *   -ENOMEM      no memory
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
@@ -644,7 +658,7 @@ TW_API int tw_service_advance(tw_service *service, size_t budget);
  *   0            *out_ns is an instant on the scale of tw_service_now; UINT64_MAX: nothing is
  *                pending
  *   -EINVAL      NULL, or the service has a tick thread
- *   -EBUSY       called from a callback, or while another thread drives
+ *   -EBUSY       called from a callback, or while another thread drives: call it on the driver's
  *   -ESHUTDOWN   the service is closed
  *   -EPERM       in a forked child
  */
@@ -662,7 +676,8 @@ TW_API int tw_service_next_expiry(tw_service *service, uint64_t *out_ns);
  * Returns:
  *   >= 0         the descriptor
  *   -EINVAL      service is NULL, has a tick thread, or has a manual clock
- *   -EBUSY       the first call: called from a callback, or while another thread drives
+ *   -EBUSY       the first call: called from a callback, or while another thread drives: call it
+ *                before the loop
  *   -ESHUTDOWN   the first call: the service is closed
  *   -EMFILE, -ENFILE, -ENOMEM, -ENOSPC   the first call: the system has no room; nothing changed
  *   -EPERM       in a forked child

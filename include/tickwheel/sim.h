@@ -119,7 +119,8 @@ TW_API int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg);
  * Returns:
  *   0          freed
  *   -EDEADLK   called from inside
- *   -EBUSY     another service uses the clock, or layers use the service; nothing changed
+ *   -EBUSY     another service uses the clock, or layers use the service; nothing changed: destroy
+ *              them first
  */
 TW_API int tw_sim_destroy(tw_sim *sim);
 
@@ -141,13 +142,28 @@ TW_API int tw_sim_destroy(tw_sim *sim);
  */
 TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
 
-/* Returns the simulated service; NULL if sim is NULL. */
+/*
+ * Returns the simulated service.
+ *
+ * Threads: any.
+ * Returns: the service; NULL if sim is NULL.
+ */
 TW_API tw_service *tw_sim_service(tw_sim *sim);
 
-/* Returns the executor that the simulated workers take runs from; NULL if sim is NULL. */
+/*
+ * Returns the executor that the simulated workers take runs from.
+ *
+ * Threads: any.
+ * Returns: the executor; NULL if sim is NULL.
+ */
 TW_API tw_executor *tw_sim_executor(tw_sim *sim);
 
-/* Returns the virtual clock, which only the simulation moves; NULL if sim is NULL. */
+/*
+ * Returns the virtual clock, which only the simulation moves.
+ *
+ * Threads: any.
+ * Returns: the clock; NULL if sim is NULL.
+ */
 TW_API tw_clock *tw_sim_clock(tw_sim *sim);
 
 /* ------------------------------------------------------------------- running */
@@ -193,7 +209,12 @@ TW_API int tw_sim_run_for(tw_sim *sim, uint64_t ns);
  */
 TW_API int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns);
 
-/* Returns the virtual time; 0 if sim is NULL. */
+/*
+ * Returns the virtual time, in nanoseconds.
+ *
+ * Threads: any.
+ * Returns: the time; 0 if sim is NULL.
+ */
 TW_API uint64_t tw_sim_now(const tw_sim *sim);
 
 /*
@@ -205,25 +226,48 @@ TW_API uint64_t tw_sim_now(const tw_sim *sim);
 TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 
 /*
- * In a simulated callback: keeps its worker busy for ns of virtual time. Calls add up, to 292 years
- * at most. Elsewhere it does nothing.
+ * Keeps the simulated worker that runs this callback busy for ns of virtual time.
+ *
+ * Calls add up, to 292 years at most. Outside of a simulated callback it does nothing.
+ *
+ * Threads: the simulation's.
  */
 TW_API void tw_sim_spend(tw_sim *sim, uint64_t ns);
 
-/* In a simulated callback: returns its worker's number. Elsewhere -1. */
+/*
+ * Returns the number of the simulated worker that runs this callback.
+ *
+ * Threads: the simulation's.
+ * Returns: 0 .. workers - 1; outside of a simulated callback -1.
+ */
 TW_API int tw_sim_worker(const tw_sim *sim);
 
 /* --------------------------------------------------------------------- trace */
 
-/* Returns a number that stands for all events so far, notes included; 0 if sim is NULL. */
+/*
+ * Returns a number that is computed from all events so far, notes included.
+ *
+ * Two runs with equal numbers have had the same events in the same order.
+ *
+ * Threads: the simulation's.
+ * Returns: the number; 0 if sim is NULL.
+ */
 TW_API uint64_t tw_sim_trace(const tw_sim *sim);
 
-/* Takes a note of the test into the trace. */
+/*
+ * Adds a note of the test to the trace.
+ *
+ * Threads: the simulation's.
+ */
 TW_API void tw_sim_note(tw_sim *sim, uint64_t note);
 
 /*
- * Returns a number from 0 to bound - 1, from the seed, for the test's own choices. It does not
- * disturb what the simulation draws. 0 if sim is NULL or bound is 0.
+ * Draws a number from the seed, for the test's own choices.
+ *
+ * It does not change what the simulation draws.
+ *
+ * Threads: the simulation's.
+ * Returns: 0 .. bound - 1; 0 if sim is NULL or bound is 0.
  */
 TW_API uint64_t tw_sim_random(tw_sim *sim, uint64_t bound);
 

@@ -99,7 +99,7 @@ TW_API int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *e
  *   0            fn will run; on an error nothing was submitted
  *   -EINVAL      fn is NULL
  *   -ESHUTDOWN   the strand is closed
- *   -EAGAIN      2^28 tasks wait
+ *   -EAGAIN      2^28 tasks wait: try again
  *   -ENOMEM      no memory
  */
 TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
@@ -113,7 +113,7 @@ TW_API int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg);
  * Threads: any. Never blocks.
  * Returns: as tw_strand_submit, and
  *   -ERANGE   the delay is above TW_MAX_DELAY_NS
- *   -EAGAIN   the service has no room for a timer
+ *   -EAGAIN   the service has no room for a timer: raise max_timers, or try again
  */
 TW_API int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *arg,
 			      tw_strand_task_id *out);
@@ -255,8 +255,10 @@ TW_API int tw_strand_destroy(tw_strand *strand);
 /* --------------------------------------------------------------------- looks */
 
 /*
- * Returns the strand whose task or timer the calling thread runs, the innermost of several; NULL:
- * none.
+ * Returns the strand whose task or timer the calling thread runs, the innermost of several.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the strand; NULL if the thread runs none.
  */
 TW_API tw_strand *tw_strand_current(void);
 

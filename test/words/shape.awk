@@ -1,0 +1,24 @@
+# Public functions whose comment lacks the one shape: a summary, then "Threads", and what the function returns unless it is void.
+
+FNR == 1 { comment = ""; in_comment = 0 }
+
+/^\/\*/ { comment = ""; in_comment = 1 }
+in_comment {
+	comment = comment "\n" $0
+	if (/\*\//)
+		in_comment = 0
+	next
+}
+/^TW_API / {
+	name = $0
+	sub(/\(.*/, "", name)
+	sub(/^.*[ *]/, "", name)
+	if (comment == "")
+		print FILENAME ":" FNR ": " name " has no comment"
+	else if (comment !~ /Threads[a-z, ]*:/)
+		print FILENAME ":" FNR ": " name " does not say which threads may call it (Threads:)"
+	else if ($0 !~ /^TW_API void tw/ && comment !~ /Returns|[Tt]hreads, [a-z, ]*returns[a-z, ]*:|Tells|Reads/)
+		print FILENAME ":" FNR ": " name " does not say what it returns (Returns:)"
+	comment = ""
+}
+/^$/ || /^[a-z#]/ { if (!/^TW_API /) comment = "" }
