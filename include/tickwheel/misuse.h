@@ -26,8 +26,9 @@ typedef void tw_misuse_fn(const char *text);
 
 /*
  * Sets the function that is called with the reason whenever a call refuses bad input, or would wait
- * for its own caller. NULL (default) turns texts off. There is one hook in a process. It runs on the thread whose call is
- * refused, before that call returns. It may log, abort, or call the library.
+ * for its own caller. NULL (default) turns texts off. There is one hook in a process. It runs on
+ * the thread whose call is refused, before that call returns. It may log, abort, or call the
+ * library.
  *
  * Threads: any. Never blocks.
  */

@@ -109,8 +109,8 @@ struct tw_histogram {
 TW_API uint64_t tw_histogram_bound(unsigned bucket);
 
 /*
- * Returns how many durations were at most ns long: exact if ns is a bound, else those up to the next
- * lower bound.
+ * Returns how many durations were at most ns long: exact if ns is a bound, else those up to the
+ * next lower bound.
  *
  * Threads: any. Never blocks. Returns 0 if histogram is NULL.
  */

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "wheel/base/misuse.h"
+
 /* ------------------------------------------------------------------ buckets */
 
 /*
@@ -66,7 +68,7 @@ uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double sh
 int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other)
 {
 	if (!sum || !other)
-		return -EINVAL;
+		return tw__invalid("%s is NULL", sum ? "other" : "sum");
 	sum->count += other->count;
 	sum->sum_ns += other->sum_ns;
 	sum->max_ns = sum->max_ns > other->max_ns ? sum->max_ns : other->max_ns;
@@ -86,9 +88,9 @@ static bool is_earlier(const struct tw_histogram *earlier, const struct tw_histo
 int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram *earlier)
 {
 	if (!later || !earlier)
-		return -EINVAL;
+		return tw__invalid("%s is NULL", later ? "earlier" : "later");
 	if (!is_earlier(earlier, later))
-		return -ERANGE;
+		return tw__refuse(-ERANGE, __func__, "earlier holds durations that later does not");
 	uint64_t bound = 0;
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {
 		later->buckets[i] -= earlier->buckets[i];

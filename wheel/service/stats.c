@@ -102,7 +102,9 @@ static void collect(tw_service *service, struct tw_service_histograms *out)
 
 int tw_service_histograms(tw_service *service, struct tw_service_histograms *out)
 {
-	int r = !out || out->size < offsetof(struct tw_service_histograms, wait) ? -EINVAL : tw__service_check(service);
+	int r = TW__OUT_CHECK(tw_service_histograms, out, wait);
+	if (!r)
+		r = tw__service_check(service);
 	if (r)
 		return r;
 	struct tw_service_histograms *histograms = calloc(1, sizeof *histograms); /* too large for small stacks */

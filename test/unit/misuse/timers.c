@@ -27,6 +27,7 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_service_next_expiry, "service", NULL, &ns);
 	NULL_ROW(tw_service_fd, "service", NULL);
 	NULL_ROW(tw_service_stats, "service", NULL, STRUCT(tw_service_stats));
+	NULL_ROW(tw_service_histograms, "service", NULL, STRUCT(tw_service_histograms));
 	NULL_ROW(tw_service_liveness, "service", NULL, STRUCT(tw_service_liveness));
 	NULL_ROW(tw_service_pool_stats, "service", NULL, STRUCT(tw_pool_stats));
 	NULL_ROW(tw_service_foreach, "service", NULL, visit, NULL);
@@ -40,6 +41,8 @@ Test(misuse_timers, null_services)
 	NULL_ROW(tw_schedule_bulk, "service", NULL, NULL, 0, NULL);
 	NULL_ROW(tw_reset, "service", NULL, timer, 0);
 	NULL_ROW(tw_reset_at, "service", NULL, timer, 0);
+	NULL_ROW(tw_reset_earlier, "service", NULL, timer, 0);
+	NULL_ROW(tw_reset_earlier_at, "service", NULL, timer, 0);
 	NULL_ROW(tw_cancel, "service", NULL, timer);
 	NULL_ROW(tw_cancel_wait, "service", NULL, timer, 0);
 	NULL_ROW(tw_remaining, "service", NULL, timer, &ns);
@@ -92,6 +95,7 @@ Test(misuse_timers, small_structs)
 	ROW(-EINVAL, SMALL_TEXT(tw_service_config), tw_service_create(&other, SMALL(tw_service_config)));
 	ROW(-EINVAL, SMALL_TEXT(tw_close_options), tw_service_close_with(manual, SMALL(tw_close_options)));
 	ROW(-EINVAL, SMALL_TEXT(tw_service_stats), tw_service_stats(manual, SMALL(tw_service_stats)));
+	ROW(-EINVAL, SMALL_TEXT(tw_service_histograms), tw_service_histograms(manual, SMALL(tw_service_histograms)));
 	ROW(-EINVAL, SMALL_TEXT(tw_service_liveness), tw_service_liveness(manual, SMALL(tw_service_liveness)));
 	ROW(-EINVAL, SMALL_TEXT(tw_pool_stats), tw_service_pool_stats(threaded, SMALL(tw_pool_stats)));
 	ROW(-EINVAL, SMALL_TEXT(tw_group_stats), tw_group_stats(manual, group, SMALL(tw_group_stats)));
@@ -225,6 +229,9 @@ Test(misuse_timers, times_beyond_the_range)
 	expect_eq(tw_schedule(manual, 0, misuse_fn, NULL, &armed), 0);
 	ROW(-ERANGE, "tw_schedule: delay_ns " TOO_LONG_TEXT, tw_schedule(manual, TOO_LONG, misuse_fn, NULL, &timer));
 	ROW(-ERANGE, "tw_reset: delay_ns " TOO_LONG_TEXT, tw_reset(manual, armed, TOO_LONG));
+	ROW(-ERANGE, "tw_reset_earlier: delay_ns " TOO_LONG_TEXT, tw_reset_earlier(manual, armed, TOO_LONG));
+	ROW(-ERANGE, "tw_reset_earlier_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
+	    tw_reset_earlier_at(manual, armed, UINT64_MAX));
 	ROW(-ERANGE, "tw_schedule_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
 	    tw_schedule_at(manual, UINT64_MAX, misuse_fn, NULL, &timer));
 	ROW(-ERANGE, "tw_reset_at: deadline_ns 18446744073709551615 is beyond TW_MAX_DELAY_NS",
@@ -286,4 +293,17 @@ Test(misuse_timers, clocks_and_contexts)
 	    tw_clock_manual_advance_to(manual_clock, 1));
 	ROW(-EINVAL, "tw_context_hooks_set: capture, install and restore must not be NULL",
 	    tw_context_hooks_set(STRUCT(tw_context_hooks, .capture = capture)));
+}
+
+Test(misuse_timers, histograms)
+{
+	static struct tw_histogram none, one;
+	one.count = one.buckets[0] = 1;
+	NULL_ROW(tw_service_histograms, "out", manual, NULL);
+	NULL_ROW(tw_histogram_add, "sum", NULL, &none);
+	NULL_ROW(tw_histogram_add, "other", &none, NULL);
+	NULL_ROW(tw_histogram_subtract, "later", NULL, &none);
+	NULL_ROW(tw_histogram_subtract, "earlier", &none, NULL);
+	ROW(-ERANGE, "tw_histogram_subtract: earlier holds durations that later does not",
+	    tw_histogram_subtract(&none, &one));
 }
