@@ -1,5 +1,5 @@
-# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its words on, and
-# @VERSION@ for the version, @PAGES@ for the lines of the file `list`.
+# The overview: man/tickwheel.7.in, in which @RULES@ stands for what tickwheel.h opens with, from its words on, and @VERSION@ for
+# the version, @PAGES@ for the lines of the file `list`.
 
 FNR == NR { template[++lines] = $0; next }
 
@@ -19,15 +19,15 @@ END {
 	}
 	for (i = 1; i <= lines; i++) {
 		if (template[i] == "@RULES@") {
-			printf "%s", roff(rules)
-			continue
-		}
-		if (template[i] == "@PAGES@") {
-			while ((getline line <list) > 0)
+			text = roff(rules)
+			sub(/^\.PP\n/, "", text)
+			printf "%s", text
+		} else if (template[i] == "@PAGES@") {
+			while ((getline line < list) > 0)
 				print line
-			continue
+		} else {
+			gsub(/@VERSION@/, version, template[i])
+			print template[i]
 		}
-		gsub(/@VERSION@/, version, template[i])
-		print template[i]
 	}
 }

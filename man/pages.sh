@@ -1,28 +1,39 @@
 #!/bin/sh
-# pages.sh DIR VERSION: the manual in DIR/man3 and DIR/man7. The headers are its source, so that it says what they say: a page for
-# each header, or for each part of one that has a title line, under the name of its first function; the other functions lead there.
+# pages.sh DIR VERSION: the manual in DIR/man3 and DIR/man7. The headers are its source, so that it says what they say:
+#
+#   man3/NAME.3               each function, struct, enum and function type
+#   man7/tickwheel_HEADER.7   what a header opens with, and its lists
+#   man7/tickwheel.7          the overview, with the rules of tickwheel.h
+#   man7/tickwheel_recipes.7  the recipes of docs/guide.md
+#
+# EXAMPLES are functions of the programs in examples/ and of the pages, which the tests compile.
 set -eu
 cd "$(dirname "$0")/.."
+
+LC_ALL=C
+export LC_ALL
 
 [ $# -eq 2 ] || { echo "usage: pages.sh DIR VERSION" >&2; exit 2; }
 dir=$1
 rm -rf "$dir"
 mkdir -p "$dir/man3" "$dir/man7"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 
-for header in include/tickwheel/*.h; do
-	awk -v dir="$dir/man3" -v version="$2" -v base="$(basename "$header" .h)" -f man/text.awk -f man/page.awk "$header"
-done
-# What each page is about, for the overview.
-list=$(mktemp)
-trap 'rm -f "$list"' EXIT
-for page in "$dir"/man3/*.3; do
-	grep -q '^\.so ' "$page" || awk -v page="$(basename "$page" .3)" '/^\.SH NAME/ {
-		getline
-		about = $0
-		sub(/^.* \\- (tickwheel, )?/, "", about)
-		printf ".TP\n.BR %s (3)\n%s\n", page, about
-		exit
-	}' "$page" >>"$list"
-done
-awk -v version="$2" -v list="$list" -f man/text.awk -f man/overview.awk man/tickwheel.7.in include/tickwheel.h >"$dir/man7/tickwheel.7"
+headers="include/tickwheel.h $(ls include/tickwheel/*.h)"
+cat $headers | grep -oE 'tw_[a-z_]+' | sort -u >"$work/names"
+# shellcheck disable=SC2046,SC2086 # lists of files
+awk -v names="$work/names" -f man/examples.awk $(ls examples/*.c examples/*/*.c docs/guide.md docs/*.md | awk '!seen[$0]++') \
+	>"$work/examples"
+# shellcheck disable=SC2086
+awk -v dir="$dir" -v version="$2" -v examples="$work/examples" -f man/text.awk -f man/model.awk -f man/pages.awk $headers
+awk -v version="$2" -f man/text.awk -f man/recipes.awk docs/guide.md >"$dir/man7/tickwheel_recipes.7"
+if [ -s "$dir/man7/tickwheel_recipes.7" ]; then
+	printf '.TP\n.BR tickwheel_recipes (7)\nWhat people do with timers, as code.\n' >>"$dir/list"
+else
+	rm "$dir/man7/tickwheel_recipes.7"
+fi
+awk -v version="$2" -v list="$dir/list" -f man/text.awk -f man/overview.awk man/tickwheel.7.in include/tickwheel.h \
+	>"$dir/man7/tickwheel.7"
+rm "$dir/list"
 echo "manual: $(find "$dir" -name '*.[37]' -type f | wc -l) pages in $dir"

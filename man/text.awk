@@ -1,17 +1,29 @@
-# A header's comment as roff: lines that are indented stand as they are, others are filled.
+# Text of headers as roff.
 
 function escaped(s) {
 	gsub(/\\/, "\\e", s)
 	gsub(/-/, "\\-", s)
+	gsub(/"/, "\\(dq", s)
 	if (s ~ /^[.']/)
 		s = "\\&" s
 	return s
 }
 
-# Declarations and indented lines: tabs are what the headers have them for.
-function literal(s) {
-	gsub(/\t/, "        ", s)
-	return escaped(s)
+# Declarations, tables and code: tabs are what the headers have them for.
+function literal(s,    out, i, c, column) {
+	for (i = 1; i <= length(s); i++) {
+		c = substr(s, i, 1)
+		if (c != "\t") {
+			out = out c
+			column++
+			continue
+		}
+		do {
+			out = out " "
+			column++
+		} while (column % 8)
+	}
+	return escaped(out)
 }
 
 # What a comment's line says, without its frame.
@@ -23,37 +35,49 @@ function bare(s) {
 	return s
 }
 
-# Results and errors begin a line of their own.
-function begins_result(s) {
-	return s ~ /^(0[.;:]|-E[A-Z0-9]+[ ,:]|-E[A-Z0-9]+ also|TW_[A-Z_]+( \(0\))?:|Not negative:)/
-}
-
-# text: a comment's bare lines, joined by "\n".
-function roff(text,    lines, n, i, verbatim, out, empty) {
+# text: bare lines, joined by "\n". Lines that are indented stand as they are, but for items of lists; others are filled.
+function roff(text,    lines, n, i, state, out, empty, stripped) {
 	n = split(text, lines, "\n")
+	state = "none"
 	for (i = 1; i <= n; i++) {
-		if (lines[i] == "") {
+		stripped = lines[i]
+		sub(/^[ \t]+/, "", stripped)
+		if (stripped == "") {
 			empty = 1
 			continue
 		}
-		if (lines[i] ~ /^[ \t][ \t]/) {
-			if (!verbatim)
-				out = out ".PP\n.nf\n"
+		if (lines[i] ~ /^ +- /) {
+			out = out close_of(state, "item") ".IP \\(bu 2\n" escaped(substr(stripped, 3)) "\n"
+			state = "item"
+		} else if (state == "item" && !empty && lines[i] ~ /^[ \t][ \t]/) {
+			out = out escaped(stripped) "\n"
+		} else if (lines[i] ~ /^[ \t][ \t]/) {
+			if (state != "verbatim")
+				out = out close_of(state, "verbatim") ".PP\n.nf\n"
 			else if (empty)
 				out = out "\n"
-			verbatim = 1
 			out = out literal(lines[i]) "\n"
+			state = "verbatim"
 		} else {
-			if (verbatim)
-				out = out ".fi\n"
-			if (verbatim || empty)
-				out = out ".PP\n"
-			else if (out != "" && begins_result(lines[i]))
-				out = out ".br\n"
-			verbatim = 0
-			out = out escaped(lines[i]) "\n"
+			if (state == "verbatim" || state == "item" || empty || out == "")
+				out = out close_of(state, "filled") ".PP\n"
+			out = out escaped(stripped) "\n"
+			state = "filled"
 		}
 		empty = 0
 	}
-	return verbatim ? out ".fi\n" : out
+	return out close_of(state, "none")
+}
+
+function close_of(state, next_state) {
+	return state == "verbatim" && next_state != "verbatim" ? ".fi\n" : ""
+}
+
+# Lines of code.
+function code_roff(text,    lines, n, i, out) {
+	n = split(text, lines, "\n")
+	out = ".nf\n"
+	for (i = 1; i <= n; i++)
+		out = out literal(lines[i]) "\n"
+	return out ".fi\n"
 }

@@ -199,7 +199,8 @@ TW_API int tw_action_scheduler_destroy(tw_action_scheduler *scheduler);
  * Tells a scheduler's time, in nanoseconds: the service's clock, else the virtual one, which starts
  * at 0, else tw_clock_monotonic().
  *
- * Threads: any. Returns 0 if scheduler is NULL, or in a forked child.
+ * Threads: any.
+ * Returns: the time; 0 if scheduler is NULL, or in a forked child.
  */
 TW_API uint64_t tw_action_scheduler_now(tw_action_scheduler *scheduler);
 
@@ -348,7 +349,7 @@ TW_API bool tw_action_is_closed(tw_action *action);
 TW_API int tw_action_scheduler_flush(tw_action_scheduler *scheduler);
 
 /*
- * VIRTUAL: runs all that is due in the next by_ns nanoseconds, and moves the clock there.
+ * Runs all that is due in the next by_ns nanoseconds of a virtual clock, and moves the clock there.
  *
  * With TW_ACTION_FLAG_CANCEL_BATCH a failure stops the clock at the failed action's instant.
  *
@@ -359,7 +360,9 @@ TW_API int tw_action_scheduler_flush(tw_action_scheduler *scheduler);
 TW_API int tw_action_scheduler_advance(tw_action_scheduler *scheduler, uint64_t by_ns);
 
 /*
- * VIRTUAL: the same up to an instant. An instant in the past: only what is due already.
+ * Runs all that is due up to an instant of a virtual clock, and moves the clock there.
+ *
+ * If the instant is in the past, it runs only what is due already.
  *
  * Threads, blocks, returns: as tw_action_scheduler_advance.
  */

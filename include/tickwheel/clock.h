@@ -21,6 +21,7 @@ typedef struct tw_clock tw_clock;
  * Returns CLOCK_MONOTONIC, in nanoseconds. It stands still while the machine is suspended.
  *
  * Threads: any. Never fails.
+ * Returns: the clock, which always exists.
  */
 TW_API tw_clock *tw_clock_monotonic(void);
 
@@ -31,6 +32,7 @@ TW_API tw_clock *tw_clock_monotonic(void);
  * thread on this clock uses three descriptors, and one more system call for each sleep.
  *
  * Threads: any. Never fails.
+ * Returns: the clock, which always exists.
  */
 TW_API tw_clock *tw_clock_boottime(void);
 
@@ -116,7 +118,10 @@ TW_API int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns);
  * service takes a step back as standing still, and counts it (tw_service_stats.clock_steps).
  *
  * Threads: any. Never blocks.
- * Returns: 0, -EINVAL, -EPERM, as tw_clock_manual_advance_by
+ * Returns:
+ *   0         set
+ *   -EINVAL   not a manual clock, or ns is above INT64_MAX
+ *   -EPERM    the clock belongs to the parent of this forked process
  */
 TW_API int tw_clock_manual_set(tw_clock *clock, uint64_t ns);
 

@@ -73,7 +73,8 @@ TW_API void tw_run_return(tw_batch *batch);
  * For short callbacks only: each one delays all other timers. It never refuses, and is shared by
  * all.
  *
- * Threads: any.
+ * Threads: any. Never fails.
+ * Returns: the executor, which always exists.
  */
 TW_API tw_executor *tw_executor_inline(void);
 

@@ -1,6 +1,7 @@
 /*
- * The limiter: runs jobs, a given number at a time; the others wait in order of priority. With
- * retries, timeouts, a rate, and a limit on how many wait.
+ * The limiter: runs jobs, a given number at a time, with retry and backoff, timeouts and a rate.
+ *
+ * The other jobs wait in order of priority. A limit bounds how many wait.
  *
  *     struct tw_limiter_config config = TW_INIT(tw_limiter_config);
  *     config.max_concurrency = 8;
@@ -317,7 +318,8 @@ TW_API int tw_job_cancel(tw_limiter *limiter, tw_job job);
 /*
  * Tells whether the job's attempt should stop: it was cancelled, or is past a timeout by the clock.
  *
- * Threads: any. Takes the limiter's lock. False for a stale handle.
+ * Threads: any. Takes the limiter's lock.
+ * Returns: true if it should; false if not, or for a stale handle.
  */
 TW_API bool tw_job_is_cancelled(tw_limiter *limiter, tw_job job);
 
@@ -346,9 +348,13 @@ enum tw_job_state {
 };
 
 /*
- * Tells where a job is: an enum tw_job_state.
+ * Tells where a job is.
  *
- * Threads: any. Returns -EINVAL if limiter is NULL.
+ * Threads: any. Never blocks.
+ * Returns:
+ *   >= 0      an enum tw_job_state
+ *   -EINVAL   limiter is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
 
@@ -356,8 +362,10 @@ TW_API int tw_job_state(tw_limiter *limiter, tw_job job);
  * Gives up the kept result of a job, now or when it settles.
  *
  * Threads: any.
- * Returns: 0; TW_GONE if there is no such job; -EINVAL if limiter is NULL, or the result is not
- * kept
+ * Returns:
+ *   0         its result is not kept any more
+ *   TW_GONE   there is no such job
+ *   -EINVAL   limiter is NULL, or the result is not kept (TW_LIMITER_TASK_KEEP)
  */
 TW_API int tw_job_forget(tw_limiter *limiter, tw_job job);
 

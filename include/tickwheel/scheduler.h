@@ -281,7 +281,8 @@ TW_API int tw_scheduler_run(tw_scheduler *scheduler, size_t budget);
  *
  * A task that has timed out need not ask. Costs a clock read and a short lock.
  *
- * Threads: any; false outside of the scheduler's turns.
+ * Threads: any.
+ * Returns: true if it should; false if not, and outside of the scheduler's turns.
  */
 TW_API bool tw_scheduler_should_yield(tw_scheduler *scheduler);
 
@@ -398,7 +399,9 @@ struct tw_scheduler_event {
  * Copies the latest events, at most n, the oldest first.
  *
  * Threads: any. Never blocks.
- * Returns: how many; 0 if there is no log; -EINVAL if scheduler is NULL, or out with n not 0
+ * Returns:
+ *   >= 0      the number of events; 0 without a log
+ *   -EINVAL   scheduler is NULL, or out with n not 0
  */
 TW_API int tw_scheduler_events(tw_scheduler *scheduler, struct tw_scheduler_event *out, size_t n);
 

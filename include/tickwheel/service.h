@@ -581,9 +581,10 @@ TW_API int tw_remaining(tw_service *service, tw_timer timer, uint64_t *out_ns);
 /* ------------------------------------------------- from inside a callback */
 
 /*
- * Returns the timer whose callback or release the calling thread runs; outside, "no timer".
+ * Returns the timer whose callback or release the calling thread runs.
  *
  * Threads: any. Never blocks.
+ * Returns: the timer; outside of callbacks and releases, "no timer".
  */
 TW_API tw_timer tw_self(void);
 

@@ -138,7 +138,8 @@ TW_API int tw_sim_destroy(tw_sim *sim);
  *   -EDEADLK   called from inside
  *   -EBUSY     as tw_service_close
  *   -ELOOP     max_steps events at one instant
- *   -ENOMEM, -EPERM
+ *   -ENOMEM    no memory
+ *   -EPERM     in a forked child
  */
 TW_API int tw_sim_close(tw_sim *sim, enum tw_close_mode mode);
 
@@ -187,7 +188,8 @@ TW_API int tw_sim_step(tw_sim *sim);
  * Plays all events up to and at an instant, where the clock then is.
  *
  * Threads: the simulation's.
- * Returns: 0, or as tw_sim_step, and
+ * Returns: as tw_sim_step, and
+ *   0         the clock is at the instant
  *   -ERANGE   the instant is in the past, or above INT64_MAX
  *   -ELOOP    max_steps events at one instant; may be called again
  */
@@ -221,7 +223,11 @@ TW_API uint64_t tw_sim_now(const tw_sim *sim);
  * Submits a task to the simulated workers, as tw_pool_submit does to a pool.
  *
  * Threads: any.
- * Returns: 0; -EINVAL if sim or fn is NULL; -ENOMEM; -EPERM
+ * Returns:
+ *   0         submitted
+ *   -EINVAL   sim or fn is NULL
+ *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
  */
 TW_API int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg);
 

@@ -102,17 +102,20 @@ struct tw_histogram {
 };
 
 /*
- * Returns the upper bound of a bucket, in nanoseconds; UINT64_MAX for the last one and beyond it.
+ * Returns the upper bound of a bucket, in nanoseconds.
  *
  * Threads: any. Never blocks.
+ * Returns: the bound; UINT64_MAX for the last bucket and beyond it.
  */
 TW_API uint64_t tw_histogram_bound(unsigned bucket);
 
 /*
- * Returns how many durations were at most ns long: exact if ns is a bound, else those up to the
- * next lower bound.
+ * Returns how many durations were at most ns long.
  *
- * Threads: any. Never blocks. Returns 0 if histogram is NULL.
+ * The number is exact if ns is a bound. If not, it counts those up to the next lower bound.
+ *
+ * Threads: any. Never blocks.
+ * Returns: the number; 0 if histogram is NULL.
  */
 TW_API uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, uint64_t ns);
 
@@ -122,7 +125,8 @@ TW_API uint64_t tw_histogram_count_upto(const struct tw_histogram *histogram, ui
  *
  * An upper bound, at most 1/8 too high. A share below 0 counts as 0, above 1 as 1.
  *
- * Threads: any. Never blocks. Returns 0 if histogram is NULL or empty.
+ * Threads: any. Never blocks.
+ * Returns: the duration, in nanoseconds; 0 if histogram is NULL or empty.
  */
 TW_API uint64_t tw_histogram_percentile(const struct tw_histogram *histogram, double share);
 
@@ -251,7 +255,10 @@ TW_API int tw_service_liveness(tw_service *service, struct tw_service_liveness *
  * Timers that come or go meanwhile may be missed. The visitor may schedule and cancel.
  *
  * Threads: any. Calls: visit, on this thread.
- * Returns: what the visitor returned last; 0 without timers; -EINVAL if service or visit is NULL
+ * Returns:
+ *   any       what the visitor returned last; 0 without timers
+ *   -EINVAL   service or visit is NULL
+ *   -EPERM    in a forked child
  */
 TW_API int tw_service_foreach(tw_service *service, tw_visit_fn *visit, void *visitor_arg);
 

@@ -40,7 +40,12 @@
 extern "C" {
 #endif
 
-/* Returns TW_VERSION of the library that is linked at run time. Threads: any. */
+/*
+ * Returns the version of the library that is linked at run time.
+ *
+ * Threads: any. Never fails.
+ * Returns: its TW_VERSION.
+ */
 TW_API int tw_version(void);
 
 /*

@@ -73,7 +73,7 @@ function line(text,    stripped) {
 		return
 	}
 	is_bullet = 0
-	if (text ~ /^(Threads|Blocks|Returns|Calls)[a-z, ]*:/)
+	if (text ~ /^(Threads|Blocks|Returns|Calls)(, (blocks|calls|returns))*:/)
 		begin_paragraph("item", text)
 	else if (paragraph == "" || kind == "code")
 		begin_paragraph("prose", text)

@@ -17,7 +17,7 @@ in_comment {
 		print FILENAME ":" FNR ": " name " has no comment"
 	else if (comment !~ /Threads[a-z, ]*:/)
 		print FILENAME ":" FNR ": " name " does not say which threads may call it (Threads:)"
-	else if ($0 !~ /^TW_API void tw/ && comment !~ /Returns|[Tt]hreads, [a-z, ]*returns[a-z, ]*:|Tells|Reads/)
+	else if ($0 !~ /^TW_API void tw/ && comment !~ /Returns:|Threads[a-z, ]*returns[a-z, ]*:/)
 		print FILENAME ":" FNR ": " name " does not say what it returns (Returns:)"
 	comment = ""
 }

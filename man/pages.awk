@@ -1,0 +1,386 @@
+# Writes the pages, from model.awk's arrays. -v dir=, version=, examples= (a file of examples.awk).
+
+# ---- the parts of a function's comment
+
+# Splits the comment of a function into summary, details, threads[name], blocks[name], calls[name] and its answers.
+function parse(name,    lines, n, i, state, keys, text, key_count, k, part_names) {
+	n = split(comment_of[name], lines, "\n")
+	state = "text"
+	for (i = 1; i <= n; i++) {
+		if (lines[i] ~ /^(Threads|Blocks|Calls|Returns)(, (blocks|calls|returns))*:/) {
+			keys = tolower(lines[i])
+			sub(/:.*/, "", keys)
+			text = lines[i]
+			sub(/^[^:]*: */, "", text)
+			if (keys ~ /returns/ && text == "") {
+				state = "list"
+				continue
+			}
+			key_count = split(keys, part_names, ", ")
+			for (k = 1; k <= key_count; k++) {
+				value[name, part_names[k]] = text
+				if (keys ~ /returns/ && part_names[k] != "returns")
+					sub(/[.;].*/, "", value[name, part_names[k]]) # what follows is about the answer
+			}
+			state = keys ~ /returns/ ? "returns" : "value"
+			last_key = part_names[key_count]
+			continue
+		}
+		if (state == "value" && lines[i] != "") {
+			value[name, last_key] = value[name, last_key] " " lines[i]
+		} else if (state == "returns" && lines[i] ~ /^  /) {
+			state = "list"
+			list_line(name, lines[i])
+		} else if (state == "returns" && lines[i] != "") {
+			value[name, "returns"] = value[name, "returns"] " " lines[i]
+		} else if (state == "list" && lines[i] ~ /^  /) {
+			list_line(name, lines[i])
+		} else if (state == "list" && lines[i] != "") {
+			value[name, "after"] = value[name, "after"] " " lines[i]
+		} else if (state == "text") {
+			details[name] = details[name] (details[name] == "" ? "" : "\n") lines[i]
+		}
+	}
+	summary[name] = details[name]
+	sub(/\n\n.*/, "", summary[name])
+	gsub(/\n/, " ", summary[name])
+	if (!((name, "threads") in value) && match(comment_of[name], /Threads: [^\n]*/))
+		value[name, "threads"] = substr(comment_of[name], RSTART + 9, RLENGTH - 9)
+}
+
+function list_line(name, text,    code) {
+	if (text ~ /^  [^ ]/) {
+		code = text
+		sub(/^ +/, "", code)
+		text = code
+		sub(/  +.*/, "", code)
+		if (!sub(/^([^ ]|[^ ] )+  +/, "", text))
+			text = ""
+		add_answer(name, code, text)
+	} else {
+		sub(/^ +/, "", text)
+		answer[name, answers[name]] = answer[name, answers[name]] " " text
+	}
+}
+
+function add_answer(name, code, text) {
+	answers[name]++
+	answer_code[name, answers[name]] = code
+	answer[name, answers[name]] = text
+}
+
+# "0; -EINVAL if an argument is NULL" and "as tw_schedule, and".
+function parse_inline(name,    n, i, part_text, pieces, code) {
+	part_text = value[name, "returns"]
+	if (match(part_text, /as tw_[a-z_]+( and tw_[a-z_]+)?/)) {
+		reference[name] = substr(part_text, RSTART + 3, RLENGTH - 3)
+		sub(/^[^.;]*as tw_[a-z_]+( and tw_[a-z_]+)?(, and)?[.;]? */, "", part_text)
+		if (part_text != "")
+			value[name, "after"] = value[name, "after"] " " part_text
+		delete value[name, "returns"]
+		return
+	}
+	if (part_text !~ /-E/)
+		return
+	delete value[name, "returns"]
+	n = split(part_text, pieces, "; ")
+	for (i = 1; i <= n; i++) {
+		code = pieces[i]
+		sub(/ (if|in|without) .*/, "", code)
+		sub(/^[^ ]+ ?/, "", pieces[i])
+		add_answer(name, code, pieces[i])
+	}
+}
+
+# The answers of the function that the name's comment refers to come first; the same error has both reasons.
+function inherit(name,    refs, count, r, i, j, own, ref, own_code, own_text, found) {
+	if (inherited[name]++ || !(name in reference))
+		return
+	own = answers[name]
+	for (i = 1; i <= own; i++) {
+		own_code[i] = answer_code[name, i]
+		own_text[i] = answer[name, i]
+	}
+	answers[name] = 0
+	count = split(reference[name], refs, " and ")
+	for (r = 1; r <= count; r++) {
+		ref = refs[r]
+		if (!(ref in kind))
+			fail(name " refers to " ref ", which is not declared")
+		inherit(ref)
+		for (i = 1; i <= answers[ref]; i++)
+			if (!has_answer(name, answer_code[ref, i]))
+				add_answer(name, answer_code[ref, i], answer[ref, i])
+		if (!((name, "returns") in value) && (ref, "returns") in value)
+			value[name, "returns"] = value[ref, "returns"]
+	}
+	for (i = 1; i <= own; i++) {
+		found = 0
+		for (j = 1; j <= answers[name]; j++)
+			if (answer_code[name, j] == own_code[i]) {
+				found = 1
+				answer[name, j] = own_code[i] ~ /^-E/ && answer[name, j] != own_text[i] ? answer[name, j] "; or " own_text[i] : own_text[i]
+			}
+		if (!found)
+			add_answer(name, own_code[i], own_text[i])
+	}
+}
+
+function has_answer(name, code,    i) {
+	for (i = 1; i <= answers[name]; i++)
+		if (answer_code[name, i] == code)
+			return 1
+	return 0
+}
+
+# threads, blocks or calls, also where the comment says "as tw_schedule."
+function said(name, key,    text, ref, rest) {
+	text = value[name, key]
+	if (text ~ /^as tw_/) {
+		ref = text
+		sub(/^as /, "", ref)
+		rest = ref
+		sub(/[^a-z_].*/, "", ref)
+		sub(/^[a-z_]+[.,;]? */, "", rest)
+		text = said(ref, key) (rest == "" ? "" : " " rest)
+	}
+	return text
+}
+
+function fail(why) {
+	print "manual: " why >"/dev/stderr"
+	failed = 1
+	exit 1
+}
+
+# ---- the pages
+
+function head(file, title, section, about) {
+	printf ".\\\" made from include/tickwheel\n.TH %s %s \"\" \"tickwheel %s\" \"tickwheel\"\n", toupper(title), section,
+		version >file
+	printf ".SH NAME\n%s \\- %s\n", title, escaped(about) >file
+	printf ".SH SYNOPSIS\n.nf\n.B #include <tickwheel.h>\n" >file
+}
+
+# The first sentence of a text, without the period, for NAME.
+function first_sentence(text,    s) {
+	s = text
+	sub(/\n\n.*/, "", s)
+	gsub(/\n/, " ", s)
+	if (match(s, /[.;] [^a-z]|: /))
+		s = substr(s, 1, RSTART - 1)
+	sub(/[.:; ]+$/, "", s)
+	return s
+}
+
+function bold(text,    lines, n, i, out) {
+	n = split(text, lines, "\n")
+	for (i = 1; i <= n; i++)
+		out = out ".B \"" literal(lines[i]) "\"\n"
+	return out
+}
+
+function write_answers(name, file, errors,    i, any) {
+	for (i = 1; i <= answers[name]; i++) {
+		if ((answer_code[name, i] ~ /^-E/) != errors)
+			continue
+		printf ".TP\n.B %s\n%s\n", escaped(answer_code[name, i]), escaped(answer[name, i] == "" ? "Done." : sentence(answer[name, i])) >file
+		any = 1
+	}
+	return any
+}
+
+function sentence(text) {
+	return text ~ /[.]$/ ? text : text "."
+}
+
+function has_errors(name,    i) {
+	for (i = 1; i <= answers[name]; i++)
+		if (answer_code[name, i] ~ /^-E/)
+			return 1
+	return 0
+}
+
+function write_example(name, file) {
+	if (!(name in example))
+		return
+	printf ".SH EXAMPLES\nFrom\n.IR %s :\n.PP\n", example_of[name] >file
+	printf "%s", code_roff(example[name]) >file
+}
+
+# Names that a text speaks of, and the neighbors in its part of the header, at most 12.
+function write_see_also(name, file,    text, i, n, seen, count, other, refs) {
+	printf ".SH SEE ALSO\n" >file
+	text = comment_of[name] " " declaration_of[name] " " struct_comment_of[name]
+	seen[name] = 1
+	while (match(text, /tw_[a-z_]+/)) {
+		other = substr(text, RSTART, RLENGTH)
+		text = substr(text, RSTART + RLENGTH)
+		if (other in kind && !(other in seen) && count < 8) {
+			seen[other] = 1
+			refs[++count] = other
+		}
+	}
+	for (i = 1; i <= entries && count < 12; i++) {
+		other = entry[i]
+		if (!(other in seen) && header_of[other] == header_of[name] && part_of[other] == part_of[name] && kind[other] == "function") {
+			seen[other] = 1
+			refs[++count] = other
+		}
+	}
+	for (i = 1; i <= count; i++)
+		printf ".BR %s (3),\n", refs[i] >file
+	if (header_of[name] != "tickwheel")
+		printf ".BR tickwheel_%s (7),\n", header_of[name] >file
+	printf ".BR tickwheel (7)\n" >file
+}
+
+function write_function(name,    file, text) {
+	file = dir "/man3/" name ".3"
+	head(file, name, 3, about_function(name))
+	printf ".PP\n%s", bold(declaration_of[name]) >file
+	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(details[name]) >file
+	if (name in struct_of)
+		printf "%s.PP\n%s", roff(struct_comment_of[name]), code_roff(struct_of[name]) >file
+	printf ".SH RETURN VALUE\n" >file
+	text = value[name, "returns"]
+	if (declaration_of[name] ~ /^void tw/)
+		printf "None.\n" >file
+	if (text != "")
+		printf "%s\n", escaped(capital(text)) >file
+	write_answers(name, file, 0)
+	if (value[name, "after"] != "")
+		printf ".PP\n%s\n", escaped(capital(trimmed(value[name, "after"]))) >file
+	printf ".SH ERRORS\n" >file
+	if (!has_errors(name))
+		printf "None.\n" >file
+	else
+		printf "The answer is negative. %s\n", "The misuse hook gets the reason for bad input:\n.BR tw_set_misuse_hook (3)." >file
+	write_answers(name, file, 1)
+	printf ".SH THREADS\n" >file
+	text = said(name, "threads")
+	sub(/^any/, "any thread", text)
+	printf "%s\n", escaped(capital(sentence(text))) >file
+	if (said(name, "blocks") != "")
+		printf ".PP\nBlocks: %s\n", escaped(sentence(said(name, "blocks"))) >file
+	if (said(name, "calls") != "")
+		printf ".PP\nCalls: %s\n", escaped(sentence(said(name, "calls"))) >file
+	printf ".PP\n.BR tickwheel (7)\nsays what may be called from callbacks, releases, signal handlers and forked children.\n" >file
+	write_example(name, file)
+	write_see_also(name, file)
+	close(file)
+}
+
+function capital(s) {
+	return toupper(substr(s, 1, 1)) substr(s, 2)
+}
+
+function trimmed(s) {
+	sub(/^ +/, "", s)
+	return s
+}
+
+# A section's first paragraph needs no .PP.
+function roff_section(text,    s) {
+	s = roff(text)
+	sub(/^\.PP\n/, "", s)
+	return s
+}
+
+function about_function(name,    s) {
+	s = first_sentence(summary[name])
+	return tolower(substr(s, 1, 1)) substr(s, 2)
+}
+
+function about_type(name,    s, noun) {
+	s = first_sentence(comment_of[name])
+	s = tolower(substr(s, 1, 1)) substr(s, 2)
+	noun = kind[name] == "struct" ? "struct" : kind[name] == "enum" ? "enum" : "type of a function"
+	if (s == "")
+		s = noun " of " header_of[name] ".h"
+	return s
+}
+
+function write_type(name,    file) {
+	file = dir "/man3/" name ".3"
+	head(file, name, 3, about_type(name))
+	if (kind[name] != "type")
+		printf ".PP\n.B %s %s;\n", kind[name], name >file
+	else
+		printf ".PP\n%s", bold(declaration_of[name]) >file
+	printf ".fi\n.SH DESCRIPTION\n" >file
+	if (comment_of[name] != "")
+		printf "%s", roff_section(comment_of[name]) >file
+	if (kind[name] != "type")
+		printf "%s%s", comment_of[name] == "" ? "" : ".PP\n", code_roff(declaration_of[name]) >file
+	write_example(name, file)
+	write_see_also(name, file)
+	close(file)
+}
+
+function write_lists(h, file,    i, name, any) {
+	for (i = 1; i <= entries; i++) {
+		name = entry[i]
+		if (header_of[name] != h || kind[name] != "function")
+			continue
+		if (!any++)
+			printf ".SH FUNCTIONS\n" >file
+		printf ".TP\n.BR %s (3)\n%s\n", name, escaped(sentence(first_sentence(summary[name]))) >file
+	}
+	any = 0
+	for (i = 1; i <= entries; i++) {
+		name = entry[i]
+		if (header_of[name] != h || kind[name] == "function")
+			continue
+		if (!any++)
+			printf ".SH TYPES\n" >file
+		printf ".TP\n.BR %s (3)\n%s\n", name, escaped(sentence(about_type(name))) >file
+	}
+	if (constants[h] != "")
+		printf ".SH CONSTANTS\n%s", code_roff(substr(constants[h], 2)) >file
+}
+
+function write_header_page(h,    file, about, text) {
+	file = dir "/man7/tickwheel_" h ".7"
+	about = opening[h]
+	sub(/^[A-Za-z ]*: /, "", about)
+	head(file, "tickwheel_" h, 7, tolower(substr(about, 1, 1)) substr(first_sentence(about), 2))
+	text = opening[h]
+	printf ".fi\n.SH DESCRIPTION\n%s", roff_section(text) >file
+	write_lists(h, file)
+	printf ".SH SEE ALSO\n.BR tickwheel (7),\n.BR tickwheel_recipes (7)\n" >file
+	close(file)
+	printf ".TP\n.BR tickwheel_%s (7)\n%s\n", h, escaped(sentence(first_sentence(about))) >(dir "/list")
+}
+
+END {
+	if (failed)
+		exit 1
+	while ((getline line_text < examples) > 0) {
+		split(line_text, field, "\t")
+		if (field[1] == "=") {
+			example_of[field[2]] = field[3]
+			current = field[2]
+		} else {
+			sub(/^\|/, "", line_text)
+			example[current] = example[current] (current in example && example[current] != "" ? "\n" : "") line_text
+		}
+	}
+	for (i = 1; i <= entries; i++)
+		if (kind[entry[i]] == "function") {
+			parse(entry[i])
+			if ((entry[i], "returns") in value)
+				parse_inline(entry[i])
+		}
+	for (i = 1; i <= entries; i++)
+		if (kind[entry[i]] == "function")
+			inherit(entry[i])
+	for (i = 1; i <= entries; i++)
+		if (kind[entry[i]] == "function")
+			write_function(entry[i])
+		else
+			write_type(entry[i])
+	for (i = 1; i <= header_count; i++)
+		if (headers[i] != "tickwheel")
+			write_header_page(headers[i])
+}
