@@ -75,6 +75,7 @@ function parse_inline(name,    n, i, part_text, pieces, code) {
 	if (match(part_text, /as tw_[a-z_]+( and tw_[a-z_]+)?/)) {
 		reference[name] = substr(part_text, RSTART + 3, RLENGTH - 3)
 		sub(/^[^.;]*as tw_[a-z_]+( and tw_[a-z_]+)?(, and)?[.;]? */, "", part_text)
+		sub(/^Also:$/, "", part_text)
 		if (part_text != "")
 			value[name, "after"] = value[name, "after"] " " part_text
 		delete value[name, "returns"]

@@ -21,6 +21,7 @@ fenced { text = text literal($0) "\n"; next }
 	began = 1
 	next
 }
+/^<!--/ { next }
 /^[ \t]*$/ { empty = 1; next }
 /^\|/ { if (!in_table) text = text ".PP\n.nf\n"; in_table = 1; text = text literal($0) "\n"; next }
 in_table { text = text ".fi\n"; in_table = 0 }

@@ -137,7 +137,7 @@ static bool ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
 	*delay_ns = (uint64_t)chosen_ns;
 	if (!is_valid) {
 		job->flags &= (uint16_t)~TW__JOB_OVERDUE;
-		job->error = -EINVAL;
+		job->error = -EINVAL; /* told above */
 	}
 	return wants && is_valid;
 }

@@ -123,17 +123,31 @@ TW_API int tw_semaphore_acquire_async(tw_semaphore *semaphore, tw_fn *fn, void *
 				      tw_waiter *out);
 
 /*
- * tw_semaphore_try_acquire, tw_semaphore_acquire and tw_semaphore_acquire_async for n permits as
- * one: all n or none. Give them back with tw_semaphore_release_n, in one call or in parts.
+ * Takes n permits if n are available: all or none. Give them back with tw_semaphore_release_n, in
+ * one call or in parts.
+ *
+ * Threads, blocks, returns: as tw_semaphore_try_acquire. Also:
+ *   -EINVAL   n is below 1; or above 1 and above the capacity
+ */
+TW_API int tw_semaphore_try_acquire_n(tw_semaphore *semaphore, int32_t n);
+
+/*
+ * Takes n permits, and waits for them: all or none.
  *
  * If the capacity shrinks below n while a caller waits for n permits, the caller waits until the
  * capacity has grown again, and all behind it wait too.
  *
- * Threads, blocks, returns: as the calls for one permit. Also:
+ * Threads, blocks, returns: as tw_semaphore_acquire. Also:
  *   -EINVAL   n is below 1; or above 1 and above the capacity
  */
-TW_API int tw_semaphore_try_acquire_n(tw_semaphore *semaphore, int32_t n);
 TW_API int tw_semaphore_acquire_n(tw_semaphore *semaphore, int32_t n, uint64_t timeout_ns);
+
+/*
+ * Calls fn(arg) with n permits as soon as there are n, on the executor. No thread waits.
+ *
+ * Threads, blocks, returns: as tw_semaphore_acquire_async. Also:
+ *   -EINVAL   n is below 1; or above 1 and above the capacity
+ */
 TW_API int tw_semaphore_acquire_n_async(tw_semaphore *semaphore, int32_t n, tw_fn *fn, void *arg,
 					tw_waiter *out);
 

@@ -210,6 +210,9 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_limiter_stats, "limiter", NULL, STRUCT(tw_limiter_stats));
 	NULL_ROW(tw_limiter_stats, "out", limiter, NULL);
 	NULL_ROW(tw_job_complete, "limiter", NULL, none, 0, NULL);
+	NULL_ROW(tw_job_complete_with, "limiter", NULL, none, STRUCT(tw_job_end));
+	NULL_ROW(tw_job_complete_with, "end", limiter, none, NULL);
+	ROW(-EINVAL, SMALL_TEXT(tw_job_end), tw_job_complete_with(limiter, none, SMALL(tw_job_end)));
 	NULL_ROW(tw_job_cancel, "limiter", NULL, none);
 	NULL_ROW(tw_job_wait, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
@@ -231,6 +234,10 @@ Test(misuse_layers, jobs)
 	JOB_ROW(-EINVAL, "priority 32768: must be -32768 to 32767", DO(.priority = 32768));
 	JOB_ROW(-EINVAL, "retry.count 1073741825: must be 0 to 2^30", DO(.retry.count = (1u << 30) + 1));
 	JOB_ROW(-EINVAL, "retry.factor_x100 99: must be 100 to 100000", DO(.retry.factor_x100 = 99));
+	JOB_ROW(-EINVAL, "retry.factor_x100 200: must be 0 with decorrelated jitter",
+		DO(.retry.factor_x100 = 200, .retry.jitter = TW_RETRY_JITTER_DECORRELATED));
+	JOB_ROW(-EINVAL, "retry.jitter 4 is not an enum tw_retry_jitter", DO(.retry.jitter = 4));
+	JOB_ROW(-EINVAL, "retry.reserved must be 0", DO(.retry.reserved = 1));
 	JOB_ROW(-ERANGE, "a timeout is above TW_MAX_DELAY_NS", DO(.timeout_ns = TOO_LONG));
 	JOB_ROW(-ERANGE, "a time of retry is above TW_MAX_DELAY_NS", DO(.retry.jitter_ns = TOO_LONG));
 	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task), tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
@@ -257,6 +264,15 @@ Test(misuse_layers, semaphores)
 	NULL_ROW(tw_semaphore_acquire_until, "semaphore", NULL, 0);
 	NULL_ROW(tw_semaphore_acquire_async, "semaphore", NULL, misuse_fn, NULL, NULL);
 	NULL_ROW(tw_semaphore_acquire_async, "fn", permits, NULL, NULL, NULL);
+	NULL_ROW(tw_semaphore_try_acquire_n, "semaphore", NULL, 1);
+	NULL_ROW(tw_semaphore_acquire_n, "semaphore", NULL, 1, 0);
+	NULL_ROW(tw_semaphore_acquire_n_async, "semaphore", NULL, 1, misuse_fn, NULL, NULL);
+	NULL_ROW(tw_semaphore_release_n, "semaphore", NULL, 1);
+	ROW(-EINVAL, "tw_semaphore_try_acquire_n: n 0: must be 1 or more", tw_semaphore_try_acquire_n(permits, 0));
+	ROW(-EINVAL, "tw_semaphore_acquire_n: n 2 is above the capacity 1", tw_semaphore_acquire_n(permits, 2, 0));
+	ROW(-EINVAL, "tw_semaphore_acquire_n_async: n 2 is above the capacity 1",
+	    tw_semaphore_acquire_n_async(permits, 2, misuse_fn, NULL, NULL));
+	ROW(-EINVAL, "tw_semaphore_release_n: n 0: must be 1 or more", tw_semaphore_release_n(permits, 0));
 	NULL_ROW(tw_semaphore_cancel, "semaphore", NULL, none);
 	NULL_ROW(tw_semaphore_release, "semaphore", NULL);
 	NULL_ROW(tw_semaphore_set_capacity, "semaphore", NULL, 1);
