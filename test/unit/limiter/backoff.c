@@ -433,9 +433,10 @@ static void expect_refused(struct tw_retry retry, const char *told)
 Test(limiter_backoff, bad_policies_are_refused)
 {
 	open_with_hook();
-	expect_refused((struct tw_retry){.jitter = 4}, "tw_limiter_submit_task: retry.jitter 4 is unknown");
+	expect_refused((struct tw_retry){.jitter = 4},
+		       "struct tw_limiter_task: retry.jitter 4 is not an enum tw_retry_jitter");
 	expect_refused((struct tw_retry){.jitter = TW_RETRY_JITTER_DECORRELATED, .factor_x100 = 200},
-		       "tw_limiter_submit_task: retry.factor_x100 200: must be 0 with decorrelated jitter");
-	expect_refused((struct tw_retry){.reserved = 1}, "tw_limiter_submit_task: retry.reserved must be 0");
+		       "struct tw_limiter_task: retry.factor_x100 200: must be 0 with decorrelated jitter");
+	expect_refused((struct tw_retry){.reserved = 1}, "struct tw_limiter_task: retry.reserved must be 0");
 	close_all();
 }
