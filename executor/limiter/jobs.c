@@ -177,7 +177,7 @@ static int set_priority(struct tw_limiter *l, struct tw__job *job, int16_t prior
 int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (!r && (priority < INT16_MIN || priority > INT16_MAX))
 		r = tw__misuse(-EINVAL, "tw_job_set_priority: priority %d: must be -32768 to 32767", (int)priority);
 	if (r)

@@ -213,13 +213,13 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (r)
 		return r;
 	if (!fn)
-		return tw__misuse(-EINVAL, "tw_limiter_close_then: fn is NULL");
+		return tw__invalid("fn is NULL");
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
-		return tw__misuse(-EINVAL, "tw_limiter_close_then: unknown mode %u", (unsigned)mode);
+		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	struct tw__listener *listener = tw__listener_make(fn, arg);
 	if (!listener)
 		return -ENOMEM;

@@ -145,7 +145,7 @@ static void disarm(struct tw_limiter *l)
 int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
 	struct tw__todo todo;
-	int r = TW__CHECK(l);
+	int r = TW__CHECK(l, "limiter");
 	if (!r)
 		r = check_rate(l, starts, interval_ns);
 	if (r)

@@ -149,7 +149,7 @@ static int admit(struct tw_limiter *l, const struct tw__job *job)
 	if (l->closed)
 		return -ESHUTDOWN;
 	if (tw_unlikely(job->options != NULL) && job->options->permits > l->permits.limit)
-		return -EINVAL;
+		return -EINVAL; /* told after the unlock */
 	if (l->paused && l->config.flags & TW_LIMITER_PAUSED_REFUSES)
 		return -EBUSY;
 	if (tw_likely(l->pending < l->config.max_pending))

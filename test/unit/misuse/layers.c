@@ -213,6 +213,9 @@ Test(misuse_layers, null_limiters)
 	NULL_ROW(tw_job_complete_with, "limiter", NULL, none, STRUCT(tw_job_end));
 	NULL_ROW(tw_job_complete_with, "end", limiter, none, NULL);
 	ROW(-EINVAL, SMALL_TEXT(tw_job_end), tw_job_complete_with(limiter, none, SMALL(tw_job_end)));
+	NULL_ROW(tw_job_set_priority, "limiter", NULL, none, 0);
+	NULL_ROW(tw_limiter_set_rate, "limiter", NULL, 1, 1);
+	NULL_ROW(tw_limiter_close_then, "limiter", NULL, TW_CLOSE_DROP, idle, NULL);
 	NULL_ROW(tw_job_cancel, "limiter", NULL, none);
 	NULL_ROW(tw_job_wait, "limiter", NULL, none, 0, NULL);
 	NULL_ROW(tw_job_state, "limiter", NULL, none);
@@ -238,6 +241,7 @@ Test(misuse_layers, jobs)
 		DO(.retry.factor_x100 = 200, .retry.jitter = TW_RETRY_JITTER_DECORRELATED));
 	JOB_ROW(-EINVAL, "retry.jitter 4 is not an enum tw_retry_jitter", DO(.retry.jitter = 4));
 	JOB_ROW(-EINVAL, "retry.reserved must be 0", DO(.retry.reserved = 1));
+	JOB_ROW(-EINVAL, "reserved must be 0", DO(.reserved = 1));
 	JOB_ROW(-ERANGE, "a timeout is above TW_MAX_DELAY_NS", DO(.timeout_ns = TOO_LONG));
 	JOB_ROW(-ERANGE, "a time of retry is above TW_MAX_DELAY_NS", DO(.retry.jitter_ns = TOO_LONG));
 	ROW(-EINVAL, SMALL_TEXT(tw_limiter_task), tw_limiter_submit_task(limiter, SMALL(tw_limiter_task), NULL));
