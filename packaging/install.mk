@@ -66,7 +66,12 @@ check-ports: deps-build+meson ## vcpkg's portfile and Conan's recipe, run by sta
 	$(Q)CC='$(CC)' test/ports.sh
 
 check-packages: ## check-install, check-man, check-musl, check-meson, check-ports and check-deb, one after the other
-	$(again) check-install check-man check-musl check-meson check-ports check-deb -j1
+	$(again) check-install
+	$(again) check-man
+	$(again) check-musl
+	$(again) check-meson
+	$(again) check-ports
+	$(again) check-deb
 	@echo "packages: ok"
 
 check-deb: deb deps-man ## lintian, and the Debian packages installed into a separate root, where an example is built and run
