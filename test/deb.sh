@@ -66,7 +66,14 @@ mkdir -p "$root/var/lib/dpkg/info" "$root/var/lib/dpkg/updates" "$root/var/lib/d
 in_root() {
 	dpkg --root="$root" --log="$work/log" --force-not-root --force-depends --force-script-chrootless "$@" >"$work/out" 2>&1
 }
-in_root -i "$library" "$dev" "$doc" "$dbgsym" || fail "dpkg does not install them"
+set --
+for package in "$dir"/*_"$version"_*.deb; do
+	case $package in *-tools-dbgsym_*) ;; *) set -- "$@" "$package" ;; esac
+done
+in_root -i "$@" || fail "dpkg does not install them"
+for program in "$root"/usr/bin/*; do
+	[ ! -e "$program" ] || "$program" --version >"$work/out" 2>&1 || fail "$program does not run"
+done
 libdir=$(dirname "$(find "$root" -name 'libtickwheel.so')")
 [ -n "$libdir" ] || fail "no library there"
 
