@@ -91,6 +91,10 @@
  *       Without it a settling for an earlier cancel calls fn while a member that its keeper arms is on its way.
  *   GROUP11  groups.completions: CAS acq_rel (close_then), sub release after fn has returned, the last access to the service
  *       -> CAS acq_rel (close): no completion is left, and none will be accepted.
+ *   GROUP12  linked: store-release 0, the last access of the thread that takes a record off the list
+ *       (settling of a destroyed group), under the lock -> load acquire without the lock, by the
+ *       thread that keeps or arms the record. A thread that reads 0 may write the links again.
+ *       Without it the walk reads a link that the record has in its next group's list.
  */
 #ifndef TW_WHEEL_GROUP_H
 #define TW_WHEEL_GROUP_H

@@ -43,7 +43,7 @@ static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *
 	else
 		group->last = member->previous_member;
 	group->members--;
-	tw_store_relaxed(&member->linked, 0);
+	tw_store_release(&member->linked, 0); /* GROUP12 */
 }
 
 /* Whether a tag is of a time before the serial number of `word`. */
@@ -109,7 +109,7 @@ static inline int tw__group_enter_kept(struct tw__option *member, uint64_t entry
 static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
 {
 	struct tw__option *member = &slots->options[option];
-	if (tw_unlikely(!tw_load_relaxed(&member->linked)))
+	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
 		return tw__group_enter_slowly(groups, slots, option, entry);
 	return tw__group_enter_kept(member, entry);
 }

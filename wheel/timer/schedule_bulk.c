@@ -174,7 +174,7 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 	struct tw__slots *slots = &call->service->slots;
 	uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 	/* Not kept, and off the list before the slot is another's: of the same generation, it would be taken for the member. */
-	if (option && tw_load_relaxed(&slots->options[option].linked))
+	if (option && tw_load_acquire(&slots->options[option].linked)) /* GROUP12 */
 		(void)tw__group_leave_slowly(call->service, NULL, option, false);
 	if (option)
 		tw__task_discard(call->service, call->local, option);

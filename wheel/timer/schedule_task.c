@@ -146,7 +146,7 @@ static void name_executor(tw_service *service, struct tw__option *option, tw_exe
 static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
-	if (tw_likely(!tw_load_relaxed(&option->linked)))
+	if (tw_likely(!tw_load_acquire(&option->linked)))            /* GROUP12 */
 		tw_store_relaxed(&option->tag, task->group.id);      /* until it has entered */
 	tw_store_release(&option->traits, traits_of(task, context)); /* WORD5 */
 	tw_store_release(&option->name, task->name);                 /* WORD5 */
@@ -177,7 +177,7 @@ void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t ind
 	struct tw__option *option = &service->slots.options[index];
 	if (!option->context_is_callers)
 		tw__context_release(option->context);
-	if (!tw_load_relaxed(&option->linked))
+	if (!tw_load_acquire(&option->linked))     /* GROUP12 */
 		tw_store_relaxed(&option->tag, 0); /* it has not entered its group */
 	tw__option_give_back(service, local, index, false);
 }
