@@ -158,7 +158,8 @@ struct entry *expiry_find(struct shard *s, uint64_t hash, struct slice key)
 static void expire(void *arg)
 {
 	struct entry *e = arg;
-	struct shard *s = &shards[e->shard];
+	uint64_t hash = table_hash(entry_key(e));
+	struct shard *s = table_shard(hash);
 	bool ended = true;
 	pthread_mutex_lock(&s->lock);
 	e->timer = (tw_timer){0};
@@ -170,7 +171,7 @@ static void expire(void *arg)
 		arm(s, e, e->deadline_ms);
 		ended = false;
 	} else {
-		remove_expired(s, table_hash(entry_key(e)), e);
+		remove_expired(s, hash, e);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (ended)

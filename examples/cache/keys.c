@@ -76,7 +76,7 @@ static bool store_in_place(struct place *p, size_t length, int64_t deadline_ms)
 		return false;
 	if (deadline_ms == DEADLINE_NONE)
 		expiry_clear(p->shard, p->entry);
-	p->entry->value_length = length;
+	p->entry->value_length = (uint32_t)length;
 	return true;
 }
 
@@ -86,8 +86,8 @@ bool store(struct place *p, size_t length, size_t keep, int64_t deadline_ms)
 	if (old != NULL && fits(old, length))
 		return store_in_place(p, length, deadline_ms);
 	/* A value that grows will grow again. */
-	struct entry *e = entry_make(p->shard, p->key, keep > 0 ? length + length / 2 : length);
-	e->value_length = length;
+	struct entry *e = entry_make(p->key, keep > 0 ? length + length / 2 : length);
+	e->value_length = (uint32_t)length;
 	if (keep > 0)
 		memcpy(entry_room(e), entry_room(old), keep);
 	uint64_t deadline = deadline_ms != DEADLINE_KEEP ? (uint64_t)deadline_ms : old != NULL ? old->deadline_ms : 0;

@@ -59,11 +59,10 @@ uint64_t table_hash(struct slice key)
 
 /* ------------------------------------------------------------------ entries */
 
-struct entry *entry_make(struct shard *s, struct slice key, size_t length)
+struct entry *entry_make(struct slice key, size_t length)
 {
 	struct entry *e = allocate(sizeof(*e) + key.length + length);
-	uint64_t number = (uint64_t)(s - shards) % SHARDS;
-	*e = (struct entry){.key_length = key.length, .value_length = length, .shard = number};
+	*e = (struct entry){.key_length = (uint32_t)key.length, .value_length = (uint32_t)length};
 	memcpy(e->bytes, key.data != NULL ? key.data : "", key.length);
 	return e;
 }

@@ -29,9 +29,8 @@ struct entry {
 	tw_timer timer;            /* see expiry.c */
 	uint64_t deadline_ms : 63; /* Unix time; 0: none */
 	uint64_t dead : 1;         /* out of the table; its timer's callback frees it */
-	uint64_t key_length : 29;
-	uint64_t value_length : 29;
-	uint64_t shard : 6;
+	uint32_t key_length;       /* constant, as the key is: the callback reads them without the lock */
+	uint32_t value_length;
 	char bytes[]; /* the key, then the value */
 };
 
@@ -103,7 +102,7 @@ static inline struct shard *table_shard(uint64_t hash)
  * Makes an entry outside of the table, with room for a value of `length` bytes at entry_room. No
  * lock needed.
  */
-struct entry *entry_make(struct shard *s, struct slice key, size_t length);
+struct entry *entry_make(struct slice key, size_t length);
 char *entry_room(struct entry *e);
 
 /* The longest value that fits the entry's allocation. */

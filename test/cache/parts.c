@@ -62,7 +62,7 @@ static void add(unsigned i)
 {
 	char text[16];
 	struct slice key = key_of(text, i);
-	struct entry *e = entry_make(&shards[0], key, 8);
+	struct entry *e = entry_make(key, 8);
 	memset(entry_room(e), 0, 8);
 	table_link(&shards[0], table_hash(key), e);
 }
