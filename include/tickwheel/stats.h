@@ -56,6 +56,9 @@ struct tw_service_stats {
 	struct tw_latency run;      /* duration of callbacks */
 
 	uint64_t late_dropped; /* ended with TW_FATE_LATE */
+
+	uint64_t groups;        /* groups that exist */
+	uint64_t group_members; /* of `pending`: members of a group */
 };
 
 /*
@@ -80,6 +83,31 @@ TW_API int tw_service_stats(tw_service *service, struct tw_service_stats *out);
  * Returns: 0; -EINVAL if an argument is NULL
  */
 TW_API int tw_service_stats_print(const struct tw_service_stats *stats, FILE *out);
+
+/*
+ * Writes all figures of a service in Prometheus' text format: counters, gauges and histograms.
+ *
+ *     tickwheel_timers_pending 12
+ *     tickwheel_timers_ended_total{fate="fired"} 4711
+ *     tickwheel_lateness_seconds_bucket{le="0.001048576"} 4702
+ *     tickwheel_running_by_name{kind="job",name="lookup"} 3
+ *
+ * The bounds of the histograms are the same in every process: the powers of two from 2^10 ns (1 us)
+ * to 2^36 ns (69 s). So sums over processes are exact. The names of what runs are labels. Quotes,
+ * backslashes, newlines and bytes that are not printable UTF-8 are escaped in them.
+ *
+ * The text is a whole page: give each service of a process its own. The decimal point does not
+ * depend on the locale.
+ *
+ * Threads: any. Takes what tw_service_stats, _histograms, _liveness and _pool_stats take.
+ * Returns:
+ *   0         written
+ *   -EINVAL   an argument is NULL
+ *   -EIO      the stream has an error
+ *   -ENOMEM   no memory
+ *   -EPERM    in a forked child
+ */
+TW_API int tw_service_stats_prometheus(tw_service *service, FILE *out);
 
 /* ------------------------------------------------------------ distributions */
 

@@ -23,11 +23,22 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 		uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 		if (tw__word_state(word) == TW__FREE)
 			continue;
-		if (tw_unlikely(tw__is_unsettled(service, slot, word)))
+		if (tw_unlikely(tw__is_unsettled(service, slot, word))) {
 			stats->cancelled++;
-		else
-			stats->pending++;
+			continue;
+		}
+		stats->pending++;
+		if (tw__word_has_record(word) && tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag))
+			stats->group_members++;
 	}
+}
+
+static void count_groups(tw_service *service, struct tw_service_stats *stats)
+{
+	const struct tw__group *table = tw_load_acquire(&service->groups.table);
+	uint32_t end = table ? tw_load_acquire(&service->groups.fresh) : 0;
+	for (uint32_t index = 1; index < end; index++)
+		stats->groups += !(tw_load_relaxed(&table[index].word) & TW__GROUP_DEAD);
 }
 
 static void sum_lanes(tw_service *service, struct tw_service_stats *stats)
@@ -134,6 +145,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	struct tw_service_stats stats = {.size = out->size};
 	sum_lanes(service, &stats);
 	count_words(service, &stats);
+	count_groups(service, &stats);
 	read_driver(service, &stats);
 	collect(service, histograms);
 	stats.lateness = tw__histogram_latency(&histograms->lateness);
@@ -167,6 +179,8 @@ int tw_service_stats_print(const struct tw_service_stats *s, FILE *out)
 	    {"dropped", s->dropped},
 	    {"dropped, late", s->late_dropped},
 	    {"pending", s->pending},
+	    {"groups", s->groups},
+	    {"group members", s->group_members},
 	    {"rejected", s->rejected},
 	    {"runs", s->runs},
 	    {"overruns", s->overruns},
