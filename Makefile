@@ -95,8 +95,8 @@ stress_bins := $(patsubst test/%.c,$B/test/%,$(wildcard test/stress*.c))
 
 ##@ Build and run
 
-all: deps-build ## the library, static and shared
-	$(again) $(lib) $B/libtickwheel.so MODE=$(MODE)
+all: deps-build ## the library, static and shared, and tickwheel-top
+	$(again) $(lib) $B/libtickwheel.so $B/tickwheel-top MODE=$(MODE)
 
 # The lists come from the lines "##@ HEADING" and "TARGET: ... ## TEXT" of all makefiles.
 help: ## this list
@@ -144,6 +144,13 @@ program_o = $(patsubst %.c,$B/%.o,$(or $(wildcard $(1)/*.c),$(1).c))
 $B/bin/%: $$(call program_o,examples/%) $(lib)
 	@mkdir -p $(@D)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) $(libs_$(*:loop_%=%)) -lm
+
+$B/tickwheel-top: $$(call program_o,tools/top) $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
+
+# Processes for tickwheel-top to look at.
+$B/test/top/%: $B/test/top/%.o $(lib)
+	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs)
 
 $B/test/stress%: $B/test/stress%.o $(lib)
 	$(call say,link)$(CC) $(links) $(CFLAGS) -o $@ $^ $(ck_libs) -lm

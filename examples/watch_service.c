@@ -1,5 +1,6 @@
 /*
- * What a service shows of itself: names of what runs and waits, the latencies of the last moment, a page for Prometheus.
+ * What a service shows of itself: names of what runs and waits, the latencies of the last moment, a
+ * page for Prometheus.
  */
 #include <stdio.h>
 #include <time.h>
@@ -31,7 +32,10 @@ static int schedule(tw_service *service, const char *name, tw_fn *fn, uint64_t w
 	return tw_schedule_task(service, &task, NULL);
 }
 
-/* The window since the last look: what a dashboard shows, where the figures since the start hide the last minute. */
+/*
+ * The window since the last look: what a dashboard shows, where the figures since the start hide
+ * the last minute.
+ */
 static int look(tw_service *service, struct tw_service_histograms *before)
 {
 	struct tw_service_histograms now = TW_INIT(tw_service_histograms);
@@ -52,6 +56,9 @@ int main(void)
 	struct tw_service_histograms before = TW_INIT(tw_service_histograms);
 	if (tw_service_create(&service, NULL) != 0)
 		return 1;
+	int published = tw_service_publish(service, "example"); /* for tickwheel-top; a sandbox may refuse it */
+	if (published != 0)
+		printf("not published: %s\n", tw_strerror(published));
 	for (uint64_t i = 0; i < 20; i++)
 		schedule(service, "beat", beat, i * TW_MILLISECOND);
 	schedule(service, "compress", compress, 30 * TW_MILLISECOND);

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "executor/monitor/publish.h"
 #include "executor/pool/internal.h"
 #include "executor/strand/internal.h"
 #include "mpsc/base/fork.h"
@@ -171,6 +172,7 @@ static int destroy_forked(tw_service *service)
 		return -EDEADLK; /* the callback may yet return */
 	struct tw__strands *strands = tw_load_relaxed(&service->layers.strands);
 	tw__pool_leave_forked(tw_load_relaxed(&service->layers.pool));
+	tw__unpublish_forked(service);
 	tw__core_free_forked(service);
 	tw__strands_free(strands);
 	return 0;
@@ -188,6 +190,7 @@ int tw_service_destroy(tw_service *service)
 		r = say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");
 	if (r)
 		return r;
+	tw__unpublish(service);
 	struct tw__strands *strands = tw_load_acquire(&service->layers.strands);
 	tw__core_free(service);
 	tw__strands_free(strands);

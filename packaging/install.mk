@@ -11,7 +11,7 @@ docdir     ?= $(PREFIX)/share/doc/tickwheel
 DESTDIR    ?=
 
 # Built programs that are installed to bindir; their names begin with tickwheel-.
-programs :=
+programs = $B/tickwheel-top
 
 places = PREFIX='$(PREFIX)' bindir='$(bindir)' libdir='$(libdir)' includedir='$(includedir)' mandir='$(mandir)' docdir='$(docdir)' \
 	DESTDIR='$(DESTDIR)' VERSION=$(VERSION) SOVERSION=$(SOVERSION) CK_LIBS='$(strip $(ck_libs))' \

@@ -23,14 +23,14 @@ $B/plain/run: $$(plain_o) $$(lib)
 # ------------------------------------------------------------------ check
 
 .PHONY: check check-parts check-cheap check-words check-misuse check-pairs check-static check-compilers check-hardened check-memcheck
-.PHONY: check-tsan check-asan abi abi-accept
+.PHONY: check-tsan check-asan check-top abi abi-accept
 
 check-cheap: check-includes check-format check-pairs check-words check-misuse check-static check-hardened abi ## these, and static analysis
 
 # The parts of `make check` run side by side, as many as make has jobs, each in a make of its own (test/part.sh).
 # They start in this order: long ones first, short ones last. Parts that build in the same folder run one after
 # the other, as the lines below say. `make -j1 check` runs all parts one after the other.
-parts := check-asan check-static check-includes check-hardened abi test check-compilers models check-tsan \
+parts := check-asan check-static check-includes check-hardened abi test check-top check-compilers models check-tsan \
 	check-memcheck check-sandbox check-install check-musl check-man check-clocks check-format check-pairs check-words \
 	check-misuse check-cache check-durable check-cpp
 
@@ -49,6 +49,7 @@ part-%: FORCE
 	+$(Q)test/part.sh $* $(MAKE) --no-print-directory $*
 
 # In build/release:
+part-check-top: part-check-durable
 part-check-hardened: part-check-includes
 part-abi: part-check-hardened
 part-test: part-abi
@@ -63,6 +64,10 @@ part-check-cpp: part-check-asan part-check-tsan
 part-check-memcheck part-check-sandbox: part-check-compilers
 
 ##@ Parts of `make check`
+
+check-top: deps-build ## tickwheel-top in a terminal (tmux), as text, and its errors
+	$(again) $B/tickwheel-top $B/test/top/stage $B/test/top/foreign $B/bin/server
+	$(Q)test/top.sh $B/tickwheel-top $B/test/top/stage $B/test/top/foreign $B/bin/server
 
 check-pairs: ## each pair of a pairing table is cited at its sites, and each cited pair is in a table
 	$(Q)test/pairs.sh

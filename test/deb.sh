@@ -87,7 +87,7 @@ id=$(readelf -n "$libdir"/libtickwheel.so.*.*.* | sed -n 's/.*Build ID: \(..\)/\
 gzip -dc "$root/usr/share/man/man3/tw_cancel.3.gz" | mandoc -Tascii | col -b >"$work/out" 2>&1
 grep -q 'int tw_cancel(tw_service' "$work/out" || fail "the manual cannot be read"
 
-in_root --purge libtickwheel-dev libtickwheel-doc "$(dpkg-deb -f "$dbgsym" Package)" "$(dpkg-deb -f "$library" Package)" ||
+in_root --purge tickwheel-tools libtickwheel-dev libtickwheel-doc "$(dpkg-deb -f "$dbgsym" Package)" "$(dpkg-deb -f "$library" Package)" ||
 	fail "dpkg does not remove them"
 find "$root/usr" ! -type d >"$work/out" 2>/dev/null || true
 [ ! -s "$work/out" ] || fail "purging has left files"

@@ -84,7 +84,7 @@ for word in timeout retry limiter strand cancel deadline $(! grep -q '^## Deboun
 done >"$work/found"
 [ ! -s "$work/found" ] || fail "apropos finds nothing for"
 
-find "$dir" -name '*.[37]' -exec mandoc -Tlint -W warning {} \; | grep -v 'missing date' >"$work/found" || true
+find "$dir" -name '*.[137]' -exec mandoc -Tlint -W warning {} \; | grep -v 'missing date' >"$work/found" || true
 [ ! -s "$work/found" ] || fail "mandoc complains"
 
 # | question | page(3), SECTION | "sentence" |

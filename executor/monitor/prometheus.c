@@ -11,6 +11,7 @@
 
 #include "tickwheel/pool.h"
 #include "tickwheel/version.h"
+#include "wheel/base/misuse.h"
 #include "wheel/base/text.h"
 #include "wheel/core/service.h"
 #include "wheel/core/ticks.h"
@@ -289,6 +290,6 @@ int tw__prometheus_write(tw_service *service, FILE *out, bool live)
 
 int tw_service_stats_prometheus(tw_service *service, FILE *out)
 {
-	int r = out ? tw__service_check(service) : -EINVAL;
+	int r = out ? tw__service_check(service) : tw__invalid("out is NULL");
 	return r ? r : tw__prometheus_write(service, out, false);
 }

@@ -9,8 +9,8 @@
 
 /*
  * As tw_service_stats_prometheus. With `live` it also writes a line for each run under way, and
- * each bucket of the distributions. That is for a viewer of one process: a monitor of many would collect
- * too many series.
+ * each bucket of the distributions. That is for a viewer of one process: for a monitor of many it
+ * would be too many series.
  */
 int tw__prometheus_write(tw_service *service, FILE *out, bool live);
 

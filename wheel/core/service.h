@@ -21,6 +21,7 @@
 struct tw__closers;
 struct tw__driver;
 struct tw__loans;
+struct tw__publisher;
 struct tw__strands;
 struct tw__works;
 
@@ -87,8 +88,9 @@ struct tw__without_lane {
 /* The layers' above. */
 struct tw__layers {
 	_Atomic(void *) pool; /* the composition root's (executor/service.c); NULL: the executor is the user's */
-	_Atomic(struct tw__strands *) strands; /* made with the first of them; ended by the composition root */
-	_Atomic uint64_t seeds_drawn;          /* timer/timing.h */
+	_Atomic(struct tw__strands *) strands;     /* made with the first of them; ended by the composition root */
+	_Atomic uint64_t seeds_drawn;              /* timer/timing.h */
+	_Atomic(struct tw__publisher *) publisher; /* for tickwheel-top; ended by the composition root */
 };
 
 struct tw_service {

@@ -1,4 +1,7 @@
-/* Distributions: their buckets, sums of several processes, windows between two readings, percentiles. */
+/*
+ * Distributions: their buckets, sums of several processes, windows between two readings,
+ * percentiles.
+ */
 #include <errno.h>
 #include <math.h>
 #include <stddef.h>
@@ -181,7 +184,10 @@ static void read_all(int fd, void *data, size_t n)
 	}
 }
 
-/* Each process sends its distribution and its durations. The sum answers as one that has counted all. */
+/*
+ * Each process sends its distribution and its durations. The sum answers as one that has counted
+ * all.
+ */
 Test(service_histograms, distributions_of_three_processes_add_up)
 {
 	enum { PROCESSES = 3, N = 400 };

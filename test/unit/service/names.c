@@ -1,4 +1,7 @@
-/* Names of timers, jobs and tasks: in the dump and for the watchdog, while they wait and while they run. */
+/*
+ * Names of timers, jobs and tasks: in the dump and for the watchdog, while they wait and while they
+ * run.
+ */
 #include <errno.h>
 #include <semaphore.h>
 #include <stddef.h>
@@ -224,7 +227,9 @@ static int turn_blocks(struct tw_turn *turn, void *arg)
 	return TW_TURN_DONE;
 }
 
-/* What blocks is listed as running, with kind and name, and the watchdog names it; then it goes on. */
+/*
+ * What blocks is listed as running, with kind and name, and the watchdog names it; then it goes on.
+ */
 static void expect_named(struct stage *stage, const char *kind, const char *name)
 {
 	char line[64];

@@ -1,0 +1,207 @@
+/*
+ * tickwheel-top asks, a thread of the service answers: one page for each connection, then the
+ * connection is closed. The thread sleeps in accept until somebody asks, so a service that nobody
+ * looks at costs nothing.
+ *
+ * The socket is named "tickwheel/PID/NUMBER" in Linux's abstract name space: it ends with the
+ * process, and leaves no file behind. Such names have no permissions, so the thread asks the kernel
+ * who has connected (SO_PEERCRED), and answers its own user and root.
+ *
+ * The page: "# tickwheel-top FORMAT", lines "# KEY VALUE" about the service, Prometheus' text with
+ * the lines for viewers, "# EOF". A viewer reads a page of its own format only. Rejected: a page in
+ * shared memory, which somebody would have to keep up to date whether or not anybody looks.
+ */
+#include "executor/monitor/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "executor/monitor/prometheus.h"
+#include "wheel/base/misuse.h"
+#include "wheel/base/text.h"
+#include "wheel/base/thread.h"
+#include "wheel/core/service.h"
+
+enum { PAGE_FORMAT = 1, VIEWERS_WAITING = 8, NAME_ROOM = 64 };
+
+struct tw__publisher {
+	tw_service *service;
+	int fd;
+	pthread_t thread;
+	_Atomic bool ended;
+	char name[NAME_ROOM];
+};
+
+/* ------------------------------------------------------------------ answers */
+
+/* A viewer that does not read must not hold up the others, or a destroy. */
+static void limit_send(int fd)
+{
+	const struct timeval limit = {.tv_usec = 200000};
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+static bool is_permitted(int fd)
+{
+	struct ucred peer;
+	socklen_t size = sizeof peer;
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
+		return false;
+	return peer.uid == geteuid() || peer.uid == 0;
+}
+
+static bool write_page(struct tw__publisher *publisher, FILE *out)
+{
+	fprintf(out, "# tickwheel-top %d\n# service ", PAGE_FORMAT);
+	tw__text_put(out, publisher->name, TW__TEXT_PLAIN);
+	fputc('\n', out);
+	int r = tw__prometheus_write(publisher->service, out, true);
+	fputs("# EOF\n", out);
+	return r == 0;
+}
+
+static void send_all(int fd, const char *text, size_t length)
+{
+	for (size_t sent = 0; sent < length;) {
+		ssize_t n = send(fd, text + sent, length - sent, MSG_NOSIGNAL);
+		if (n <= 0 && errno != EINTR)
+			return;
+		sent += n > 0 ? (size_t)n : 0;
+	}
+}
+
+static void answer(struct tw__publisher *publisher, int fd)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = is_permitted(fd) ? open_memstream(&text, &length) : NULL;
+	if (!out)
+		return;
+	bool written = write_page(publisher, out);
+	if (fclose(out) == 0 && written) {
+		limit_send(fd);
+		send_all(fd, text, length);
+	}
+	free(text);
+}
+
+/* No descriptor or no memory for a viewer: there may be some a moment later. */
+static bool is_short_of_room(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+static void *publisher_main(void *arg)
+{
+	struct tw__publisher *publisher = arg;
+	const struct timespec moment = {.tv_nsec = 100000000};
+	while (!tw_load_acquire(&publisher->ended)) {
+		int fd = accept4(publisher->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd >= 0) {
+			answer(publisher, fd);
+			close(fd);
+		} else if (is_short_of_room(errno)) {
+			nanosleep(&moment, NULL);
+		} else if (errno != EINTR && errno != ECONNABORTED) {
+			break; /* shut down */
+		}
+	}
+	return NULL;
+}
+
+/* ---------------------------------------------------------------- beginning */
+
+static int listen_as(pid_t pid, uint32_t number)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "tickwheel/%d/%u", (int)pid, number);
+	socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return -errno;
+	if (bind(fd, (const struct sockaddr *)&address, size) == 0 && listen(fd, VIEWERS_WAITING) == 0)
+		return fd;
+	int error = errno;
+	close(fd);
+	return -error;
+}
+
+static int start(struct tw__publisher *publisher)
+{
+	static _Atomic uint32_t numbers;
+	const struct tw_service_config threads = {.thread_name = "tw"};
+	publisher->fd = listen_as(getpid(), tw_add_relaxed(&numbers, 1));
+	if (publisher->fd < 0)
+		return publisher->fd;
+	int r = tw__spawn(&publisher->thread, &threads, "-top", false, publisher_main, publisher);
+	if (r)
+		close(publisher->fd);
+	return r;
+}
+
+static void stop(struct tw__publisher *publisher)
+{
+	tw_store_release(&publisher->ended, true);
+	shutdown(publisher->fd, SHUT_RDWR); /* accept returns */
+	pthread_join(publisher->thread, NULL);
+	close(publisher->fd);
+}
+
+static int publish(tw_service *service, const char *name)
+{
+	struct tw__publisher *publisher = calloc(1, sizeof *publisher);
+	if (!publisher)
+		return -ENOMEM;
+	publisher->service = service;
+	strncpy(publisher->name, name ? name : "service", NAME_ROOM - 1);
+	int r = start(publisher);
+	if (r) {
+		free(publisher);
+		return r;
+	}
+	struct tw__publisher *none = NULL;
+	if (tw_cas_acq_rel(&service->layers.publisher, &none, publisher))
+		return 0;
+	stop(publisher);
+	free(publisher);
+	return -EALREADY;
+}
+
+int tw_service_publish(tw_service *service, const char *name)
+{
+	int r = tw__service_check(service);
+	if (!r && tw__gate_refuses(tw__gate_look(&service->gate)))
+		r = -ESHUTDOWN;
+	if (!r && tw_load_relaxed(&service->layers.publisher))
+		r = -EALREADY;
+	if (!r)
+		r = publish(service, name);
+	return r == -EALREADY ? tw__misuse(r, "tw_service_publish: the service is published already") : r;
+}
+
+/* ---------------------------------------------------------------------- end */
+
+void tw__unpublish(tw_service *service)
+{
+	struct tw__publisher *publisher = tw_load_acquire(&service->layers.publisher);
+	if (!publisher)
+		return;
+	stop(publisher);
+	free(publisher);
+	tw_store_relaxed(&service->layers.publisher, NULL);
+}
+
+void tw__unpublish_forked(tw_service *service)
+{
+	struct tw__publisher *publisher = tw_load_relaxed(&service->layers.publisher);
+	if (!publisher)
+		return;
+	close(publisher->fd);
+	free(publisher);
+}
