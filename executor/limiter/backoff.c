@@ -54,14 +54,6 @@ bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, ui
 	       tw__job_can_wait(job, now_ns, least_delay(job->options));
 }
 
-void tw__job_note_next(struct tw__job *job, uint32_t next, int64_t delay_ns)
-{
-	if (tw_likely(!job->options))
-		return;
-	job->options->next = next;
-	job->options->next_delay_ns = (uint64_t)delay_ns;
-}
-
 /* delay_ns * hundredths / 100, at most cap. */
 static uint64_t grown(const struct tw_retry *retry, uint64_t delay_ns, uint32_t hundredths)
 {

@@ -246,12 +246,12 @@ struct tw_limiter {
 	bool paused, above_low_water;
 
 	struct tw__permits permits;
-	struct tw__rate rate;
 	struct tw__ends ends;
 	struct tw__idles idles;
 	struct tw__results *results;
 	struct tw__limiter_out out;
 	struct tw__times times;
+	struct tw__rate rate;
 	uint64_t random;
 	struct tw__budget budget;
 	struct tw__limiter_counters counters;
