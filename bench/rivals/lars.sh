@@ -174,15 +174,15 @@ HashedWheelTimer, and on the other side Java's ScheduledThreadPoolExecutor (STPE
 a mutex in C.
 
 Machine: $(machine).
-Medians; repetitions: $(repetitions). The candidates of a size ran in turns, in processes of their
-own.
+Medians; repetitions: $(repetitions). The candidates of a size ran one after the other, in
+processes of their own.
 
 ## Schedule
 
 ![schedule](${base}-schedule.svg)
 
-Nanoseconds of the calling thread for each call, with so many timers pending (30 to 60 s out). A
-batch of timers is cancelled and scheduled again; the two halves are timed apart.
+Nanoseconds of the calling thread for each call. The timers that are pending are 30 to 60 s out. A
+number of timers is cancelled and scheduled again; the two halves are timed apart.
 
 END
 	table schedule_ns W13
@@ -216,9 +216,9 @@ END
 
 ![expiry](${base}-expire.svg)
 
-CPU nanoseconds of the whole process for each timer, with so many timers due within two seconds.
-With few timers it is the cost of waking up for each tick, or for each timer; with many it is the
-cost of the timers themselves.
+CPU nanoseconds of the whole process for each timer. All timers are due within two seconds. With few
+timers this is the cost of waking up for each tick, or for each timer; with many it is the cost of
+the timers themselves.
 
 END
 	table cpu_ns_per_op W4
@@ -243,8 +243,8 @@ shorter tick makes timers more exact, and wakes the thread more often while time
 - **Java.** Each schedule allocates a task, and collections stop all threads. Both are part of the
   figures. The heap has 512 MB and 500 bytes for each timer. The virtual machine has compiled the
   code before the measurement begins.
-- **STPE** removes cancelled tasks at once here (setRemoveOnCancelPolicy). Without it cancel is a
-  store, and each cancelled task stays in the heap until its deadline.
+- **STPE** removes a cancelled task immediately here (setRemoveOnCancelPolicy). Without that, a
+  cancel is a store, and each cancelled task stays in the heap until its deadline.
 - **Netty** takes new and cancelled timers from its queues in the next tick, as tickwheel does. Its
   wheel has 65536 buckets here, so that no timer takes two rounds.
 - **Beyond the caches** each call waits for memory. A wheel's cost then grows with the number of
