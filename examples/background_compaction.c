@@ -1,7 +1,10 @@
 /*
- * Compaction in the background that gives way to requests. Requests come every 2 ms and take 50 us; compaction is 300 ms of work. All
- * run on one thread. Three times the same second: without compaction, with one that holds on to the thread, and with one that asks
- * tw_scheduler_should_yield after each page. With a file's name as its argument it writes the third as a Chrome trace.
+ * Compaction in the background that yields to requests. Requests come every 2 ms and take 50 us;
+ * compaction is 300 ms of work. All run on one thread.
+ *
+ * The same second is played three times: without compaction, with compaction that holds the thread,
+ * and with compaction that asks tw_scheduler_should_yield after each page. If a file is named, the
+ * third becomes a Chrome trace in it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +84,7 @@ static void print_line(const char *what, struct request *requests, const struct 
 	       table->turns ? PAGES - table->dirty_pages : 0, table->turns);
 }
 
-/* Not before `count` have been answered: they use the caller's memory. */
+/* Returns when `count` requests have been answered: they use the caller's memory. */
 static void await_quiet(tw_scheduler *scheduler)
 {
 	struct tw_scheduler_stats stats = {.size = sizeof stats};

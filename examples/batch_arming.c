@@ -1,4 +1,7 @@
-/* A server that takes over a thousand connections at once arms all their idle timeouts with one call: all of them, or none. */
+/*
+ * A server that takes over a thousand connections schedules all their idle timeouts in one call:
+ * all of them, or none.
+ */
 #include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +32,7 @@ static bool arm_all(tw_service *service, struct connection *connections)
 		tasks[i] = (struct tw_task){
 		    .size = sizeof(tasks[i]), .fn = on_idle, .arg = &connections[i], .when_ns = IDLE_NS};
 	if (tw_schedule_bulk(service, tasks, CONNECTIONS, timers) != 0)
-		return false; /* nothing is armed: the whole take-over can be refused */
+		return false; /* nothing is scheduled: the take-over can be refused */
 	for (int i = 0; i < CONNECTIONS; i++)
 		connections[i] = (struct connection){i, timers[i]};
 	return true;
@@ -44,7 +47,7 @@ int main(void)
 		return 1;
 	bool ok = arm_all(service, connections);
 	int gone = 0, idle = 0;
-	for (int i = 0; ok && i < CONNECTIONS; i += 2) /* every other one says goodbye in time */
+	for (int i = 0; ok && i < CONNECTIONS; i += 2) /* every second one closes in time */
 		gone += tw_cancel(service, connections[i].idle) == TW_CANCELLED;
 	for (; ok && idle < CONNECTIONS - gone; idle++)
 		while (sem_wait(&closed) != 0)

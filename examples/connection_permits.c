@@ -1,8 +1,9 @@
 /*
- * A backend that stands four connections at a time: a semaphore hands them out, to threads that wait at most so long, and to
- * functions that are called when their turn comes, first come first served. No thread sleeps for the latter.
+ * A backend that bears four connections at a time. A semaphore hands them out, first come, first
+ * served: to threads that wait for a limited time, and to functions that are called when they have
+ * a permit. No thread sleeps for a function.
  *
- * In a server the permit goes back when the answer has come; here a timer plays the backend.
+ * In a server the permit returns when the answer has come. Here a timer plays the backend.
  */
 #include <sched.h>
 #include <stdatomic.h>
@@ -20,7 +21,8 @@ static void on_answer(void *arg)
 	(void)arg;
 	open_now--;
 	answered++;
-	tw_semaphore_release(connections); /* to the next in line, whose function is called on a worker */
+	/* to the next in line; its function is called on a worker */
+	tw_semaphore_release(connections);
 }
 
 /* Called with a permit. */
@@ -41,17 +43,17 @@ int main(void)
 		if (tw_semaphore_acquire_async(connections, query, NULL, NULL) < 0)
 			return 1;
 
-	/* A thread in the same line, with a limit to its patience. */
+	/* A thread in the same line, which waits for a limited time. */
 	if (tw_semaphore_acquire(connections, 1 * TW_MILLISECOND) < 0)
 		printf("no connection within a millisecond: many are before us\n");
 	else
-		tw_semaphore_release(connections); /* this thread was held up for long */
+		tw_semaphore_release(connections); /* this thread is late */
 	if (tw_semaphore_acquire(connections, 10 * TW_SECOND) < 0)
 		return 1;
 	printf("a connection after %d answers\n", atomic_load(&answered));
 	tw_semaphore_release(connections);
 
-	/* All permits at once: nobody else holds one any more. */
+	/* All four permits: nobody else has one any more. */
 	for (int i = 0; i < CONNECTIONS; i++)
 		if (tw_semaphore_acquire(connections, 10 * TW_SECOND) < 0)
 			return 1;

@@ -1,7 +1,9 @@
 /*
- * A request's id goes with the timers that the request schedules: a log line deep inside says whose it is, and no function carries it.
+ * A request's id travels with the timers that the request schedules. A log line deep inside names
+ * the request, and no function passes the id on.
  *
- * Each request here takes three steps, with a pause before each; the steps of all run on the same few workers, as they come.
+ * Each request takes three steps, with a pause before each. The steps of all requests run on the
+ * same few workers.
  */
 #include <inttypes.h>
 #include <semaphore.h>
@@ -22,7 +24,7 @@ static tw_service *service;
 static uint64_t started_ns;
 static sem_t done;
 
-/* The library keeps a pointer for each thread; what it points to is the program's. */
+/* The library keeps a pointer for each thread. What it points to belongs to the program. */
 static void say(const char *what, unsigned step)
 {
 	const struct request *request = tw_context_get();

@@ -1,8 +1,10 @@
 /*
- * Timers in an epoll loop of one's own: no tick thread, no pool. Callbacks run in the loop. Another thread schedules, too.
+ * Timers in your own epoll loop: no tick thread, no pool. Callbacks run in the loop. Another thread
+ * schedules, too.
  *
- * A turn handles its sockets first, and calls tw_service_advance once, last. The callback here frees a peer whose socket may be ready in the
- * same turn: in the other order its event would name freed memory.
+ * A turn handles its sockets first, and calls tw_service_advance once, last. The callback frees a
+ * peer whose socket may be ready in the same turn. In the other order the socket's event would name
+ * freed memory.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -50,7 +52,7 @@ static void on_greeting(void *arg)
 	loop->greetings++;
 }
 
-/* Its timer is earlier than what the loop sleeps for, so it wakes the loop. */
+/* This timer is earlier than what the loop sleeps for, so it wakes the loop. */
 static void *other_thread(void *arg)
 {
 	struct loop *loop = arg;
@@ -64,7 +66,7 @@ static bool watch(struct loop *loop, int fd, void *tag)
 	return fd >= 0 && epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* A peer that has sent a byte, and falls silent. Its client's end is left to the end of the process. */
+/* A peer that has sent a byte and falls silent. The process's exit closes the client's end. */
 static bool add_peer(struct loop *loop, uint64_t idle_ns)
 {
 	struct peer *peer = malloc(sizeof(*peer));
@@ -81,7 +83,8 @@ static int turn(struct loop *loop)
 {
 	struct epoll_event events[EVENTS];
 	int n =
-	    epoll_wait(loop->epoll_fd, events, EVENTS, -1); /* no timeout: tw_service_fd is readable when it is time */
+	    /* no timeout: tw_service_fd is readable when a timer is due */
+	    epoll_wait(loop->epoll_fd, events, EVENTS, -1);
 	bool due = false;
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == loop->timers)
@@ -89,7 +92,7 @@ static int turn(struct loop *loop)
 		else
 			on_readable(events[i].data.ptr);
 	}
-	return due ? tw_service_advance(loop->timers, TW_NO_LIMIT) : 0; /* last: it may free peers */
+	return due ? tw_service_advance(loop->timers, TW_NO_LIMIT) : 0; /* last: frees peers */
 }
 
 int main(void)

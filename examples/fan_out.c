@@ -1,9 +1,9 @@
 /*
- * Fetches many pages from a server that dies in the middle: at most eight requests at a time, a time limit for each attempt, and
- * retries whose
- * delays grow and are spread by jitter. The server is examples/server, found beside this program; it is killed, and started again
- * on its port a moment
- * later. Every page must have been fetched at the end: the exit status tells.
+ * Fetches many pages from a server that dies meanwhile: at most eight requests at a time, a time
+ * limit for each attempt, and retries whose delays grow and are spread by jitter.
+ *
+ * The server is examples/server, found beside this program. It is killed, and started again on its
+ * port a moment later. At the end every page must have been fetched: the exit status says so.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ enum { PAGES = 400, KILL_AFTER = 120, CONNECTIONS = 8 };
 
 struct page {
 	atomic_int fd;     /* of the attempt under way; -1: none */
-	uint32_t attempts; /* told by done, as what follows */
+	uint32_t attempts; /* written by done, as the members that follow */
 	bool fetched;
 };
 
@@ -88,7 +88,7 @@ static int connect_to_server(void)
 	return error;
 }
 
-/* Asks, and reads until the server closes. 0: the whole of a good answer. */
+/* Sends a request, and reads until the server closes. 0: a good answer is complete. */
 static int talk(int fd)
 {
 	static const char request[] = "GET /slow?ms=5 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
@@ -116,13 +116,14 @@ static int fetch(void *arg, struct tw_job_run *run)
 	atomic_store(&page->fd, fd);
 	int r = tw_job_is_cancelled(run->limiter, run->job) ? -ETIMEDOUT : talk(fd);
 	int mine = fd;
-	while (!atomic_compare_exchange_weak(&page->fd, &mine, -1)) /* `stop` has it in its hands for a moment */
+	/* `stop` uses it for a moment */
+	while (!atomic_compare_exchange_weak(&page->fd, &mine, -1))
 		mine = fd;
 	close(fd);
 	return r;
 }
 
-/* The attempt takes too long: whatever it waits for on its connection ends. */
+/* The attempt has timed out: ends what it waits for on its connection. */
 static void stop(void *arg, tw_job job, enum tw_job_status why)
 {
 	struct page *page = arg;
@@ -179,7 +180,7 @@ static void show(tw_limiter *limiter, const char *what)
 	fflush(stdout);
 }
 
-/* Watches until all have settled; kills the server on the way. */
+/* Waits until all jobs have settled, and kills the server on the way. */
 static bool watch(tw_limiter *limiter)
 {
 	bool killed = false;

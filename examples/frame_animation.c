@@ -1,6 +1,7 @@
 /*
- * A frame-paced animation in the terminal: an action on a frame clock re-arms itself with delay 0, which means "the next frame". How far
- * each frame was from its instant is shown as it goes. To a file or a pipe it prints some plain lines instead.
+ * An animation in the terminal, paced by frames: an action on a frame clock re-arms itself with
+ * delay 0, which means "the next frame". It shows how far each frame is from its instant. Into a
+ * file or a pipe it prints some plain lines instead.
  */
 #include <inttypes.h>
 #include <semaphore.h>
@@ -19,7 +20,7 @@ struct animation {
 	sem_t done;
 };
 
-/* How long after the frame's own instant, start + n / FPS, it is drawn. */
+/* How long after its instant, start + n / FPS, the frame is drawn. */
 static uint64_t lateness_ns(const struct animation *a, uint64_t now_ns)
 {
 	uint64_t passed_ns = now_ns - a->start_ns;
@@ -64,7 +65,8 @@ static int play(tw_service *service, struct animation *a)
 	int r = tw_action_scheduler_create(&a->frames, &config);
 	if (r)
 		return r;
-	a->start_ns = tw_action_scheduler_now(a->frames); /* a moment after the frame clock's own start */
+	/* A moment after the frame clock's own start. */
+	a->start_ns = tw_action_scheduler_now(a->frames);
 	tw_action *action;
 	r = tw_action_scheduler_schedule(a->frames, next_frame, a, 0, &action);
 	while (!r && sem_wait(&a->done) != 0)

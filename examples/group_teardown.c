@@ -1,6 +1,7 @@
 /*
- * A connection with a timer for each thing it waits for. When it closes, one call ends them all and waits for those whose
- * callbacks run; then the memory that they work on is freed. No handle of a single timer was kept.
+ * A connection with a timer for each thing that it waits for. When it closes, one call ends all of
+ * them and waits for those whose callbacks run. Then the memory that they use is freed. No handle
+ * of a single timer is kept.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
@@ -36,7 +37,7 @@ static void on_timeout(void *arg)
 	r->connection->timeouts++;
 }
 
-/* Called once for each request, whatever became of its timer. */
+/* Called once for each request, with any fate of its timer. */
 static void free_request(void *arg, enum tw_fate fate)
 {
 	(void)fate;

@@ -1,7 +1,10 @@
 /*
- * A heartbeat: a fixed-rate series keeps its phase. Beat n is due at first + n * period whatever the beats before it
- * took. One beat here takes more than two periods: by TW_MISSED_COALESCE one beat follows at once, since somebody waits for
- * a sign of life, it learns from tw_current how many others it stands for, and then it is on phase again.
+ * A heartbeat: a fixed-rate series keeps its phase. Beat n is due at first + n * period, however
+ * long the beats before it took.
+ *
+ * One beat here takes more than two periods. With TW_MISSED_COALESCE one beat follows immediately,
+ * since somebody waits for a sign of life. It learns from tw_current how many others it stands for.
+ * Then the series is in phase again.
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -16,7 +19,7 @@
 struct heart {
 	tw_service *service;
 	uint64_t started_ns;
-	uint64_t due; /* how many periods have passed, missed ones included */
+	uint64_t due; /* periods that have passed, missed ones included */
 	unsigned beats, early;
 	sem_t ended;
 };

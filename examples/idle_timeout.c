@@ -1,6 +1,7 @@
 /*
- * An idle timeout: each use of a connection moves it, with the time that the loop has read anyway. tw_reset_at reads no
- * clock, and to move a timer to later costs one compare-and-swap; the handle stays the same.
+ * An idle timeout: each use of a connection moves it, with the time that the loop has read anyway.
+ * tw_reset_at reads no clock, and a move to later costs one compare-and-swap. The handle stays the
+ * same.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 
@@ -43,9 +44,10 @@ int main(void)
 	for (int use = 0; use < 20; use++) {
 		wait_for_traffic();
 		uint64_t loop_ns =
-		    tw_service_now(c.service); /* a loop reads this once a turn, for all its connections */
+		    /* a loop reads this once a turn for all connections */
+		    tw_service_now(c.service);
 		if (tw_reset_at(c.service, idle, loop_ns + IDLE_NS) != 0)
-			break; /* the machine stood still for so long that the connection is idle already */
+			break; /* the machine stalled until the connection was idle */
 		touched_ns = loop_ns;
 	}
 	while (sem_wait(&c.closed) != 0)

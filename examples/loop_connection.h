@@ -1,18 +1,20 @@
 /*
- * What the examples loop_*.c share: a connection with an idle timeout, and a client that sends a few bytes and falls silent. The client's
- * thread schedules and cancels timers of the same service.
+ * What the examples loop_*.c share: a connection with an idle timeout, and a client that sends a
+ * few bytes and falls silent. The client's thread schedules and cancels timers of the same service.
  *
- * The service has no thread. The loop watches tw_service_fd() beside its sockets, and calls tw_service_advance() when it is readable. So callbacks run in the
- * loop's thread, and need no lock.
+ * The service has no thread. The loop watches tw_service_fd() beside its sockets, and calls
+ * tw_service_advance() when it is readable. So callbacks run in the loop's thread, and need no
+ * lock.
  *
  * A loop does four things:
- *   1. connection_open
- *   2. watch connection.fd and tw_service_fd(connection.timers) for reading
- *   3. in each turn call connection_readable for the socket, then connection_timers_due once, until connection_done
- *   4. connection_end
+ * 1. It calls connection_open.
+ * 2. It watches connection.fd and tw_service_fd(connection.timers) for reading.
+ * 3. In each turn it calls connection_readable for the socket, then connection_timers_due once,
+ *    until connection_done.
+ * 4. It calls connection_end.
  *
- * Sockets come first in a turn: a callback may free a connection, and an event of the same turn would name it afterwards. Each example
- * says how its loop is told to do so.
+ * Sockets come first in a turn: a callback may free a connection, and an event of the same turn
+ * would name it afterwards. Each example says how its loop keeps that order.
  */
 #ifndef EXAMPLES_LOOP_CONNECTION_H
 #define EXAMPLES_LOOP_CONNECTION_H
@@ -33,7 +35,7 @@ struct connection {
 	int fd, clients_fd;
 	int bytes, notices; /* touched by the loop's thread only: no lock */
 	bool is_idle, in_wrong_thread;
-	int cancelled; /* what the client's cancel answered */
+	int cancelled; /* the answer of the client's cancel */
 	pthread_t loop, client;
 };
 
@@ -53,7 +55,10 @@ static void on_notice(void *arg)
 	c->in_wrong_thread |= !pthread_equal(c->loop, pthread_self());
 }
 
-/* Another thread: its timers are earlier than what the loop sleeps for, which wakes the loop by the same descriptor. */
+/*
+ * Another thread: its timers are earlier than what the loop sleeps for, so the descriptor wakes the
+ * loop.
+ */
 static void *client(void *arg)
 {
 	struct connection *c = arg;
@@ -76,10 +81,14 @@ static inline void connection_readable(struct connection *c)
 	if (n <= 0)
 		return;
 	c->bytes += (int)n;
-	tw_reset(c->timers, c->idle, IDLE_NS); /* a server with a loop time: tw_reset_at, which reads no clock */
+	/* with a loop time: tw_reset_at, which reads no clock */
+	tw_reset(c->timers, c->idle, IDLE_NS);
 }
 
-/* Called when tw_service_fd(connection.timers) is readable: once a turn, after all sockets of the turn. */
+/*
+ * Called when tw_service_fd(connection.timers) is readable: once a turn, after all sockets of the
+ * turn.
+ */
 static inline void connection_timers_due(struct connection *c)
 {
 	tw_service_advance(c->timers, TW_NO_LIMIT);
@@ -104,7 +113,7 @@ static inline bool connection_open(struct connection *c)
 	       pthread_create(&c->client, NULL, client, c) == 0;
 }
 
-/* For main to return: 0 if all went as it should. */
+/* For main to return: 0 if all went well. */
 static inline int connection_end(struct connection *c)
 {
 	pthread_join(c->client, NULL);

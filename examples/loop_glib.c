@@ -1,9 +1,10 @@
 /*
- * Timers of a program on GLib: its main loop serves them, through one source for a descriptor. Any thread schedules and cancels.
+ * Timers of a program on GLib. Its main loop serves them through one source for a descriptor. Any
+ * thread schedules and cancels.
  *
- * Sockets first: the source of tw_service_fd only adds an idle source of the usual priority. GLib dispatches sources of one priority in the order
- * in which they were added, so that one comes after all sockets of the next turn. (A low priority would do it, too, but such
- * sources starve.)
+ * Sockets first: the source of tw_service_fd only adds an idle source of the usual priority. GLib
+ * dispatches sources of one priority in the order in which they were added, so that source comes
+ * after all sockets of the next turn. Sources of a low priority would starve.
  */
 #include <glib-unix.h>
 
@@ -52,7 +53,7 @@ int main(void)
 	guint socket = g_unix_fd_add(server.connection.fd, G_IO_IN, on_socket, &server);
 	guint timers = g_unix_fd_add(tw_service_fd(server.connection.timers), G_IO_IN, on_timers, &server);
 	g_main_loop_run(server.loop);
-	g_source_remove(timers); /* before the service goes, whose descriptor it is */
+	g_source_remove(timers); /* before the service is destroyed: it owns the descriptor */
 	g_source_remove(socket);
 	if (server.after_sockets)
 		g_source_remove(server.after_sockets);

@@ -1,7 +1,9 @@
 /*
- * Timers of a server on libev: the loop's thread serves them, through one ev_io. Any thread schedules and cancels.
+ * Timers of a server on libev. The loop's thread serves them through one ev_io. Any thread
+ * schedules and cancels.
  *
- * Sockets first: the ev_io of tw_service_fd has the lowest priority. libev calls all watchers that are ready in a turn, by priority.
+ * Sockets first: the ev_io of tw_service_fd has the lowest priority. In each turn libev calls all
+ * watchers that are ready, by priority.
  */
 #include <ev.h>
 
@@ -42,7 +44,7 @@ int main(void)
 	watch(loop, &socket, connection.fd, 0, on_socket, &connection);
 	watch(loop, &timers, tw_service_fd(connection.timers), EV_MINPRI, on_timers, &connection);
 	ev_run(loop, 0);
-	ev_io_stop(loop, &timers); /* before the service goes, whose descriptor it is */
+	ev_io_stop(loop, &timers); /* before the service is destroyed: it owns the descriptor */
 	ev_io_stop(loop, &socket);
 	ev_loop_destroy(loop);
 	return connection_end(&connection);

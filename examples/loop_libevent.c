@@ -1,8 +1,10 @@
 /*
- * Timers of a server on libevent: the base's thread serves them, through one persistent event. Any thread schedules and cancels.
+ * Timers of a server on libevent. The base's thread serves them through one persistent event. Any
+ * thread schedules and cancels.
  *
- * Sockets first: the event of tw_service_fd only activates another event. That one is appended to the queue of active events, so
- * it is called after all sockets of the turn. (Priorities would do it, too, but events of a low priority starve.)
+ * Sockets first: the event of tw_service_fd only activates another event. That event is appended to
+ * the queue of active events, and is called after all sockets of the turn. Events of a low
+ * priority would starve.
  */
 #include <event2/event.h>
 
@@ -52,7 +54,7 @@ int main(void)
 	if (!socket || !timers || !server.after_sockets || event_add(socket, NULL) != 0 || event_add(timers, NULL) != 0)
 		return 1;
 	event_base_dispatch(server.base);
-	event_free(timers); /* before the service goes, whose descriptor it is */
+	event_free(timers); /* before the service is destroyed: it owns the descriptor */
 	event_free(server.after_sockets);
 	event_free(socket);
 	event_base_free(server.base);

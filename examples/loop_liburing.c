@@ -1,10 +1,12 @@
 /*
- * Timers of a server on io_uring: its thread serves them, through one poll request. Any thread schedules and cancels.
+ * Timers of a server on io_uring. Its thread serves them through one poll request. Any thread
+ * schedules and cancels.
  *
- * A poll request ends with its answer. A new one is answered immediately if the descriptor is still readable, so each is made again when its
- * descriptor has been served.
+ * A poll request ends with its answer. A new one is answered immediately if the descriptor is still
+ * readable. So each is made again when its descriptor has been served.
  *
- * Sockets first: a turn takes all answers that are there, and calls tw_service_advance when the last one is served.
+ * Sockets first: a turn takes all answers that are there, and calls tw_service_advance after the
+ * last one.
  */
 #include <liburing.h>
 #include <poll.h>
@@ -22,7 +24,7 @@ static bool poll_again(struct io_uring *ring, int fd)
 	return true;
 }
 
-/* Serves the sockets whose answers are there. -1: an error; 1: the timers are due, too. */
+/* Serves the sockets that have answers. Returns -1 for an error, 1 if timers are due, else 0. */
 static int serve_sockets(struct io_uring *ring, struct connection *connection)
 {
 	struct io_uring_cqe *done;

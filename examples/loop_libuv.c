@@ -1,7 +1,9 @@
 /*
- * Timers of a server on libuv: the loop's thread serves them, through one uv_poll_t. Any thread schedules and cancels.
+ * Timers of a server on libuv. The loop's thread serves them through one uv_poll_t. Any thread
+ * schedules and cancels.
  *
- * Sockets first: the poll callback only notes that timers are due. A uv_check_t runs them, after all poll callbacks of the turn.
+ * Sockets first: the poll callback only remembers that timers are due. A uv_check_t runs them,
+ * after all poll callbacks of the turn.
  */
 #include <uv.h>
 
@@ -18,7 +20,7 @@ static void go_on(struct server *server)
 {
 	if (!connection_done(&server->connection))
 		return;
-	uv_close((uv_handle_t *)&server->socket, NULL); /* with no handle left, uv_run returns */
+	uv_close((uv_handle_t *)&server->socket, NULL); /* uv_run returns when no handle is left */
 	uv_close((uv_handle_t *)&server->timers, NULL);
 	uv_close((uv_handle_t *)&server->after_sockets, NULL);
 }

@@ -1,4 +1,7 @@
-/* To test a timeout of half an hour in no time: a clock moved by hand, and callbacks on the thread that moves it. */
+/*
+ * Tests a timeout of half an hour in no time: the clock is moved by hand, and callbacks run on the
+ * thread that moves it.
+ */
 #include <stdio.h>
 
 #include "tickwheel.h"

@@ -1,7 +1,7 @@
 /*
- * The commonest server: a loop of one's own for sockets, and timers whose callbacks run in that loop.
- * The service has its tick thread. It hands what is due to a queue, whose descriptor wakes the loop.
- * Compare epoll_loop.c, where the loop turns the wheel itself.
+ * The commonest server: your own loop for sockets, and timers whose callbacks run in that loop. The
+ * service has its tick thread. The tick thread hands due runs to a queue, whose descriptor wakes
+ * the loop. Compare epoll_loop.c, where the loop advances the service itself.
  */
 #include <stdio.h>
 #include <sys/epoll.h>

@@ -1,4 +1,7 @@
-/* A request timeout: one request is answered in time and its timer cancelled, another one is not and is cut off. */
+/*
+ * A request timeout: one request is answered in time and its timer is cancelled; another one is not
+ * answered and times out.
+ */
 #include <semaphore.h>
 #include <stdio.h>
 
@@ -20,7 +23,7 @@ static void on_timeout(void *arg)
 	sem_post(&r->cut);
 }
 
-/* The answer came: whoever wins the cancel may use the request without asking anybody. */
+/* The answer has come. If the cancel wins, this thread owns the request. */
 static bool answer(tw_service *service, tw_timer timeout, const struct request *r)
 {
 	int outcome = tw_cancel(service, timeout);

@@ -1,7 +1,8 @@
 /*
- * Retry with backoff and jitter: a server is away for a moment, and a hundred clients find that out at the same time. Did they
- * all come back after the same delay, they would come as a herd, again and again. Each delay is doubled from try to try
- * (backoff), and up to as much again is added at random (jitter): tw_task.jitter_ns, drawn when the timer is scheduled.
+ * Retry with backoff and jitter. A server is away for a moment, and a hundred clients notice it at
+ * the same time. If they all came back after the same delay, they would come together again and
+ * again. Each delay is twice the one before (backoff), plus a random part of up to the same length
+ * (jitter): tw_task.jitter_ns, drawn when the timer is scheduled.
  */
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -15,8 +16,8 @@ enum { CLIENTS = 100, SPAN_MS = 20, SPANS = 40 };
 #define AWAY_NS (150 * TW_MILLISECOND)
 
 struct client {
-	uint64_t delay_ns;   /* of the try that is to come, without its jitter */
-	uint64_t not_before; /* that try; on tw_service_now()'s scale */
+	uint64_t delay_ns;   /* of the next try, without its jitter */
+	uint64_t not_before; /* of that try, on tw_service_now()'s scale */
 	unsigned tries;
 };
 
@@ -28,7 +29,7 @@ static sem_t served;
 
 static void try_again(void *arg);
 
-/* A client's own try is over before the next is scheduled, so a client needs no lock. */
+/* A client's try has ended before the next one is scheduled, so a client needs no lock. */
 static void wait_and_try_again(struct client *c)
 {
 	struct tw_task task = {
@@ -36,7 +37,7 @@ static void wait_and_try_again(struct client *c)
 	c->not_before = tw_service_now(service) + c->delay_ns;
 	c->delay_ns *= 2;
 	if (tw_schedule_task(service, &task, NULL) != 0)
-		sem_post(&served); /* gives up; main sees that it was not served */
+		sem_post(&served); /* gives up; main sees that it has no answer */
 }
 
 static void try_again(void *arg)
@@ -55,7 +56,8 @@ static void try_again(void *arg)
 int main(void)
 {
 	struct tw_service_config config = {.size =
-					       sizeof(config)}; /* .seed = n would repeat the draws of each thread */
+					       /* .seed = n repeats the draws of each thread */
+					       sizeof(config)};
 	if (tw_service_create(&service, &config) != 0 || sem_init(&served, 0, 0) != 0)
 		return 1;
 	started_ns = tw_service_now(service);

@@ -1,6 +1,7 @@
 /*
- * A server's timeouts, tested without a server, without sleeping, and over many seeds: each plays the same hour of requests
- * against four simulated workers that overtake each other in another way. Try `simulation 17`, which plays that one seed.
+ * A server's timeouts, tested without a server and without sleeping, over many seeds. Each seed
+ * plays the same hour of requests against four simulated workers, which overtake each other in
+ * another way. `simulation 17` plays that one seed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,10 @@ enum { CONNECTIONS = 50, REQUESTS = 2000, SEEDS = 200 };
 #define REQUEST_TIMEOUT (5 * TW_SECOND)
 #define IDLE_TIMEOUT (30 * TW_SECOND)
 
-/* What is under test: a connection is answered, or timed out, or closed for idleness; never two of these at once. */
+/*
+ * Under test: a connection is answered, or times out, or is closed because it is idle; never two of
+ * these together.
+ */
 struct connection {
 	tw_service *service;
 	tw_timer request_timeout, idle_timeout;
@@ -39,7 +43,7 @@ static void request(struct connection *c)
 	if (c->waiting)
 		return;
 	if (c->open && tw_cancel(c->service, c->idle_timeout) != TW_CANCELLED)
-		return; /* it is being closed right now */
+		return; /* it is being closed */
 	c->open = c->waiting = true;
 	tw_schedule(c->service, REQUEST_TIMEOUT, on_request_timeout, c, &c->request_timeout);
 }
@@ -47,7 +51,7 @@ static void request(struct connection *c)
 static void answer(struct connection *c)
 {
 	if (!c->waiting || tw_cancel(c->service, c->request_timeout) != TW_CANCELLED)
-		return; /* too late: it is timing out */
+		return; /* too late: it times out */
 	c->waiting = false;
 	c->answered++;
 	tw_schedule(c->service, IDLE_TIMEOUT, on_idle, c, &c->idle_timeout);
@@ -60,7 +64,10 @@ struct visit {
 	bool answers;
 };
 
-/* The clients: the network brings a request, and mostly an answer, at drawn instants; also while a timeout is about to run. */
+/*
+ * The clients: the network brings a request, and mostly an answer, at drawn instants, also when a
+ * timeout is about to run.
+ */
 static void arrive(void *arg)
 {
 	struct visit *visit = arg;
@@ -76,7 +83,8 @@ static void plan(tw_sim *sim, struct connection *connections, struct visit *visi
 		struct connection *c = &connections[tw_sim_random(sim, CONNECTIONS)];
 		uint64_t at_ns = tw_sim_random(sim, 3600) * TW_SECOND;
 		uint64_t takes_ns =
-		    (3 + tw_sim_random(sim, 3)) * TW_SECOND; /* now and then just as long as the timeout */
+		    /* sometimes just as long as the timeout */
+		    (3 + tw_sim_random(sim, 3)) * TW_SECOND;
 		visits[2 * i] = (struct visit){c, false};
 		visits[2 * i + 1] = (struct visit){c, true};
 		tw_schedule_at(c->service, at_ns, arrive, &visits[2 * i], NULL);
@@ -84,7 +92,7 @@ static void plan(tw_sim *sim, struct connection *connections, struct visit *visi
 	}
 }
 
-/* What must hold when all is over, whatever came first. */
+/* What must hold at the end, in any order of events. */
 static bool holds(const struct connection *c)
 {
 	return !c->open && !c->waiting && (c->closed_idle > 0 || c->answered + c->timed_out == 0);

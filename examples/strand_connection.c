@@ -1,7 +1,10 @@
 /*
- * A connection as a strand: reading, its idle timeout and closing never overlap, on any number of workers, and the connection needs no
- * lock. Closing disposes of the strand: what was still to come for the connection is cancelled. The loop may be about to submit meanwhile, which
- * is refused then; so the connection is the loop's to free, when it has been told.
+ * A connection as a strand. Reads, the idle timeout and the close never overlap, on any number of
+ * workers, and the connection needs no lock.
+ *
+ * The close closes the strand, which cancels all tasks that have not run. Meanwhile the loop may be
+ * about to submit, which is refused then. So the loop frees the connection, after the strand's last
+ * task has told it.
  */
 #include <semaphore.h>
 #include <stdio.h>
@@ -20,7 +23,7 @@ struct connection {
 static void close_connection(struct connection *c, const char *why)
 {
 	printf("%s: %s after %d reads\n", c->name, why, c->reads);
-	tw_strand_close(c->strand); /* nothing of this connection begins any more; allowed in its own task */
+	tw_strand_close(c->strand); /* no other task begins; allowed in its own task */
 	sem_post(c->closed);
 }
 
@@ -31,7 +34,7 @@ static void on_idle(void *arg)
 
 static void watch(struct connection *c)
 {
-	tw_strand_cancel(c->strand, c->idle); /* on the strand: it is not running, and will not */
+	tw_strand_cancel(c->strand, c->idle); /* on the strand: it does not run, and will not */
 	if (tw_strand_schedule(c->strand, 50 * TW_MILLISECOND, on_idle, c, &c->idle))
 		close_connection(c, "no memory, closed");
 }
@@ -62,7 +65,7 @@ static struct connection *open_connection(tw_service *service, const char *name,
 
 static void free_connection(struct connection *c)
 {
-	tw_strand_destroy(c->strand); /* waits for the task that has closed it, which may be just returning */
+	tw_strand_destroy(c->strand); /* waits for the task that closed the strand */
 	free(c);
 }
 

@@ -1,7 +1,8 @@
 /*
- * Teardown: free what a timer works on while its callback may be running. After tw_cancel the answer may be TW_RUNNING,
- * and the memory is still in use; after tw_cancel_wait it is the caller's again, and all that the callback wrote is
- * visible. What is still pending when the service closes is told to a visitor.
+ * Teardown: frees what a timer uses while its callback may be running. If tw_cancel answers
+ * TW_RUNNING, the memory is still in use. After tw_cancel_wait it is the caller's, and all that the
+ * callback wrote is visible. A visitor sees the timers that are still pending when the service
+ * closes.
  */
 #define _POSIX_C_SOURCE 200809L /* nanosleep */
 

@@ -1,7 +1,9 @@
 /*
- * A client that retries, tested under a virtual clock: an hour of its behaviour in milliseconds, without sleeping, the same each time.
+ * A client that retries, tested on a virtual clock: an hour of its behavior in milliseconds,
+ * without sleeping, and the same each time.
  *
- * The client knows nothing of the test: it gets a scheduler, which in the server is one on a timer service.
+ * The client knows nothing of the test. It gets a scheduler, which in the server runs on a timer
+ * service.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +30,7 @@ static int attempt(tw_action *action, void *state)
 	client->tries++;
 	if (client->ask(client)) {
 		client->connected_ns = tw_action_scheduler_now(client->scheduler);
-		return 0; /* not armed again: it rests */
+		return 0; /* not scheduled again */
 	}
 	tw_action_schedule(action, client, client->pause_ns);
 	client->pause_ns = client->pause_ns < LONGEST_PAUSE / 2 ? 2 * client->pause_ns : LONGEST_PAUSE;

@@ -1,6 +1,6 @@
 /*
- * The clients' loop: hear what the server says, then let those act whose time has come, a bounded number in each turn
- * so that no end of a connection is seen late for long.
+ * The clients' loop. Each turn reads what the server has sent, then lets a bounded number of
+ * clients act whose time has come. So no end of a connection is seen late for long.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,10 @@
 #define ACTS_PER_TURN 64
 #define TURN_MS 2
 
-/* Addresses to come from: one for each villain, so that a ban hits nobody else, and one for each other kind. */
+/*
+ * Source addresses: one for each villain, so that a ban affects nobody else, and one for each other
+ * kind.
+ */
 #define ADDRESS_OF_KINDS 0x7f000002u    /* 127.0.0.2 and on */
 #define ADDRESS_OF_VILLAINS 0x7f000101u /* 127.0.1.1 and on */
 
@@ -96,7 +99,9 @@ bool clients_connect(struct clients *all, struct client *c)
 	c->fd = page_connect(all->port, villain ? ADDRESS_OF_VILLAINS + c->number : ADDRESS_OF_KINDS + c->kind);
 	if (c->fd < 0)
 		return false;
-	/* To a deaf client epoll still tells a reset, which is how the server ends it. */
+	/*
+	 * epoll reports a reset to a deaf client, too. That is how the server ends its connection.
+	 */
 	struct epoll_event event = {.events = c->kind == CLIENT_DEAF ? 0 : EPOLLIN, .data.ptr = c};
 	if (epoll_ctl(all->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0) {
 		clients_disconnect(c);
@@ -116,7 +121,9 @@ static void set_next(struct clients *all, const struct client *c, uint64_t next_
 	all->next_ns[c - all->all] = next_ns;
 }
 
-/* Every client has at most one request under way, and answers are small: one read has one whole answer. */
+/*
+ * A client has at most one request under way, and answers are small: one read gets a whole answer.
+ */
 static void hear(struct clients *all, struct client *c, uint64_t seen_ns)
 {
 	char text[2048];
@@ -153,7 +160,7 @@ static size_t act(struct clients *all, size_t from, uint64_t now_ns)
 	return i < all->count ? i : 0;
 }
 
-/* The result: where the next turn's acts go on. */
+/* Returns where the next turn's acts go on. */
 static size_t turn(struct clients *all, size_t from)
 {
 	struct epoll_event events[EVENTS_PER_TURN];

@@ -1,10 +1,10 @@
 /*
- * The demo's own clients: thousands of connections on one thread, most of which misbehave in a way that a timeout is
- * for, and some of which are slow or quiet but within their rights.
+ * The demo's own clients: thousands of connections on one thread. Most misbehave in a way that a
+ * timeout is for. Some are slow or quiet, but within their rights.
  *
- * Each client that has to be cut off is timed from just before the act that starts the server's timeout to the moment
- * epoll reported the end of the connection. The server can start counting only after that act, so on this side "too
- * early" needs no tolerance at all.
+ * Each client that must be cut off is timed from just before the act that starts the server's
+ * timeout, to the moment when epoll reports the end of the connection. The server can start
+ * counting only after that act. So on this side "too early" needs no tolerance.
  */
 #ifndef EXAMPLES_DEMO_CLIENTS_H
 #define EXAMPLES_DEMO_CLIENTS_H
@@ -19,21 +19,22 @@ enum client_kind {
 	CLIENT_SILENT,    /* connects and says nothing */
 	CLIENT_CROWD,     /* the same, all of them at one moment */
 	CLIENT_HALF_HEAD, /* sends half a head and no more */
-	CLIENT_TRICKLE,   /* sends a head byte by byte, for ever */
+	CLIENT_TRICKLE,   /* sends a head byte by byte, without end */
 	CLIENT_QUIET,     /* one to three requests, then silence */
-	CLIENT_OVERLONG,  /* asks for what takes longer than a request may */
+	CLIENT_OVERLONG,  /* sends a request that takes longer than allowed */
 	CLIENT_DEAF,      /* asks for much and never reads it */
 	CLIENT_STEADY,    /* a request now and then */
 	CLIENT_HALTING,   /* heads in pieces, each head in time */
-	CLIENT_PATIENT,   /* asks for what takes long, but not too long */
-	CLIENT_VILLAIN,   /* three malformed requests, then knocks until it is welcome again */
+	CLIENT_PATIENT,   /* sends requests that take long, but not too long */
+	/* three malformed requests, then one after the other until the ban ends */
+	CLIENT_VILLAIN,
 	CLIENT_KINDS
 };
 
 #define FIRST_ACTIVE CLIENT_STEADY
 #define NEVER UINT64_MAX
 
-/* What the server was told. */
+/* The settings of the server. */
 struct time_limits {
 	uint64_t head_ns, request_ns, idle_ns, ban_ns;
 };
@@ -58,7 +59,7 @@ struct client {
 	uint64_t ended_ns; /* 0: not cut off */
 
 	uint64_t asked_ns;   /* before the latest request began */
-	uint64_t slowest_ns; /* active ones: the longest it left the server waiting */
+	uint64_t slowest_ns; /* active ones: the longest that it left the server waiting */
 	uint64_t soonest_ns; /* patient ones: the quickest answer; NEVER: none yet */
 
 	unsigned refusals;    /* villains, while banned */
@@ -79,7 +80,7 @@ struct clients {
 
 	_Atomic bool stop;
 	_Atomic unsigned failed;     /* could not connect */
-	_Atomic unsigned unfinished; /* have still to be cut off, or welcomed */
+	_Atomic unsigned unfinished; /* still to be cut off, or to be answered after a ban */
 	uint64_t longest_turn_ns;
 };
 

@@ -1,4 +1,4 @@
-/* Ticks that passed while it overslept are skipped, as a timer service would. */
+/* Ticks that pass while it oversleeps are skipped, as a timer service does. */
 #include "examples/demo/control.h"
 #include "examples/demo/instant.h"
 

@@ -1,6 +1,7 @@
 /*
- * The control: a thread that does nothing but sleep from tick to tick, and notes how late it woke up. What the machine
- * does to this thread it does to a timer service's threads too, so this much of a timeout's lateness is the machine's.
+ * The control: a thread that only sleeps from tick to tick, and records how late it wakes up. What
+ * the machine does to this thread, it also does to a timer service's threads. So this much of a
+ * timeout's lateness is the machine's.
  */
 #ifndef EXAMPLES_DEMO_CONTROL_H
 #define EXAMPLES_DEMO_CONTROL_H

@@ -1,9 +1,9 @@
 /*
- * The main job on real input: a server whose timeouts are tickwheel timers, under load from wrk and from thousands of
- * clients that are silent, slow or half-dead. Shows a live table and ends with a verdict; the exit status is the
- * verdict's.
+ * A server whose timeouts are tickwheel timers, under load from wrk and from thousands of clients
+ * that are silent, slow or half-dead. It shows a live table and ends with a verdict, which is also
+ * the exit status.
  *
- *     demo path/to/server
+ *   demo path/to/server
  */
 #include <signal.h>
 #include <stdio.h>
@@ -95,7 +95,10 @@ static bool is_over(struct demo *d)
 	return load_ended && atomic_load(&d->clients.unfinished) == 0;
 }
 
-/* A row a second, until all who had to be cut off were, and wrk has ended; or until waiting longer makes no sense. */
+/*
+ * A row a second, until all bad clients are cut off and wrk has ended, or until no more waiting
+ * makes sense.
+ */
 static void watch(struct demo *d)
 {
 	uint64_t row_ns = d->clients.started_ns;
@@ -108,7 +111,7 @@ static void watch(struct demo *d)
 	}
 }
 
-/* wrk's last connections end when it does; the server hears of that in its own time. */
+/* wrk's last connections end when it does; the server notices that a little later. */
 static void settle(struct demo *d)
 {
 	unsigned active = 0;

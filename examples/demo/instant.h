@@ -1,4 +1,7 @@
-/* Time as the demo measures it: with the system's clock, not with the library whose timers it judges. */
+/*
+ * Time as the demo measures it: with the system's clock, not with the library whose timers it
+ * judges.
+ */
 #ifndef EXAMPLES_DEMO_INSTANT_H
 #define EXAMPLES_DEMO_INSTANT_H
 

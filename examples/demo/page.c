@@ -1,4 +1,4 @@
-/* Asks and reads on a blocking socket with a time limit. */
+/* Sends and reads on a blocking socket with a time limit. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const char question[] = "GET /stats HTTP/1.1\r\nHost: demo\r\n\r\n";
 
-/* The port is left to connect, which needs it to be free only for this one peer. */
+/* connect chooses the port, which must be free only for this one peer. */
 static bool bind_source(int fd, uint32_t source)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(source)};
@@ -61,7 +61,7 @@ bool page_read(int fd, struct page *p)
 	}
 	p->read_ns = instant_ns();
 	if (body != NULL) {
-		/* A line feed in front lets every name be found at the start of a line. */
+		/* With a line feed in front, every name is at the start of a line. */
 		body[-1] = '\n';
 		memmove(p->text, body - 1, strlen(body - 1) + 1);
 	}

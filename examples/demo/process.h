@@ -1,4 +1,4 @@
-/* A child process whose output comes back through a pipe. It ends when the demo does, however the demo ends. */
+/* A child process whose output comes back through a pipe. It ends when the demo ends in any way. */
 #ifndef EXAMPLES_DEMO_PROCESS_H
 #define EXAMPLES_DEMO_PROCESS_H
 
@@ -14,14 +14,17 @@ struct process {
 	size_t length;
 };
 
-/* argv[0] is looked up in PATH. False: it could not even be forked. */
+/* argv[0] is looked up in PATH. False: the fork failed. */
 bool process_start(struct process *p, char *const argv[]);
 
-/* Reads until the output holds `text`. False: it ended or time ran out before. */
+/* Reads until the output holds `text`. False: the child ended, or the time ran out. */
 bool process_wait_for(struct process *p, const char *text, int timeout_ms);
 bool process_has_ended(struct process *p);
 
-/* SIGTERM, the rest of its output, its exit status: 128 + n for signal n. Killed if it takes longer than timeout_ms. */
+/*
+ * Sends SIGTERM, reads the rest, returns the exit status: 128 + n for signal n. Kills it after
+ * timeout_ms.
+ */
 int process_stop(struct process *p, int timeout_ms);
 
 #endif

@@ -10,7 +10,7 @@ struct sample {
 	size_t count, room;
 };
 
-/* Ends the program when memory is out: a verdict with values missing would be none. */
+/* Ends the program if memory is out: a verdict needs all values. */
 void sample_add(struct sample *s, int64_t value_ns);
 
 /* 0: the smallest, 50: the median, 100: the largest. 0 if there is none. */

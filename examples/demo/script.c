@@ -1,6 +1,6 @@
 /*
- * Each act takes its time stamp first and does its system call after that: the server's timeout cannot have begun
- * before the stamp.
+ * Each act takes its time stamp first, and makes its system call after that. So the server's
+ * timeout cannot have begun before the stamp.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@
 #define KNOCK_EVERY_NS (20 * NS_PER_MS)
 #define PIECES 5
 
-/* An error shows up as the end of the connection, in its own time. */
+/* An error shows as the end of the connection later. */
 static void say(const struct client *c, const char *text, size_t length)
 {
 	ssize_t n = send(c->fd, text, length, MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -44,7 +44,7 @@ static uint64_t half_head(struct client *c)
 	return NEVER;
 }
 
-/* Counted from the connect: that its bytes keep coming must not help it. */
+/* Counted from the connect: further bytes must not move the timeout. */
 static uint64_t trickle(struct client *c)
 {
 	static const char head[] = "GET / HTTP/1.1\r\nHost: demo\r\nX: ";
@@ -68,7 +68,10 @@ static uint64_t ask_once(struct client *c, const char *request)
 	return NEVER;
 }
 
-/* How long it left the server without a word since `then`: active ones must not overdo it themselves. */
+/*
+ * How long it left the server without a byte since `then`: active ones must stay within the limits
+ * themselves.
+ */
 static void note_pause(struct client *c, uint64_t then_ns)
 {
 	uint64_t pause_ns = instant_ns() - then_ns;
@@ -84,7 +87,7 @@ static uint64_t steady(struct client *c)
 	return c->asked_ns + STEADY_EVERY_NS;
 }
 
-/* A head in pieces; the first piece starts the server's patience, the last one ends it. */
+/* A head in pieces. The first piece starts the server's timeout, the last one ends it. */
 static uint64_t halting(struct client *c)
 {
 	static const char request[] = REQUEST;
@@ -108,7 +111,10 @@ static uint64_t patient(struct client *c)
 	return NEVER;
 }
 
-/* Misdeeds 1 to 3, then knocking. Each on a connection of its own; the server ends those of the misdeeds. */
+/*
+ * Misdeeds 1 to 3, then knocks, each on a connection of its own. The server ends those of the
+ * misdeeds.
+ */
 static uint64_t villain(struct client *c)
 {
 	bool knocks = c->step >= 3;
@@ -163,7 +169,9 @@ static uint64_t patient_answered(struct client *c, uint64_t seen_ns)
 	return seen_ns + PATIENT_ANSWER_NS;
 }
 
-/* To its misdeeds the answer is a reproach, and the connection ends; to a knock it is the welcome. */
+/*
+ * The answer to a misdeed is an error, and the connection ends. The answer to a knock ends the ban.
+ */
 static uint64_t villain_answered(struct clients *all, struct client *c, uint64_t seen_ns)
 {
 	if (c->step < 3)

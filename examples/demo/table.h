@@ -1,4 +1,7 @@
-/* The live table: once a second what the server says of itself; on a terminal in place, with the clients below it. */
+/*
+ * The live table: the server's own figures once a second. On a terminal it is drawn in place, with
+ * the clients below it.
+ */
 #ifndef EXAMPLES_DEMO_TABLE_H
 #define EXAMPLES_DEMO_TABLE_H
 

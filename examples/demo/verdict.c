@@ -1,13 +1,15 @@
 /*
- * What may be late, and why. The library promises 2 ticks plus dispatch while the machine keeps up; here the machine is
- * kept busy on purpose. So the server's own measurement, from a timer's exact deadline to the first line of its
- * callback, may be
+ * What may be late, and why. The library promises 2 ticks plus dispatch while the machine keeps up.
+ * Here the machine is kept busy on purpose. So the server's own measurement, from a timer's exact
+ * deadline to the first line of its callback, may be
  *
- *     2 ticks + the longest wait of a due timer for a worker (dispatch) + the longest oversleep of the control thread.
+ *   2 ticks + the longest wait of a due timer for a worker (dispatch)
+ *           + the longest oversleep of the control thread.
  *
- * A client sees more: its bytes wait for the loop, the loop has to hear of the timeout and to act, and the client's own
- * thread has to be told. That is measured too (the loop's hand-back and its turns, the clients' turns), and is added.
- * The lower bound needs no such thing: nothing may come early, by a nanosecond.
+ * A client sees more: its bytes wait for the loop, the loop has to take the notice and act, and the
+ * client's own thread has to see the end. These are measured too (the loop's hand-back and its
+ * turns, the clients' turns), and are added. The lower bound is exact: nothing may come early, not
+ * even by a nanosecond.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -97,7 +99,7 @@ static uint64_t figure(const struct evidence *e, const char *timeout, const char
 	return page_value(e->page, name);
 }
 
-/* The server's side of the same: it must have cut off these and nobody else, wrk's connections included. */
+/* The server's side: it must have cut off these and no others, also not wrk's connections. */
 static void judge_timeout(const struct evidence *e, const char *timeout, unsigned count, uint64_t allowed_ns)
 {
 	bool in_time = figure(e, timeout, "early") == 0 && figure(e, timeout, "max_ns") <= allowed_ns;
@@ -132,7 +134,10 @@ static void judge_server_side(const struct evidence *e, uint64_t allowed_ns)
 	judge_answers(e, allowed_ns);
 }
 
-/* Active: none was cut off, all had their answers. They must have been active themselves, too. */
+/*
+ * Active clients: none was cut off, and all had their answers. They must have been active
+ * themselves, too.
+ */
 static void judge_active(const struct evidence *e, enum client_kind k)
 {
 	const struct kind *kind = &e->clients->kinds[k];
@@ -157,7 +162,7 @@ static void judge_active(const struct evidence *e, enum client_kind k)
 		printf("        (the soonest of their answers came after %.3f ms)\n", in_ms(soonest_ns));
 }
 
-/* Bans are seen by knocking every 20 ms, so a client hears of the end that much later. */
+/* A client knocks every 20 ms, so it sees the end of a ban that much later. */
 static void judge_bans(const struct evidence *e, uint64_t allowed_ns)
 {
 	struct sample late = {0};
@@ -179,7 +184,10 @@ static void judge_bans(const struct evidence *e, uint64_t allowed_ns)
 	sample_free(&late);
 }
 
-/* Not a check, since the machine has its say in it: how many saw their end within the library's own two ticks. */
+/*
+ * Not a check, since the machine takes part: how many saw their end within the library's own two
+ * ticks.
+ */
 static void tell_share_within_ticks(const struct evidence *e)
 {
 	unsigned all = 0, within = 0;
@@ -191,7 +199,7 @@ static void tell_share_within_ticks(const struct evidence *e)
 		all++;
 		within += c->ended_ns - c->since_ns <= timeout_ns + 2 * e->tick_ns;
 	}
-	printf("        (of these %u clients, %u saw their end within 2 ticks, all told)\n", all, within);
+	printf("        (%u of these %u clients saw their end within 2 ticks)\n", within, all);
 }
 
 static void judge_load(const struct evidence *e)

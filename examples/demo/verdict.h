@@ -1,4 +1,4 @@
-/* The verdict: what the clients saw and what the server says, held against what was promised. */
+/* The verdict: compares what the clients saw and what the server says with what was promised. */
 #ifndef EXAMPLES_DEMO_VERDICT_H
 #define EXAMPLES_DEMO_VERDICT_H
 
@@ -18,7 +18,7 @@ struct evidence {
 	int load_status, server_status;
 };
 
-/* Prints it, a line a check. True: all of them hold. */
+/* Prints it, a line a check. True: all hold. */
 bool verdict(const struct evidence *e);
 
 #endif

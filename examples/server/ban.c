@@ -1,8 +1,10 @@
 /*
- * Chained hash table. Each offender has one timer, moved to later by each misdeed; when it runs, all is forgiven.
+ * Chained hash table. Each offender has one timer, which each misdeed moves to later. When it runs,
+ * the ban and the record of misdeeds end.
  *
- * The timer's arg is the address itself, not the entry: nothing can dangle. As in timeout.h the handle tells whether
- * a callback is still meant: one that lost the race against a further misdeed finds another handle in the entry.
+ * The timer's arg is the address itself, not the entry, so nothing can dangle. As in timeout.h the
+ * handle says whether a callback still counts: one that lost the race against a further misdeed
+ * finds another handle in the entry.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -70,7 +72,7 @@ static void on_forgiven(void *arg)
 	pthread_mutex_unlock(&bans.lock);
 }
 
-/* Without a timer nobody would ever lift the ban: then there is none. */
+/* Without a timer the ban would never end. So there is none. */
 static bool arm(struct offender *o)
 {
 	o->deadline_ns = tw_service_now(bans.service) + bans.ban_ns;

@@ -1,8 +1,9 @@
 /*
- * Bans: an address that misbehaves three times is refused until a timer lifts the ban.
+ * Bans: an address that misbehaves three times is refused until a timer ends the ban.
  *
- * One table for the process, under one lock that is taken for each misdeed, and for each new connection only while
- * anybody is banned. Here the timer's callback does the work itself, on a worker: nothing of it belongs to a loop.
+ * There is one table for the process. Its lock is taken for each misdeed, and for a new connection
+ * only while an address is banned. Here the timer's callback does the work itself, on a worker:
+ * nothing of it belongs to a loop.
  */
 #ifndef EXAMPLES_SERVER_BAN_H
 #define EXAMPLES_SERVER_BAN_H
@@ -19,7 +20,7 @@ struct ban_figures {
 };
 
 void ban_init(tw_service *service, uint64_t ban_ns);
-void ban_free(void); /* when the service is closed */
+void ban_free(void); /* after the service is closed */
 
 void ban_strike(uint32_t address);
 bool ban_refuses(uint32_t address);

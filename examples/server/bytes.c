@@ -1,4 +1,4 @@
-/* Doubling growth; what is empty gives its memory back when it is kept. */
+/* Doubling growth. An empty run gives its memory back when it is kept. */
 #include <stdlib.h>
 #include <string.h>
 

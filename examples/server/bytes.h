@@ -14,7 +14,10 @@ struct bytes {
 bool bytes_reserve(struct bytes *b, size_t more);
 bool bytes_append(struct bytes *b, const void *data, size_t length);
 
-/* Replaces the content, which may be the source: the rest of a head moves to the front this way. */
+/*
+ * Replaces the content. The source may be the content itself: so the rest of a head moves to the
+ * front.
+ */
 bool bytes_keep(struct bytes *b, const char *data, size_t length);
 void bytes_free(struct bytes *b);
 

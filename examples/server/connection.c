@@ -1,6 +1,6 @@
 /*
- * A connection's state is what it has unread and unsent, and whether an answer is due; settle() derives the timeouts
- * from that. All of it runs on the loop's thread.
+ * A connection's state is what it has unread and unsent, and whether an answer is due. settle()
+ * derives the timeouts from that. All of it runs on the loop's thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static bool is_busy(const struct connection *c)
 	return is_set(c, TIMEOUT_ANSWER) || c->unsent.length > 0;
 }
 
-/* A connection that cannot be timed out is not kept. */
+/* A connection without a timeout is not kept. */
 static void set(struct connection *c, enum timeout_kind kind, uint64_t deadline_ns)
 {
 	if (timeout_set(&c->timeouts[kind], deadline_ns) != 0)
@@ -103,7 +103,10 @@ static ssize_t send_some(struct connection *c, const char *data, size_t length)
 	return errno == EAGAIN || errno == EINTR ? 0 : (ssize_t)length;
 }
 
-/* Sends what the loop has collected for the connection; what the kernel does not take keeps it busy. */
+/*
+ * Sends what the loop has collected for the connection. If the kernel does not take all, the
+ * connection stays busy.
+ */
 static void flush(struct connection *c)
 {
 	struct bytes *output = &c->loop->output;
@@ -218,7 +221,10 @@ static bool is_over(const struct connection *c)
 	return c->closing && !is_busy(c);
 }
 
-/* While it is busy, only what cannot be ignored is heard from a client: reading on would be work without bound. */
+/*
+ * While a connection is busy, only errors and hang-ups of its client are watched: reading on would
+ * be work without bound.
+ */
 static uint32_t events_wanted(const struct connection *c)
 {
 	if (!is_busy(c))
@@ -226,7 +232,10 @@ static uint32_t events_wanted(const struct connection *c)
 	return c->unsent.length > 0 ? EPOLLOUT : 0;
 }
 
-/* Answers the requests in data until one has to wait; keeps the rest. `served`: an earlier one has just been. */
+/*
+ * Answers the requests in data until one has to wait, and keeps the rest. `served`: an earlier one
+ * has just been answered.
+ */
 static void serve(struct connection *c, const char *data, size_t length, bool served)
 {
 	size_t used = 0;
@@ -254,7 +263,7 @@ static void serve(struct connection *c, const char *data, size_t length, bool se
 		connection_close(c);
 }
 
-/* Goes on with the requests that had to wait. */
+/* Answers the requests that had to wait. */
 static void resume(struct connection *c)
 {
 	serve(c, c->unread.length > 0 ? c->unread.data : "", c->unread.length, true);
@@ -290,7 +299,7 @@ void connection_on_event(struct connection *c, uint32_t events)
 		on_readable(c);
 }
 
-/* A client that does not read must not leave its answer behind in the kernel: reset instead of a polite end. */
+/* The answer of a client that does not read must not stay in the kernel: reset the connection. */
 static void discard_unsent(struct connection *c)
 {
 	struct linger at_once = {.l_onoff = 1};

@@ -1,4 +1,7 @@
-/* One client of one loop: reads heads, answers, and has at any time the timeouts that belong to what it is doing. */
+/*
+ * One client of one loop. It reads heads, answers, and at any time has the timeouts that belong to
+ * what it is doing.
+ */
 #ifndef EXAMPLES_SERVER_CONNECTION_H
 #define EXAMPLES_SERVER_CONNECTION_H
 
@@ -9,8 +12,8 @@
 #include "examples/server/timeout.h"
 
 enum timeout_kind {
-	TIMEOUT_HEAD,    /* from accept, or from a head's first byte, to its last; no byte in between moves it */
-	TIMEOUT_REQUEST, /* from the end of the head until the answer is with the kernel */
+	TIMEOUT_HEAD,    /* from accept, or from a head's first byte, to its last */
+	TIMEOUT_REQUEST, /* from the end of the head until the kernel has the answer */
 	TIMEOUT_IDLE,    /* keep-alive: touched by each request */
 	TIMEOUT_ANSWER,  /* no timeout but work: the answer to /slow is due */
 	TIMEOUT_KINDS

@@ -1,4 +1,7 @@
-/* A head is found by its empty line, then read line by line. One that trickles in is searched anew for each piece. */
+/*
+ * A head ends with an empty line; then it is read line by line. A head that comes in pieces is
+ * searched anew for each piece.
+ */
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +44,7 @@ static bool parse_request_line(const char *line, size_t length, struct http_requ
 	out->target = target;
 	out->target_length = (size_t)(version - target);
 	out->keep_alive = version[8] == '1';
-	out->has_host = version[8] == '0'; /* version 1.0 asks for none */
+	out->has_host = version[8] == '0'; /* version 1.0 needs none */
 	return (version[8] == '0' || version[8] == '1') && is_token(line, out->method_length) && target[0] == '/' &&
 	       is_printable(target, out->target_length);
 }

@@ -1,6 +1,7 @@
 /*
- * Just enough HTTP/1.1 for a server without request bodies: heads are parsed strictly, one at a time, so requests may
- * be pipelined. What could be read in two ways (bare line feeds, folded lines, stray control characters) is malformed.
+ * Just enough HTTP/1.1 for a server without request bodies. Heads are parsed strictly, one at a
+ * time, so requests may be pipelined. Bare line feeds, folded lines and stray control characters
+ * are malformed, because they could be read in two ways.
  */
 #ifndef EXAMPLES_SERVER_HTTP_H
 #define EXAMPLES_SERVER_HTTP_H
@@ -27,7 +28,7 @@ int http_parse(const char *data, size_t length, struct http_request *out);
 
 bool http_method_is(const struct http_request *r, const char *method);
 
-/* The value of the target's query if its path is `path` and the query is "name=digits"; -1 if not. */
+/* The number in the target's query "name=digits" if its path is `path`; else -1. */
 long http_number(const struct http_request *r, const char *path, const char *name);
 bool http_path_is(const struct http_request *r, const char *path);
 

@@ -1,4 +1,7 @@
-/* Log-linear buckets: below 16 ns exact, above that the top bit and the three bits after it choose the bucket. */
+/*
+ * Log-linear buckets: below 16 ns exact, above that the top bit and the three bits after it choose
+ * the bucket.
+ */
 #include "examples/server/lateness.h"
 
 static unsigned bucket_of(uint64_t ns)

@@ -1,8 +1,9 @@
 /*
  * How late something was: a histogram that one thread writes and any thread may read.
  *
- * Eight buckets an octave: a percentile is an upper bound, at most 1/8 too high. The maximum is exact. Not good at:
- * several writers (they would lose counts); keep one per thread, or a lock, and merge when somebody asks.
+ * It has eight buckets an octave: a percentile is an upper bound, at most 1/8 too high. The maximum
+ * is exact. Several writers would lose counts: keep a histogram for each thread, or a lock, and
+ * merge when a report is made.
  */
 #ifndef EXAMPLES_SERVER_LATENESS_H
 #define EXAMPLES_SERVER_LATENESS_H

@@ -1,7 +1,9 @@
 /*
- * A turn: wait, read the clock once, serve the sockets, then the mailbox, then accept. Sockets come before the mailbox,
- * so a request that arrives together with its connection's timeout is still served. Accepting comes last, so a slot
- * that was freed in this turn cannot be mistaken for its successor by an event of the same turn.
+ * A turn: wait, read the clock once, serve the sockets, then the mailbox, then accept.
+ *
+ * - Sockets come before the mailbox, so a request that arrives together with its timeout is served.
+ * - Accepting comes last. So an event of this turn cannot mistake a new connection for one whose
+ *   slot was freed in the same turn.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,7 +23,7 @@
 #define ACCEPTS_PER_TURN 64
 #define BACKLOG 4096
 
-/* Bounds what a client that never reads holds in the kernel's memory. */
+/* Limits what a client that never reads holds in the kernel's memory. */
 #define SEND_BUFFER 65536
 
 int loop_listen(uint16_t port)
@@ -68,7 +70,10 @@ static void admit(struct loop *l, int fd, uint32_t address)
 		return;
 	}
 	count_up(&l->figures.accepted, 1);
-	/* A fresh clock: the client may have come after the turn began, and would be cut off before its time. */
+	/*
+	 * Reads the clock again: the client may have come after the turn began, and would be cut
+	 * off too early.
+	 */
 	connection_open(c, fd, address, tw_service_now(l->server->service));
 }
 

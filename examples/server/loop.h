@@ -1,4 +1,7 @@
-/* An event loop: one thread, one epoll, one listening socket of the shared port, and a table of connections. */
+/*
+ * An event loop: one thread, one epoll, one listening socket of the shared port, and a table of
+ * connections.
+ */
 #ifndef EXAMPLES_SERVER_LOOP_H
 #define EXAMPLES_SERVER_LOOP_H
 
@@ -25,14 +28,16 @@ struct server {
 	size_t loop_count;
 };
 
-/* Written by the loop, read by whoever makes a report. */
+/* Written by the loop, read by reports. */
 struct loop_figures {
 	_Atomic uint64_t accepted, closed, requests, malformed;
 	_Atomic uint64_t refused;                /* banned */
 	_Atomic uint64_t full;                   /* no slot was free */
-	_Atomic uint64_t stale;                  /* notices that came too late to count */
-	struct lateness lateness[TIMEOUT_KINDS]; /* deadline to start of the callback, for each that counted */
-	struct lateness hand_back;               /* start of the callback to the loop having acted on it */
+	_Atomic uint64_t stale;                  /* notices that came too late */
+	/* deadline to start of the callback, of notices that counted */
+	struct lateness lateness[TIMEOUT_KINDS];
+	/* start of the callback until the loop has acted on it */
+	struct lateness hand_back;
 	struct lateness turn;                    /* duration of turns of the loop */
 };
 
@@ -44,13 +49,13 @@ struct loop {
 	struct mailbox mailbox;
 
 	/*
-	 * The loop's time: read once a turn, when epoll_wait has returned, so never before the arrival of what woke us.
-	 * Deadlines count from it. Only what arrives while a turn is under way can be read with a time older than
-	 * itself.
+	 * The loop's time: read once a turn, when epoll_wait has returned. That is never before
+	 * the arrival of what ended the wait. Deadlines count from it. What arrives during a turn
+	 * may be read with a time older than itself.
 	 */
 	uint64_t now_ns;
 
-	struct connection *connections; /* slots are reused, never moved: timeouts point into them */
+	struct connection *connections; /* reused, never moved: timeouts point here */
 	struct connection *free;
 	size_t used, room;
 
@@ -60,12 +65,16 @@ struct loop {
 	struct loop_figures figures;
 };
 
-/* A socket of that port (0: any) on 127.0.0.1, or negative errno. Sockets of one port share its connections. */
+/*
+ * A socket of that port (0: any) on 127.0.0.1, or a negative errno. The kernel spreads a port's
+ * connections over its sockets.
+ */
 int loop_listen(uint16_t port);
 
 bool loop_init(struct loop *l, const struct server *server, int listen_fd, size_t room);
 bool loop_start(struct loop *l, unsigned number);
-void loop_stop(struct loop *l); /* waits for its thread, which closes all its connections */
-void loop_free(struct loop *l); /* when the service is closed: until then callbacks may post to it */
+void loop_stop(struct loop *l); /* waits for its thread, which closes its connections */
+/* after the service is closed: until then callbacks may post to it */
+void loop_free(struct loop *l);
 
 #endif

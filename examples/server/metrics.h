@@ -1,4 +1,7 @@
-/* What GET /metrics answers: the service's figures in the text format that Prometheus reads (version 0.0.4). */
+/*
+ * The answer to GET /metrics: the service's figures in the text format of Prometheus (version
+ * 0.0.4).
+ */
 #ifndef EXAMPLES_SERVER_METRICS_H
 #define EXAMPLES_SERVER_METRICS_H
 

@@ -1,4 +1,7 @@
-/* Adds up the loops' figures while they work: each number is true, together they may be out by what is in flight. */
+/*
+ * Adds up the loops' figures while they work. Each number is true; together they may differ by what
+ * is in flight.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +71,7 @@ static void loop_lines(FILE *out, const struct loop_figures *sum)
 	lateness_lines(out, "turn", &sum->turn);
 }
 
-/* All kinds also together, bans included: the lateness of the service as this server sees it. */
+/* All kinds together, and bans: the lateness of the service as this server sees it. */
 static void timeout_lines(FILE *out, const struct loop_figures *sum)
 {
 	struct ban_figures bans;

@@ -1,4 +1,4 @@
-/* What GET /stats answers: one "name value" a line, for programs and for people. */
+/* The answer to GET /stats: one "name value" a line, for programs and for people. */
 #ifndef EXAMPLES_SERVER_REPORT_H
 #define EXAMPLES_SERVER_REPORT_H
 

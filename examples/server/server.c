@@ -1,12 +1,17 @@
 /*
- * A small multithreaded HTTP/1.1 server whose timeouts are tickwheel timers: the time a client may take for its head,
- * the time a request may take, keep-alive's idle time (touched by each request), and how long a ban lasts.
+ * A small multithreaded HTTP/1.1 server whose timeouts are tickwheel timers: the time for a head,
+ * the time for a request, keep-alive's idle time (moved by each request), and the length of a ban.
  *
- * GET / answers at once, /slow?ms=N after N milliseconds, /big?bytes=N with N bytes, /stats with figures,
- * /metrics with those of the timer service for Prometheus. It listens on
- * loopback only: an example of timeouts, not a server for the world (no TLS, no request bodies, no files).
+ *   GET /                the answer comes immediately
+ *   GET /slow?ms=N       after N milliseconds
+ *   GET /big?bytes=N     with N bytes
+ *   GET /stats           figures of the server
+ *   GET /metrics         figures of the timer service, for Prometheus
  *
- * SIGTERM or SIGINT stops it. It then checks the timer service's ledger; the exit status tells.
+ * It listens on loopback only. It is an example of timeouts: no TLS, no request bodies, no files.
+ *
+ * SIGTERM or SIGINT stops it. It then checks the timer service's ledger; the exit status is 0 if
+ * the ledger balances.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -107,7 +112,9 @@ static int fail(const char *what, int error)
 	return 1;
 }
 
-/* As many descriptors as the system lets us have, shared by the loops: accept then never fails for want of one. */
+/*
+ * Takes as many descriptors as the system allows, shared by the loops, so accept never lacks one.
+ */
 static size_t connections_per_loop(size_t loops)
 {
 	struct rlimit files;
@@ -162,7 +169,9 @@ static void wait_for_end(void)
 	sigwait(&end, &which);
 }
 
-/* Before any thread is made: they inherit the mask, so that the signals wait for wait_for_end. */
+/*
+ * Before any thread is created: the threads inherit the mask, so the signals wait for wait_for_end.
+ */
 static void block_signals(void)
 {
 	sigset_t end;
@@ -173,7 +182,9 @@ static void block_signals(void)
 	signal(SIGPIPE, SIG_IGN);
 }
 
-/* When the service is closed nothing moves any more, so the equation must hold to the last timer. */
+/*
+ * When the service is closed nothing changes any more, so the equation must hold to the last timer.
+ */
 static bool ledger_balances(tw_service *service)
 {
 	struct tw_service_stats s = {.size = sizeof(s)};
@@ -189,8 +200,8 @@ static bool ledger_balances(tw_service *service)
 }
 
 /*
- * The order matters: the loops end first, and cancel what they have; close waits for callbacks that still run; only
- * then may the loops' memory go, into which they post.
+ * The order matters. First the loops end, and cancel what they have. Then close waits for callbacks
+ * that still run. Only then is the loops' memory freed, because callbacks post into it.
  */
 static bool stop(struct server *s)
 {

@@ -1,4 +1,7 @@
-/* A mailbox is one lock, a list through the timeouts themselves, and an eventfd written when it stops being empty. */
+/*
+ * A mailbox is one lock, a list through the timeouts themselves, and an eventfd. The eventfd is
+ * written when the list stops being empty.
+ */
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -34,7 +37,10 @@ void mailbox_slept(struct mailbox *m)
 		;
 }
 
-/* Only the first of a series of notices writes to the eventfd: the loop takes until it has found the mailbox empty. */
+/*
+ * Only the first of several notices writes to the eventfd: the loop takes until the mailbox is
+ * empty.
+ */
 static void post(struct timeout *t, tw_timer fired, uint64_t ran_ns)
 {
 	struct mailbox *m = t->mailbox;
@@ -87,12 +93,12 @@ int timeout_set(struct timeout *t, uint64_t deadline_ns)
 	t->deadline_ns = deadline_ns;
 	if (t->timer.id != 0 && tw_reset_at(service, t->timer, deadline_ns) == 0)
 		return 0;
-	/* Never armed, or it fired a moment ago and its notice is on the way: stale from here on. */
+	/* Never scheduled, or it fired a moment ago: its notice is stale from here on. */
 	t->timer = (tw_timer){0};
 	return tw_schedule_at(service, deadline_ns, on_timeout, t, &t->timer);
 }
 
-/* If the callback is running already (TW_RUNNING), its notice will find no handle to match. */
+/* If the callback runs already (TW_RUNNING), its notice finds no handle that matches. */
 void timeout_clear(struct timeout *t)
 {
 	if (t->timer.id == 0)

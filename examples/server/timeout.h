@@ -1,28 +1,29 @@
 /*
  * Timeouts of an event loop: the pattern to copy.
  *
- * A timer's callback runs on a worker of the timer service; a connection belongs to the thread of its loop. So the
- * callback touches nothing of the connection. It posts a notice to the loop's mailbox and wakes the loop, and the loop
- * decides.
+ * A timer's callback runs on a worker of the timer service. A connection belongs to the thread of
+ * its loop. So the callback touches nothing of the connection: it posts a notice to the loop's
+ * mailbox, and the loop decides.
  *
- * Why not shutdown(fd) right in the callback? Because the number is not the connection: the loop may close it and
- * accept another one under the same number just before the call, and a stranger is cut off. It would be right only if
- * the loop waited for the callback (tw_cancel_wait) before each close, and then one slow callback would hold up every
- * connection.
+ * Why not shutdown(fd) in the callback? Because the number is not the connection. The loop may
+ * close it, and accept another one under the same number just before the call. That would be right
+ * only if the loop waited for the callback (tw_cancel_wait) before each close. Then one slow
+ * callback would hold up every connection.
  *
- * Stale notices are harmless. Between the callback and the loop's look into its mailbox the connection may have been
- * served, closed, even replaced by another one in the same slot. Nobody has to count generations for that: the timer's
- * handle is one. Handles are never used twice, so a notice counts only if the handle that fired (tw_self) is the one
- * that the loop holds at that moment. If a touch loses the race against the callback, tw_reset_at says so, the loop
- * schedules anew, has another handle, and the notice on its way has become stale.
+ * Stale notices are harmless. Before the loop looks into its mailbox, the connection may have been
+ * served, closed, or replaced in the same slot. Handles are never used twice. So a notice counts
+ * only if the handle that fired (tw_self) is the one that the loop holds at that moment. If a touch
+ * loses the race against the callback, tw_reset_at says so. Then the loop schedules anew and has
+ * another handle, and the notice is stale.
  *
- * Nothing is allocated and posting cannot fail: the notice is a part of the timeout. If it is still in the mailbox
- * when the timeout fires once more, the older one was stale, and is overwritten.
+ * Nothing is allocated, and a post cannot fail: the notice is a part of the timeout. If it is still
+ * in the mailbox when the timeout fires again, the older notice was stale, and is overwritten.
  *
- * Lifetime: a callback may post until the service is closed, so timeouts and mailboxes are freed after that. Slots are
- * reused meanwhile, never returned.
+ * Lifetime: a callback may post until the service is closed, so timeouts and mailboxes are freed
+ * after that. Slots are reused meanwhile, never returned.
  *
- * Not good at: a million notices a second. All workers meet at one lock for each loop, held for a few instructions.
+ * Limit: workers share one lock for each loop, held for a few instructions. A million notices a
+ * second would contend for it.
  */
 #ifndef EXAMPLES_SERVER_TIMEOUT_H
 #define EXAMPLES_SERVER_TIMEOUT_H
@@ -47,10 +48,10 @@ struct timeout {
 	void *owner;
 	unsigned kind;
 
-	bool posted; /* under the mailbox's lock, as are the last three */
+	bool posted; /* under the mailbox's lock, as the next three */
 
 	/* The loop's own. */
-	tw_timer timer; /* "no timer": not armed */
+	tw_timer timer; /* "no timer": not scheduled */
 	uint64_t deadline_ns;
 
 	struct timeout *next;
@@ -58,28 +59,31 @@ struct timeout {
 	uint64_t ran_ns; /* the clock when the callback began */
 };
 
-/* A copy for the loop to work with, free of the lock. */
+/* A copy that the loop uses without the lock. */
 struct notice {
 	struct timeout *timeout;
 	tw_timer fired;
 	uint64_t ran_ns;
 };
 
-/* False: no event descriptor to be had. */
+/* False: no event descriptor is left. */
 bool mailbox_init(struct mailbox *m, tw_service *service);
 void mailbox_destroy(struct mailbox *m);
 void mailbox_wake(struct mailbox *m);
-void mailbox_slept(struct mailbox *m); /* before taking, when event_fd was readable */
+void mailbox_slept(struct mailbox *m); /* first, when event_fd was readable */
 size_t mailbox_take(struct mailbox *m, struct notice *out, size_t room);
 
-/* All of these by the loop only. */
+/* All of these are called by the loop only. */
 void timeout_init(struct timeout *t, struct mailbox *mailbox, void *owner, unsigned kind);
 
-/* Arms it, or moves it if it is armed. Negative errno: it is not armed; do not keep a connection without it. */
+/*
+ * Schedules it, or moves it. A negative errno: it is not scheduled; do not keep a connection
+ * without it.
+ */
 int timeout_set(struct timeout *t, uint64_t deadline_ns);
 void timeout_clear(struct timeout *t);
 
-/* Whether the notice counts. If so, the timeout is not armed any more. */
+/* Tells whether the notice counts. If so, the timeout is no longer scheduled. */
 bool timeout_accept(const struct notice *n);
 
 #endif
