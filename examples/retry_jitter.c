@@ -57,7 +57,7 @@ int main(void)
 {
 	struct tw_service_config config = {.size =
 					       /* .seed = n repeats the draws of each thread */
-					       sizeof(config)};
+					   sizeof(config)};
 	if (tw_service_create(&service, &config) != 0 || sem_init(&served, 0, 0) != 0)
 		return 1;
 	started_ns = tw_service_now(service);

@@ -31,14 +31,14 @@ struct server {
 /* Written by the loop, read by reports. */
 struct loop_figures {
 	_Atomic uint64_t accepted, closed, requests, malformed;
-	_Atomic uint64_t refused;                /* banned */
-	_Atomic uint64_t full;                   /* no slot was free */
-	_Atomic uint64_t stale;                  /* notices that came too late */
+	_Atomic uint64_t refused; /* banned */
+	_Atomic uint64_t full;    /* no slot was free */
+	_Atomic uint64_t stale;   /* notices that came too late */
 	/* deadline to start of the callback, of notices that counted */
 	struct lateness lateness[TIMEOUT_KINDS];
 	/* start of the callback until the loop has acted on it */
 	struct lateness hand_back;
-	struct lateness turn;                    /* duration of turns of the loop */
+	struct lateness turn; /* duration of turns of the loop */
 };
 
 struct loop {
