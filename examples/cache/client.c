@@ -99,7 +99,7 @@ static bool send_replies(struct client *c)
 	return alive;
 }
 
-/* Sends what waits, and the mail that waits behind it. */
+/* Sends the replies that wait, and then the mail. */
 static bool send_waiting(struct client *c)
 {
 	do {
@@ -228,7 +228,7 @@ void client_event(struct client *c, uint32_t events)
 		alive = send_replies(c) && alive;
 		alive = alive && resume(c);
 	}
-	/* The peer is gone for good: what waits cannot be sent. */
+	/* The peer is gone: the replies that wait cannot be sent. */
 	if (events & (EPOLLERR | EPOLLHUP))
 		alive = false;
 	settle(c, alive);

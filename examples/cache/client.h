@@ -51,7 +51,7 @@ void client_close(struct client *c);
 void client_event(struct client *c, uint32_t events);
 void client_mail(struct client *c);
 
-/* At the end of its loop: sends what waits, for a second at most, and closes. */
+/* At the end of its loop: sends the replies that wait, for a second at most, and closes. */
 void client_finish(struct client *c);
 
 /* All clients, any thread. The visitor runs under the registry's lock. */

@@ -32,7 +32,7 @@ enum command_flags {
 struct command {
 	const char *name;
 	command_fn *run;
-	int arity; /* arguments with the name; negative: at least so many */
+	int arity; /* arguments with the name; negative: at least -n */
 	unsigned flags;
 	int first_key, last_key, key_step;
 };

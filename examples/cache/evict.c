@@ -13,8 +13,8 @@
 #include "examples/cache/expiry.h"
 
 /*
- * What a pending timer costs the service: the middle of what tw_service_stats.memory_bytes says for 1 to
- * 10 million.
+ * What a pending timer costs the service: the middle of tw_service_stats.memory_bytes for 1 to 10
+ * million.
  */
 #define TIMER_BYTES 48
 #define LEAST_CANDIDATES 64

@@ -224,9 +224,9 @@ static void block_signals(sigset_t *end)
 }
 
 /*
- * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to a
- * half of what they were, it is told to give pages back to the system. Not on a thread that
- * serves: that takes some milliseconds.
+ * The allocator keeps what is freed in the middle of its heap. When the keys have shrunk to half
+ * of their former size, a call gives pages back to the system. It takes some milliseconds, so it
+ * does not run on a thread that serves.
  */
 static void give_memory_back(size_t *peak)
 {

@@ -223,7 +223,7 @@ void cmd_mget(struct call *c)
 	}
 }
 
-/* All keys at once: their shards stay locked until the last is set. */
+/* All keys in one step: their shards stay locked until the last one is set. */
 static void set_many(struct call *c, bool only_new)
 {
 	size_t pairs = (c->argc - 1) / 2;

@@ -27,7 +27,7 @@ void table_init(void)
 {
 	if (getrandom(seed, sizeof(seed), 0) != sizeof(seed))
 		abort();
-	/* Locks are held for less than a thread takes to fall asleep: a waiter spins for a moment first. */
+	/* Locks are held for less time than falling asleep takes, so a waiter spins first. */
 	pthread_mutexattr_t spins;
 	pthread_mutexattr_init(&spins);
 	pthread_mutexattr_settype(&spins, PTHREAD_MUTEX_ADAPTIVE_NP);

@@ -151,7 +151,8 @@ static void load(void *arg, const char *id, int64_t delay_ms)
 	struct shard *shard = arg;
 	struct node *node = shard->node;
 	struct job job = {.shard = shard, .serial = atomic_fetch_add(&node->serial, 1)};
-	hold(shard, node->asked_ns + (uint64_t)shard->serve.left_ms * TW_MILLISECOND); /* before the first one fires */
+	/* Before the first one fires. */
+	hold(shard, node->asked_ns + (uint64_t)shard->serve.left_ms * TW_MILLISECOND);
 	snprintf(job.id, sizeof job.id, "%s", id);
 	if (schedule(&job, due, after_ms(node, delay_ms), true))
 		shard->overflows = true;
@@ -181,8 +182,8 @@ static void serve(struct node *node, struct shard *shard, unsigned share)
 
 /*
  * The store counts the nodes eight times a lease. One that has missed three times no longer counts.
- * So the others know that their share has grown before its leases are over, and take its shards at
- * once.
+ * So the others know that their share has grown before its leases are over, and take its shards
+ * immediately.
  */
 static void join(struct node *node)
 {

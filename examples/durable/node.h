@@ -10,7 +10,7 @@
  * time. So neither a node that was stopped beyond its lease nor a clock that is ahead does harm.
  *
  * A node that has no answer until its lease is over gives up the shard by itself: it does not know
- * who holds it. A node that is about to run a job looks at the lease once more, on its own clock,
+ * the holder. A node that is about to run a job looks at the lease once more, on its own clock,
  * which counts the lease from before the call that renewed it. So the node's lease never ends after
  * Redis's. A stop between that look and the job's end is what makes second runs.
  */

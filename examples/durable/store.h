@@ -13,7 +13,7 @@
  *   new     sorted set: jobs submitted for a time that the holder has loaded already, by number
  *   number  of the last of these
  *   until   how far the holder has loaded
- *   lease   who holds the shard; expires
+ *   lease   the holder of the shard; expires
  *
  * Beside them: "durable:nodes", and "durable:version", the version of the data.
  *

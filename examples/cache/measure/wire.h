@@ -29,8 +29,8 @@ struct wire {
 };
 
 /*
- * One reply. A bulk's text is valid until the next call; of an array only the count is told, its
- * elements follow.
+ * One reply. A bulk's text is valid until the next call. An array has its count here; its elements
+ * follow.
  */
 struct wire_reply {
 	char type;
