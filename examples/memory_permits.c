@@ -54,7 +54,8 @@ int main(void)
 	if (tw_semaphore_try_acquire_n(memory, MEGABYTES + 1) >= 0)
 		return 1; /* refused: there are not that many */
 	while (drawn < PICTURES)
-		if (tw_semaphore_acquire_n(memory, MEGABYTES, 10 * TW_SECOND) == 0) /* last in line */
+		/* Last in line. */
+		if (tw_semaphore_acquire_n(memory, MEGABYTES, 10 * TW_SECOND) == 0)
 			tw_semaphore_release_n(memory, MEGABYTES);
 	while (tw_semaphore_destroy(memory) < 0) { /* a function may be about to return */
 	}
