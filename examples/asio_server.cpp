@@ -24,7 +24,9 @@ class session : public std::enable_shared_from_this<session>
 	{
 	}
 
-	/* Each read moves the timeout: this cancels the wait that is under way, and begins another. */
+	/*
+	 * Each read moves the timeout: this cancels the wait that is under way, and begins another.
+	 */
 	void read()
 	{
 		idle_.expires_after(150ms);

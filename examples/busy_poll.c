@@ -1,7 +1,7 @@
 /*
- * A loop that polls a device and never sleeps, as packet processing does. It turns the wheel itself:
- * between two expiries that costs one look at the time, which the loop reads anyway. Each packet
- * waits for its acknowledgement with a timer; one in fifty is lost, and sent again.
+ * A loop that polls a device and never sleeps, as packet processing does. It turns the wheel
+ * itself: between two expiries that costs one look at the time, which the loop reads anyway. Each
+ * packet waits for its acknowledgement with a timer; one in fifty is lost, and sent again.
  */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
  * Coroutines that wait. One asks a server that is often slow: each try has a time limit, and the
- * waits between tries grow. Another beats until it is told to stop. Both run on the service's
+ * waits between tries grow. Another one beats until it is stopped. Both run on the service's
  * threads; the service makes no thread for a coroutine, and a wait allocates nothing.
  */
 #include <atomic>

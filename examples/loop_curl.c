@@ -1,7 +1,8 @@
 /*
  * libcurl's multi interface in a loop of your own. A multi handle asks for one timer
- * (CURLMOPT_TIMERFUNCTION): it is one timer of the service, moved or cancelled as libcurl says. Here
- * two multi handles share a loop of epoll. A server in this process answers, except for "/slow".
+ * (CURLMOPT_TIMERFUNCTION): it is one timer of the service, moved or cancelled as libcurl says.
+ * Here two multi handles share a loop of epoll. A server in this process answers, except for
+ * "/slow".
  */
 #include <arpa/inet.h>
 #include <curl/curl.h>
