@@ -5,8 +5,8 @@
  *   open        calls are refused at once, so the backend has time to recover
  *   half open   after COOL_DOWN_NS: one call passes; if it succeeds, the breaker closes
  *
- * The limiter's hook `settled` sees each result, and a timer ends the cool-down. Played on a virtual
- * clock: ten seconds with a call each 10 ms; from 2 s to 5 s the backend is down.
+ * The limiter's hook `settled` sees each result, and a timer ends the cool-down. Played on a
+ * virtual clock: ten seconds with a call each 10 ms; from 2 s to 5 s the backend is down.
  */
 #include <errno.h>
 #include <pthread.h>

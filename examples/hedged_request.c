@@ -1,7 +1,7 @@
 /*
- * Hedged requests: if the first try has no answer after HEDGE_AFTER_NS, a second one goes to another
- * replica. The first answer counts, and the other try is cancelled. One slow replica in twenty then
- * costs a few more requests, and no longer the user's time.
+ * Hedged requests: if the first try has no answer after HEDGE_AFTER_NS, a second one goes to
+ * another replica. The first answer counts, and the other try is cancelled. One slow replica in
+ * twenty then costs a few more requests, and no longer the user's time.
  *
  * Both tries are jobs of one limiter, so hedges cannot overload the replicas. Played on a virtual
  * clock: the same requests without and with hedges.
