@@ -1,6 +1,7 @@
 /*
- * The composition root: a service is the core over an executor; if the user brings none, it gets a pool of its own. The core knows
- * nothing of the pool, the pool nothing of the service; only this file knows both.
+ * Puts a service together: the core over an executor. If the user gives no executor, the service
+ * gets a pool of its own. The core knows nothing of the pool, and the pool nothing of the service.
+ * Only this file knows both.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,7 +23,7 @@
 #include "executor/pool/source.h"
 #include "executor/pool/stats.h"
 
-/* Plain tasks have no way into a pool that a service has made for itself. */
+/* No plain task can get into a pool that a service has created for itself. */
 enum { OWN_POOLS_QUEUE = 16 };
 
 int tw_version(void)
@@ -30,7 +31,7 @@ int tw_version(void)
 	return TW_VERSION;
 }
 
-/* The pool that the service is to use: its own, a shared one, or none (*pool NULL). */
+/* The pool that the service uses: its own, a shared one, or none (*pool NULL). */
 static int choose_pool(const struct tw_service_config *config, tw_pool **pool, bool *owned)
 {
 	*pool = tw__pool_of(config->executor);
@@ -55,7 +56,7 @@ static int join_pool(struct tw_service_config *config, struct tw__source **sourc
 	return r;
 }
 
-/* The config is complete, but for its executor perhaps. */
+/* The config is complete, perhaps without an executor. */
 static int make(tw_service **out, struct tw_service_config *config)
 {
 	struct tw__source *source = NULL;
@@ -71,7 +72,8 @@ static int make(tw_service **out, struct tw_service_config *config)
 	tw_store_relaxed(&service->layers.pool, source);
 	if (source) {
 		tw__pool_watch(source, service);
-		tw_store_release(&service->watch.pool_busy, tw__source_is_busy); /* the driver is running already */
+		/* The driver is running already. */
+		tw_store_release(&service->watch.pool_busy, tw__source_is_busy);
 	}
 	*out = service;
 	return 0;
@@ -98,8 +100,9 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 static void end_pool(tw_service *service)
 {
 	tw__pool_unwatch(service);
-	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be looking at it */
-	struct tw__source *source = tw_exchange_seq_cst(&service->layers.pool, NULL); /* watchdog.h, WATCHDOG2 */
+	pthread_mutex_lock(&tw__registry); /* tw_service_pool_stats may be reading it */
+	/* watchdog.h, WATCHDOG2. */
+	struct tw__source *source = tw_exchange_seq_cst(&service->layers.pool, NULL);
 	pthread_mutex_unlock(&tw__registry);
 	while (tw_load_seq_cst(&service->watch.pool_lookers)) /* each for some microseconds */
 		sched_yield();
@@ -116,8 +119,8 @@ static int check_options(const char *call, const struct tw_close_options *option
 }
 
 /*
- * What the executor has been handed needs a thread to run it. If the only one is the caller's, a close
- * that waits would wait for its own caller. A close that has answered 0 has ended the service's own pool.
+ * Runs at the executor need a thread. If the only one is the caller's, a close that waits would
+ * wait for its own caller. A close that has answered 0 has ended the service's own pool.
  */
 static int check_caller(tw_service *service, const struct tw_close_options *options, const char *call)
 {
@@ -129,7 +132,7 @@ static int check_caller(tw_service *service, const struct tw_close_options *opti
 			  call);
 }
 
-/* -EDEADLK: all cases but those of check_caller. */
+/* the callback may return later */
 static int say_why(tw_service *service, int r, const char *call)
 {
 	if (r != -EDEADLK)

@@ -1,4 +1,4 @@
-/* Schedulers of actions: birth, end, statistics. Birth of actions. */
+/* Schedulers of actions: creation, end, statistics. Creation of actions. */
 #include "executor/action/internal.h"
 
 #include <errno.h>
@@ -42,7 +42,10 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action)
 		list->last = action->previous;
 }
 
-/* The service stays until the call has ended: another thread may destroy the scheduler as soon as the mutex is free. */
+/*
+ * The service stays until the call has ended: another thread may destroy the scheduler as soon as
+ * the mutex is free.
+ */
 static void cancel_timers(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred)
 {
 	if (deferred->cancel.id)
@@ -182,7 +185,10 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 	return tw__fork_watch() ? make(out, &config) : -ENOMEM;
 }
 
-/* Whether a turn that was asked for comes without the caller's doing: a pool that is full leaves it to the service's driver. */
+/*
+ * Tells whether a requested turn comes without the caller: a full pool leaves it to the service's
+ * driver.
+ */
 static bool work_comes(const tw_action_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);

@@ -1,4 +1,7 @@
-/* Arming: from wherever an action is to where its next run comes from. Whatever fails, it stays where it is. */
+/*
+ * Arming: takes an action from its list or timer to the source of its next run. If that fails, the
+ * action stays as it was.
+ */
 #include <errno.h>
 
 #include "wheel/timer/schedule.h"
@@ -36,7 +39,10 @@ static void fired(void *arg)
 	tw__actions_unlock(scheduler, &none);
 }
 
-/* A timer that ends without a run: dropped by an executor that refuses, or cancelled by a closed strand. The flusher tells. */
+/*
+ * A timer that ended without a run: an executor dropped it, or a closed strand cancelled it. The
+ * flusher calls `failed`.
+ */
 static void timer_over(void *arg, enum tw_fate fate)
 {
 	struct tw_action *action = arg;
@@ -72,7 +78,10 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
 	return 0;
 }
 
-/* The timer it has is moved; one that is claimed at this moment will find that it does not count, and another is made. */
+/*
+ * Moves the action's timer. One that is claimed at this moment will find that it does not count,
+ * and another is scheduled.
+ */
 static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -112,7 +121,10 @@ static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, 
 	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred) : tw__action_join_batch(action, deferred);
 }
 
-/* The next nominal instant. In its own run with the same delay: in phase, the first that is not past. */
+/*
+ * The next nominal instant. In the action's own run with the same delay: in phase, the first
+ * instant that has not passed.
+ */
 static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 {
 	uint64_t now_ns = tw__actions_now(action->scheduler);
@@ -145,8 +157,9 @@ static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *c
 }
 
 /*
- * An idle queue runs what it has now. The call began before the unlock: meanwhile another thread may have run the action, whose
- * work may have destroyed it, and a third may wait to destroy the scheduler.
+ * An idle queue runs what it has now. The call began before the unlock: meanwhile another thread
+ * may have run the action, whose work may have destroyed it, and a third may wait to destroy the
+ * scheduler.
  */
 static int drive_queue(tw_action_scheduler *scheduler)
 {
@@ -172,7 +185,10 @@ static int tell(const char *call, int error)
 				: error;
 }
 
-/* Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has driven. */
+/*
+ * Returns 0, or why the call was refused. *failure: of the flush of a queue that this call has
+ * driven.
+ */
 static int arm_and_drive(const char *call, struct tw_action *action, void *state, uint64_t delay_ns, int *failure)
 {
 	int r = tw__action_check_in(call, action);

@@ -4,7 +4,10 @@
 
 #include "executor/action/internal.h"
 
-/* A detached action goes to `due`. refusal 0: to be run. Else it is not, and `failed` is told why. */
+/*
+ * Puts a detached action into `due`. refusal 0: it will run. Else it will not, and `failed` gets
+ * the reason.
+ */
 void tw__action_join_due(struct tw_action *action, int refusal);
 
 #endif

@@ -1,9 +1,10 @@
 /*
  * Ends of actions: close, release, wait.
  *
- * An open action ends once: in the call that closes it, or if it runs then, when its run has returned. Whoever ends it calls its
- * release, without the mutex. From the end until the release has returned the action is pinned and counts as running, so that no
- * other thread is told that nothing of it runs any more.
+ * An open action ends once: in the call that closes it, or if it runs then, when its run has
+ * returned. The thread that ends it calls its release, without the mutex. From the end until the
+ * release has returned the action is pinned and counts as running. So no other thread gets the
+ * answer that nothing of it runs any more.
  */
 #include <errno.h>
 
@@ -97,7 +98,10 @@ static enum tw_outcome outcome_of(const struct tw_action *action)
 	return action->location == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
 }
 
-/* The mutex is held, and is unlocked. If the action has ended here it is pinned, so that it and the scheduler stay. */
+/*
+ * The mutex is held, and released here. If the action has ended here it is pinned, so it and the
+ * scheduler stay.
+ */
 static void unlock_and_release(struct tw_action *action, bool ended, const struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -122,7 +126,10 @@ int tw_action_close(tw_action *action)
 	return outcome;
 }
 
-/* A second destroy, from the action's own release or from `failed`, finds that the first has given the action back. */
+/*
+ * A second destroy, from the action's own release or from `failed`, finds that the first has given
+ * the action up.
+ */
 int tw_action_destroy(tw_action *action)
 {
 	struct tw__action_deferred deferred = {0};

@@ -1,7 +1,8 @@
 /*
  * The flusher: runs what is due, a batch at a time, and is the only thread that calls `failed`.
  *
- * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes the rest of the batch.
+ * A failure closes its action. With TW_ACTION_FLAG_CANCEL_BATCH it also ends the flush and closes
+ * the rest of the batch.
  */
 #include <errno.h>
 
@@ -88,8 +89,8 @@ static void unpin(struct tw_action *action)
 /* ------------------------------------------------------------------------ failure */
 
 /*
- * Tells `failed` of a failure that no call returns, or that an action is refused. action NULL: an immediate. The mutex is held,
- * and is free meanwhile.
+ * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
+ * an immediate. The mutex is held; it is released meanwhile.
  */
 static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
 {
@@ -126,8 +127,9 @@ static void *take(struct tw__action_list *list, struct tw_action *action)
 }
 
 /*
- * Closes what is left of a batch: of `due` all that is there now, of `batches` what has this number. Returns how many. First all
- * of them under one hold of the mutex, so that nothing that arrives meanwhile is closed with them; then their releases.
+ * Closes the rest of a batch: of `due` all that is there now, of `batches` what has this number.
+ * Returns how many. First all are closed under one hold of the mutex, so nothing that arrives
+ * meanwhile is closed with them. Then their releases are called.
  */
 static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list *list, uint64_t batch)
 {
@@ -161,7 +163,7 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list 
 
 /* ------------------------------------------------------------------------ flushes */
 
-/* It does not run: `failed` is told why. */
+/* It does not run: `failed` gets the reason. */
 static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
 {
 	int refusal = action->refusal;
@@ -219,7 +221,7 @@ static bool is_left(const struct batch *batch)
 	return first && (!batch->number || first->batch == batch->number);
 }
 
-/* The first failure is the flush's; `failed` is told of each that the flush does not return. */
+/* The flush returns its first failure; `failed` is called for each of the others. */
 static int flush(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
 {
 	int first = 0;
@@ -247,7 +249,8 @@ int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told)
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	const struct batch batch = {.list = &scheduler->batches,
 				    /* planted: turn_takes_new */
-				    .number = scheduler->batch++}; /* what comes now is of the next */
+				    /* what comes now belongs to the next */
+				    .number = scheduler->batch++};
 	scheduler->stats.flushes += scheduler->open_count != 0;
 	scheduler->open_count = 0;
 	scheduler->requested = scheduler->turn = false;
@@ -280,14 +283,14 @@ void tw__actions_turn(tw_action_scheduler *scheduler)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
 	if (!scheduler->requested)
-		return; /* all that it was for has been closed */
+		return; /* all that wanted the turn has been closed */
 	scheduler->turn = true;
 	tw__actions_drive(scheduler);
 }
 
 /* ----------------------------------------------------------------- driven by calls */
 
-/* The flusher's; pinned. Closed meanwhile, it does not run. */
+/* The action belongs to the flusher, and is pinned. If it is closed meanwhile, it does not run. */
 static int run_pinned(struct tw_action *action, void *state, void *context)
 {
 	bool runs = !action->closed, ended = false;
@@ -301,7 +304,10 @@ static int run_pinned(struct tw_action *action, void *state, void *context)
 	return r;
 }
 
-/* Makes ready for run_pinned. *context: this thread's, which is exchanged for the one that the action was armed under, if it was. */
+/*
+ * Prepares run_pinned. *context: this thread's, which is exchanged for the one of the arming, if
+ * that had one.
+ */
 static int begin_run(struct tw_action *action, bool nested, struct tw__action_deferred *deferred, void **context)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
@@ -346,7 +352,7 @@ int tw_action_run(tw_action *action, void *state)
 	return r;
 }
 
-/* One turn, when other threads have let go of the scheduler. */
+/* Runs one turn, when other threads have left the scheduler. */
 static int flush_turn(tw_action_scheduler *scheduler)
 {
 	struct tw__action_deferred none = {0};

@@ -5,34 +5,34 @@
 #include "executor/action/internal.h"
 
 /*
- * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The action comes back pinned.
- * *ended: it has ended, and the caller calls tw__action_release.
+ * Runs a detached action, on the flusher. Releases `context`. Returns what the work returned. The
+ * action is pinned afterwards. *ended: it has ended, and the caller calls tw__action_release.
  */
 int tw__action_run(struct tw_action *action, void *state, void *context, bool *ended);
 
 /* The calling thread becomes the flusher. */
 void tw__actions_begin(tw_action_scheduler *scheduler);
 
-/* The flusher does all that is left in due and turn, and resigns. */
+/* The flusher does all that is left in `due` and `turn`, and stops being the flusher. */
 void tw__actions_serve(tw_action_scheduler *scheduler);
 
-/* Becomes the flusher and serves, unless another thread is the flusher: then that one serves. */
+/* Becomes the flusher and serves, unless another thread is the flusher: then that thread serves. */
 void tw__actions_drive(tw_action_scheduler *scheduler);
 
 /*
- * One flush. Returns its first failure, which the caller returns to its own caller; `failed` is told of the others.
- * told: `failed` is told of the first one too.
+ * One flush. Returns its first failure, which the caller returns to its own caller; `failed` is
+ * called for the others. told: `failed` is called for the first one, too.
  */
 int tw__actions_flush_due(tw_action_scheduler *scheduler, bool told);
 int tw__actions_flush_batch(tw_action_scheduler *scheduler, bool told);
 
 /*
- * Runs the first of `due`. told: `failed` is told of a failure. With TW_ACTION_FLAG_CANCEL_BATCH gather() then brings the rest of the
- * batch into `due`, and all of that is closed.
+ * Runs the first of `due`. told: `failed` is called for a failure. With TW_ACTION_FLAG_CANCEL_BATCH
+ * gather() then moves the rest of the batch into `due`, and all of that is closed.
  */
 int tw__actions_run_one_due(tw_action_scheduler *scheduler, bool told, void gather(tw_action_scheduler *));
 
-/* The host has come for the open batch. */
+/* The host has called for the open batch. */
 void tw__actions_turn(tw_action_scheduler *scheduler);
 
 #endif

@@ -1,8 +1,10 @@
 /*
- * The batch source of ASAP and FRAME, and what triggers its flushes: work on an executor, a timer at the next frame, or the caller.
+ * The batch source of ASAP and FRAME, and what triggers its flushes: work on an executor, a timer
+ * at the next frame, or the caller.
  *
- * The first action to join the open batch asks the host for a turn; when the last one has left, the turn is called off. Work that is out
- * cannot be taken back: it finds that nobody asks for it. A frame's timer is cancelled.
+ * The first action to join the open batch requests a turn from the host. When the last one has
+ * left, the request ends. Work that is out cannot be taken back: it finds that the turn is not
+ * requested. A frame's timer is cancelled.
  */
 #include <errno.h>
 
@@ -61,7 +63,10 @@ static void frame_came(void *arg)
 
 static int ask_for_frame(tw_action_scheduler *scheduler);
 
-/* No frame will come for the open batch: its actions go to `due`, where the flusher tells of each that it does not run. */
+/*
+ * No frame will come for the open batch: its actions go to `due`, where the flusher calls `failed`
+ * for each.
+ */
 static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 {
 	struct tw_action *action = scheduler->batches.last, *previous;
@@ -82,8 +87,9 @@ static void refuse_batch(tw_action_scheduler *scheduler, int refusal)
 }
 
 /*
- * A frame whose timer an executor refuses (TW_REFUSED_DROP) is left out: the next frame serves its batch. A closed strand cancels
- * the timer, and would cancel all further ones: then the batch is refused.
+ * If an executor refuses a frame's timer (TW_REFUSED_DROP), that frame is left out, and the next
+ * one serves its batch. A closed strand cancels the timer, and would cancel all further ones: then
+ * the batch is refused.
  */
 static void frame_over(void *arg, enum tw_fate fate)
 {
@@ -179,7 +185,8 @@ int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *
 	int r = ask(scheduler, deferred);
 	if (r)
 		return r;
-	scheduler->open_count++; /* first: it may be the batch's only one, and leaves it to go to its end */
+	/* first: it may be the only one of the batch, and leaves it to go to the end */
+	scheduler->open_count++;
 	tw__action_detach(action, deferred);
 	tw__action_set_location(action, TW__ACTION_BATCHED);
 	action->batch = scheduler->batch;

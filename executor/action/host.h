@@ -4,7 +4,10 @@
 
 #include "executor/action/internal.h"
 
-/* Moves it into the open batch, and sees to it that the batch's turn comes. 0, or why it could not: then nothing has changed. */
+/*
+ * Moves the action into the open batch, and requests the batch's turn. Returns 0, or an error: then
+ * nothing has changed.
+ */
 int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *deferred);
 void tw__action_leave_batch(struct tw_action *action, struct tw__action_deferred *deferred);
 void tw__actions_host_init(tw_action_scheduler *scheduler);

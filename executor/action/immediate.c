@@ -1,4 +1,4 @@
-/* Immediates: actions without a handle but a number, in the batches of ASAP and FRAME. */
+/* Immediates: actions with a number as their handle, in the batches of ASAP and FRAME. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,8 +7,9 @@
 #include "executor/action/host.h"
 
 /*
- * A hash table by number, chained through the actions. Numbers are given in order, so those that wait spread over the buckets,
- * and the table's size depends on how many wait at once, not on how long the oldest of them waits.
+ * A hash table by number, chained through the actions. Numbers are given in order, so those that
+ * wait spread over the buckets. The table's size depends on how many wait at a time, not on how
+ * long the oldest waits.
  */
 static struct tw_action **bucket(tw_action_scheduler *scheduler, uint64_t id)
 {

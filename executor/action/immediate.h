@@ -1,4 +1,4 @@
-/* Actions that are due at once. The scheduler's mutex is held. */
+/* Immediates. The scheduler's mutex is held. */
 #ifndef TW_EXECUTOR_ACTION_IMMEDIATE_H
 #define TW_EXECUTOR_ACTION_IMMEDIATE_H
 

@@ -1,32 +1,38 @@
 /*
- * Inside of actions (contract: tickwheel/action.h).
+ * The inside of actions (contract: tickwheel/action.h).
  *
- *     action.c           schedulers: birth, end, statistics; birth of actions
- *     close.c            ends of actions: close, release, wait
- *     arm.c              arming, and the timers of actions
- *     flush.c            the flusher: runs what is due
- *     host.c             what triggers the batches of ASAP and FRAME
- *     virtual.c          the virtual clock
- *     immediate.c        actions without a handle
+ *     action.c      schedulers: creation, end, statistics; creation of actions
+ *     close.c       ends of actions: close, release, wait
+ *     arm.c         arming, and the timers of actions
+ *     flush.c       the flusher: runs what is due
+ *     host.c        what triggers the batches of ASAP and FRAME
+ *     virtual.c     the virtual clock
+ *     immediate.c   actions with a number as their handle
  *
- * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer is cancelled (whose release
- * takes the mutex), or while work is submitted. What must follow the unlock is noted in a tw__action_deferred.
+ * One mutex of the scheduler guards all of it. It is not held while user code runs, while a timer
+ * is cancelled (whose release takes the mutex), or while work is submitted. What must follow the
+ * unlock is collected in a tw__action_deferred.
  *
  * Where an armed action is
- *   TIMED    one timer of the service; its callback counts only if it is the timer that the action names (tw_self), so that a timer
- *            claimed just before it was moved or cancelled does nothing
- *   DUE      in `due`, which the flusher empties. With a refusal it does not run: the flusher tells `failed` of it
- *   BATCHED  in `batches`, in order of batch ids; a flush takes those of one id, whatever happens to them meanwhile
- *   VIRTUAL  in the heap
  *
- * The flusher: the one thread that runs actions of the scheduler and calls `failed`. A thread that finds another one at it leaves
- * the action in `due` or sets `turn`. The flusher looks for both and resigns under one hold of the mutex, so it leaves nothing.
+ *   TIMED    It has one timer of the service. The timer's callback counts only if it is the
+ *            timer that the action names (tw_self). So a timer that was claimed just before it
+ *            was moved or cancelled does nothing.
+ *   DUE      It is in `due`, which the flusher empties. With a refusal it does not run: the flusher
+ *            calls `failed` for it.
+ *   BATCHED  It is in `batches`, in order of batch ids. A flush takes those of one id.
+ *   VIRTUAL  It is in the heap.
  *
- * Lifetimes
- *   An action is freed when it is not owned, not pinned (by its run, its release, or a waiter) and has no timers left (each
- *   counts until its release was called).
- *   A scheduler is freed when it owns no action and has no objects, no flusher, no frame timers and no calls. A call counts from
- *   before its unlock until it has done what follows with the service. Nothing else is touched after an unlock.
+ * The flusher is the only thread that runs actions of the scheduler and calls `failed`. If another
+ * thread is the flusher, a thread leaves its action in `due` or sets `turn`. The flusher looks for
+ * both and stops being the flusher under one hold of the mutex, so it leaves nothing.
+ *
+ * Lifetimes - An action is freed when it is not owned, not pinned (by its run, its release, or a
+ * waiter) and
+ *   has no timers left. Each timer counts until its release was called.
+ * - A scheduler is freed when it owns no action and has no objects, no flusher, no frame timers and
+ *   no calls. A call counts from before its unlock until it has done what follows with the service.
+ *   Nothing else is touched after an unlock.
  */
 #ifndef TW_EXECUTOR_ACTION_H
 #define TW_EXECUTOR_ACTION_H
@@ -48,7 +54,7 @@ enum tw__action_location {
 	TW__ACTION_VIRTUAL
 };
 
-/* All but the constants under the scheduler's mutex. */
+/* All under the scheduler's mutex, except the constants. */
 struct tw__action_times {
 	uint64_t delay_ns, due_ns; /* due: the nominal instant */
 };
@@ -83,7 +89,7 @@ struct tw__action_list {
 	struct tw_action *first, *last;
 };
 
-/* A scheduler without a clock of its own. */
+/* A scheduler that has no clock. */
 struct tw__virtual {
 	struct tw__heap heap;
 	uint64_t now_ns, armings;
@@ -106,32 +112,32 @@ struct tw_action_scheduler {
 	pthread_t flusher;
 	struct tw__action_list due, batches;
 	uint64_t batch;      /* the open one: what is armed with delay 0 joins it */
-	uint64_t open_count; /* how many are in it */
-	bool turn;           /* the open batch's turn has come, and the flusher is to take it */
+	uint64_t open_count; /* the number of its actions */
+	bool turn;           /* the open batch's turn has come, and the flusher must take it */
 
-	bool requested; /* the host is to bring a turn for the open batch */
+	bool requested; /* a turn for the open batch is requested from the host */
 	struct tw__work work;
 	bool work_out;
 	tw_timer frame;
 	uint32_t frames_out; /* frame timers whose release has not been called */
-	bool orphaned;       /* destroyed while its work was out: that frees it */
+	bool orphaned;       /* destroyed while its work was out, which then frees it */
 
 	struct tw__virtual virtual;
 	struct tw__immediates immediates;
 
 	uint64_t owned, objects;
-	uint32_t calls; /* that are between their unlock and their last look at the service */
+	uint32_t calls; /* between their unlock and their last look at the service */
 	struct tw_action_scheduler_stats stats;
 };
 
-/* What is to be done when the mutex is free again. */
+/* What to do when the mutex is free again. */
 struct tw__action_deferred {
 	tw_timer cancel, cancel_frame;
 	void *context;
 	bool submit;
 };
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
 static inline int tw__actions_check_in(const char *call, const tw_action_scheduler *scheduler)
 {
 	if (tw_unlikely(!scheduler))
@@ -153,7 +159,10 @@ static inline void tw__actions_lock(tw_action_scheduler *scheduler)
 	pthread_mutex_lock(&scheduler->lock);
 }
 
-/* Unlocks the mutex, then does what is noted. Afterwards the scheduler may be gone unless something else holds it. */
+/*
+ * Unlocks the mutex, then does what was collected. Afterwards the scheduler may be gone unless
+ * something else holds it.
+ */
 void tw__actions_unlock(tw_action_scheduler *scheduler, const struct tw__action_deferred *deferred);
 
 void tw__action_append(struct tw__action_list *list, struct tw_action *action);
@@ -161,7 +170,7 @@ void tw__action_unlink(struct tw__action_list *list, struct tw_action *action);
 
 /* ------------------------------------------ all of these with the mutex held */
 
-/* Whether the calling thread is the flusher. */
+/* Tells whether the calling thread is the flusher. */
 static inline bool tw__actions_mine(const tw_action_scheduler *scheduler)
 {
 	return scheduler->flushing && pthread_equal(scheduler->flusher, pthread_self());
@@ -176,7 +185,7 @@ static inline void tw__action_set_location(struct tw_action *action, enum tw__ac
 	action->location = location;
 }
 
-/* Takes an armed action from where it is; its context stays. */
+/* Takes an armed action from its list or timer. Its context stays. */
 void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred);
 
 /* A call begins or ends that uses the scheduler beyond an unlock. */
@@ -191,7 +200,7 @@ static inline void tw__actions_call_ends(tw_action_scheduler *scheduler)
 		pthread_cond_broadcast(&scheduler->changed);
 }
 
-/* Frees it if nobody needs it any more. */
+/* Frees it if nothing needs it any more. */
 void tw__action_put(struct tw_action *action);
 
 struct tw_action *tw__action_new(tw_action_scheduler *scheduler);

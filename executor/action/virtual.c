@@ -1,8 +1,8 @@
 /*
  * The virtual clock: a heap by (time, arming); with a seed, by (time, permuted arming).
  *
- * The permutation is a bijection of the number of the arming (the finalizer of G. Steele, D. Lea and C. Flood's SplitMix64, 2014), so
- * no two are alike.
+ * The permutation is a bijection of the number of the arming (the finalizer of G. Steele, D. Lea
+ * and C. Flood's SplitMix64, 2014), so no two results are equal.
  */
 #include <errno.h>
 
@@ -45,11 +45,14 @@ static struct tw_action *first_until(tw_action_scheduler *scheduler, uint64_t un
 	return (struct tw_action *)(void *)first; /* item is its first member */
 }
 
-/* What is due at this instant goes to the due list, in order, and is flushed from there; so is what joins it meanwhile. */
+/*
+ * What is due at this instant goes to the due list, in order, and is flushed from there. What joins
+ * it meanwhile does, too.
+ */
 static void take_next(struct tw_action *action)
 {
 	struct tw__action_deferred none = {0};
-	tw__action_detach(action, &none); /* from the heap: leaves nothing to do */
+	tw__action_detach(action, &none); /* from the heap, so `none` stays empty */
 	tw__action_join_due(action, 0);
 }
 
@@ -61,7 +64,7 @@ static void take_instant(tw_action_scheduler *scheduler)
 		take_next(action);
 }
 
-/* Returns the first failure, after which it goes on or not. */
+/* Returns the first failure, after which it continues or not. */
 static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 {
 	struct tw_action *action;

@@ -11,7 +11,7 @@
 
 enum { PAGE = 4096, FIELD_BITS = 8, FIELD = (1 << FIELD_BITS) - 1 };
 
-/* A slab of which more is used is not worth becoming current: it would be exhausted soon. */
+/* A slab of which more is used does not become current: it would soon be exhausted. */
 enum { MANY_USED = TW__NODE_SLAB / 2 };
 
 /* ----------------------------------------------------------------------- words */
@@ -66,7 +66,7 @@ static struct tw__node *node_at(const struct tw__nodes *nodes, const struct tw__
 
 /* ------------------------------------------------------------------- generations */
 
-/* How far it is from the first one. */
+/* Its distance from the first one. */
 static uint32_t age_of(const struct tw__nodes *nodes, uint32_t generation)
 {
 	return generation - nodes->first_generation;
@@ -77,7 +77,8 @@ static uint32_t random_generation(void)
 	uint32_t generation;
 	if (getrandom(&generation, sizeof generation, 0) < 0)
 		generation = (uint32_t)getpid() * UINT32_C(2654435761);
-	return generation < 2 ? 2 : generation; /* neither 0 nor, as the last one, just before it */
+	/* not 0, and not 1: the last one would be just before it */
+	return generation < 2 ? 2 : generation;
 }
 
 bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node)
@@ -87,8 +88,8 @@ bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node)
 	tw_store_release(&node->generation, next); /* NODE3 */
 	if (tw_likely(next != nodes->first_generation - 1))
 		return true;
-	tw_add_relaxed(&nodes->retired,
-		       1); /* this generation is never given out: the table's handles all lie behind it */
+	/* This generation is never given out: the table has used all up. */
+	tw_add_relaxed(&nodes->retired, 1);
 	return false;
 }
 
@@ -122,7 +123,7 @@ static void list(struct tw__nodes *nodes, struct tw__slab *slab, enum tw__slab_s
 	slab->state = state;
 }
 
-/* A slab that is not current goes where it belongs. */
+/* Puts a slab that is not current into the list of its state. */
 static void sort(struct tw__nodes *nodes, struct tw__slab *slab)
 {
 	uint64_t word = tw_load_seq_cst(&slab->word); /* NODE4 */
@@ -161,7 +162,7 @@ static struct tw__extent *make_extent(const struct tw__nodes *nodes, unsigned k)
 	return extent;
 }
 
-/* The lock is held. 0, -ENOMEM, -EAGAIN. */
+/* The lock is held. Returns 0, -ENOMEM or -EAGAIN. */
 static int make_slab(struct tw__nodes *nodes, struct tw__slab **out)
 {
 	uint32_t number = nodes->slabs + 1;
@@ -181,7 +182,10 @@ static int make_slab(struct tw__nodes *nodes, struct tw__slab **out)
 
 /* ------------------------------------------------------------------------ purge */
 
-/* Some idle slab whose nodes are all free, and nobody's from here on. The lock is held. *fresh: its nodes that were ever given out. */
+/*
+ * An idle slab whose nodes are all free, claimed for this thread. The lock is held. *fresh: its
+ * nodes that were ever given out.
+ */
 static struct tw__slab *claim_idle(struct tw__nodes *nodes, unsigned *fresh)
 {
 	struct tw__slab *slab = nodes->lists[TW__SLAB_IDLE];
@@ -189,7 +193,8 @@ static struct tw__slab *claim_idle(struct tw__nodes *nodes, unsigned *fresh)
 	unlist(nodes, slab);
 	if (word_used(word) == 0 && slab->first != 0) {
 		*fresh = word_fresh(word);
-		if (tw_cas_acq_rel(&slab->word, &word, word_make(word_tag(word) + 1, 0, TW__NODE_SLAB, 0))) /* NODE1 */
+		/* NODE1 */
+		if (tw_cas_acq_rel(&slab->word, &word, word_make(word_tag(word) + 1, 0, TW__NODE_SLAB, 0)))
 			return slab;
 	}
 	sort(nodes, slab); /* a thread that saw it as current has taken a node */
@@ -203,10 +208,11 @@ static void give_back(const struct tw__nodes *nodes, struct tw__slab *slab, unsi
 		if (age_of(nodes, generation) > age_of(nodes, slab->base))
 			slab->base = generation;
 	}
-	madvise(slab->memory, nodes->slab_bytes, MADV_DONTNEED); /* if that fails, the memory stays */
+	/* If that fails, the memory stays. */
+	madvise(slab->memory, nodes->slab_bytes, MADV_DONTNEED);
 }
 
-/* The lock is held, and given up. */
+/* The lock is held, and released here. */
 static void purge_some(struct tw__nodes *nodes)
 {
 	unsigned fresh;
@@ -224,7 +230,7 @@ static void purge_some(struct tw__nodes *nodes)
 
 /* -------------------------------------------------------------------- get and put */
 
-/* NULL: it is exhausted. */
+/* NULL: the slab is exhausted. */
 static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
 {
 	uint64_t word = tw_load_acquire(&slab->word), next; /* NODE1 */
@@ -235,7 +241,10 @@ static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
 		if (fresh && word_fresh(word) == TW__NODE_SLAB)
 			return NULL;
 		node = node_at(nodes, slab, fresh ? word_fresh(word) : word_head(word) - 1);
-		/* If the head is taken meanwhile, this is a stale number, and the tag has moved on. */
+		/*
+		 * If another thread takes the head meanwhile, this number is stale, and the tag has
+		 * changed.
+		 */
 		unsigned rest = fresh ? 0 : tw_load_relaxed(&node->next_free) & FIELD;
 		next = word_make(word_tag(word) + 1, word_used(word) + 1, word_fresh(word) + fresh, rest);
 	} while (!tw_cas_acq_rel(&slab->word, &word, next)); /* NODE1 */
@@ -246,7 +255,7 @@ static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
 	return node;
 }
 
-/* No slab can be had: any node will do, wherever it is. The lock is held. NULL: all are in use. */
+/* No slab is left: searches all slabs for a free node. The lock is held. NULL: all are in use. */
 static struct tw__slab *search(struct tw__nodes *nodes)
 {
 	for (uint32_t number = 0; number < nodes->slabs; number++) {
@@ -257,7 +266,7 @@ static struct tw__slab *search(struct tw__nodes *nodes)
 	return NULL;
 }
 
-/* The one to be taken from next. The lock is held. 0, -ENOMEM, -EAGAIN. */
+/* The slab to take from next. The lock is held. Returns 0, -ENOMEM or -EAGAIN. */
 static int choose(struct tw__nodes *nodes, struct tw__slab **slab)
 {
 	static const enum tw__slab_state order[] = {TW__SLAB_IDLE, TW__SLAB_PARTIAL, TW__SLAB_PURGED};
@@ -268,7 +277,10 @@ static int choose(struct tw__nodes *nodes, struct tw__slab **slab)
 	return r && (*slab = search(nodes)) ? 0 : r;
 }
 
-/* Makes another slab current than the one that is exhausted (NULL: at first). 0: try again. -ENOMEM, -EAGAIN. */
+/*
+ * Makes another slab current in place of the exhausted one (NULL: at first). Returns 0 (try again),
+ * -ENOMEM or -EAGAIN.
+ */
 static int next_slab(struct tw__nodes *nodes, struct tw__slab *exhausted)
 {
 	struct tw__slab *slab = NULL;
@@ -308,7 +320,10 @@ static void has_changed(struct tw__nodes *nodes, struct tw__slab *slab)
 	purge_some(nodes);
 }
 
-/* Adds nodes of one slab to its stack: those linked from *last on come behind head, the place + 1 of the first. */
+/*
+ * Adds nodes of one slab to its stack. The chain ends with *last; head is the place + 1 of its
+ * first node.
+ */
 static void push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head, struct tw__node *last, unsigned count)
 {
 	uint64_t word = tw_load_relaxed(&slab->word), next;

@@ -1,20 +1,22 @@
 /*
- * Nodes: the tasks and jobs of the layers above the service, with handles that never go bad.
+ * Nodes: the tasks and jobs of the layers above the service, with handles that stay safe.
  *
- * A handle is a node's index and generation. A node's address stays the table's until the table ends, so a stale handle is looked up
- * without harm: its generation no longer matches. Generations begin at a random value for each table, are never 0, and a node whose
- * generation has come round is retired. So no handle ever names a newer node (G5).
+ * A handle is a node's index and generation. A node's address belongs to the table until the table
+ * ends. So a stale handle is looked up without harm: its generation does not match. Generations
+ * begin at a random value for each table and are never 0. A node whose generations are used up is
+ * retired. So no handle ever names a newer node (G5).
  *
- * Nodes lie in slabs of 128. A slab's free nodes form a stack (R. K. Treiber, 1986); its word holds all that changes, so get and put are
- * one compare-and-swap:
+ * Nodes are in slabs of 128. A slab's free nodes form a stack (R. K. Treiber, 1986). Its word holds
+ * all that changes, so get and put are one compare-and-swap:
  *
  *     word:  tag (40 bits) | used (8) | fresh (8) | head (8)
  *            takings         nodes     nodes that  first free node's
  *            (against ABA)   taken     were given  place + 1; 0: none
  *                                      out at all
  *
- * All threads take from one slab, the **current** one. When it is exhausted, another becomes current: the lock guards which. It also guards
- * the lists of slabs that are not current and have free nodes.
+ * All threads take from one slab, the **current** one. When it is exhausted, another one becomes
+ * current. The lock guards which one, and the lists of slabs that are not current and have free
+ * nodes.
  *
  *     state of a slab   list       when
  *     OUT               -          current, or more than half used, or being purged
@@ -22,30 +24,35 @@
  *     PARTIAL           partial    half of them are
  *     PURGED            purged     all are, and its memory has gone back to the system
  *
- * Slabs are taken in this order: an idle slab is in nobody else's cache, and lasts. The state is a hint: a thread that has looked
- * at `current` long ago may still take from a slab of any list. Only the word decides. If no slab is left and none can be made, all words
- * are searched.
+ * Slabs are taken in this order. An idle slab is in no other thread's cache, and lasts. The state
+ * is a hint: a thread that has read `current` long ago may still take from a slab of any list. Only
+ * the word decides. If no slab is left and none can be made, all words are searched.
  *
- * Purge (thread that gives a slab's last node back, if too many are idle):
- *   1. claim: CAS of the word from "nothing used" to "nothing left", so nobody takes a node
- *   2. base := the furthest generation of its nodes; from there they all go on
- *   3. give the pages back: they read as zeros, and generation 0 matches no handle
- *   4. open: store of the word "nothing used, nothing fresh"
+ * Purge, by the thread that gives a slab's last node back, if too many slabs are idle:
+ * 1. Claim: CAS of the word from "nothing used" to "nothing left", so no thread takes a node.
+ * 2. base := the furthest generation of its nodes. All of them continue from there.
+ * 3. Give the pages back. They read as zeros, and generation 0 matches no handle.
+ * 4. Open: store of the word "nothing used, nothing fresh".
  *
- * tw__node_find is a hint: the node may go to somebody else immediately, and read as zeros. Its user takes whatever lock guards the
- * node's contents and asks tw__node_is once more. The lock must not lie in the node's own contents.
+ * tw__node_find is a hint: another thread may free the node immediately, and it may read as zeros.
+ * The caller takes the lock that guards the node's contents, and calls tw__node_is once more. That
+ * lock must not be in the node's own contents.
  *
  * Pairing table
- *   NODE1  word: CAS seq_cst (put), store-release (open) -> CAS acq_rel (get), CAS acq_rel (claim): what the last owner wrote, next_free
- *       above all, and `base`. Without it get may take a link that was never there.
- *   NODE2  extents[k]: store-release (grow) -> load-acquire (find, put): its slabs and nodes are there.
- *   NODE3  generation: store-release (put, get) -> load-acquire (find, is): who sees the old one may read a node's contents only under its
- *       lock.
- *   NODE4  current: store seq_cst, then load of the old slab's word (next_slab), against CAS of the word, then load of current (put, both
- *       seq_cst): of the last look at an exhausted slab, and the put that frees half of it, one sees the other, and lists the slab. Without it the slab is lost.
+ *   NODE1  word: CAS seq_cst (put), store-release (open) -> CAS acq_rel (get), CAS acq_rel (claim):
+ *       what the last owner wrote, above all next_free, and `base`. Without it get may take a link
+ *       that was never there.
+ *   NODE2  extents[k]: store-release (grow) -> load-acquire (find, put): its slabs and nodes exist.
+ *   NODE3  generation: store-release (put, get) -> load-acquire (find, is): a thread that sees the
+ *       old one may read a node's contents only under its lock.
+ *   NODE4  current: store seq_cst, then load of the old slab's word (next_slab), against CAS of the
+ *       word, then load of current (put, both seq_cst): of the last look at an exhausted slab, and
+ *       the put that frees half of it, one sees the other, and lists the slab. Without it the slab
+ *       is lost.
  *
- * Not good at: threads that get flat out at the same time, since they share the current slab's word; tables where one node in each slab lives
- * for long, since a slab goes back as a whole; pages larger than 4 KiB, whose memory stays.
+ * Weak at: many threads that get without pause, since they share the current slab's word; tables
+ * where one node of each slab lives for long, since a slab is given back as a whole; pages larger
+ * than 4 KiB, whose memory stays.
  */
 #ifndef TW_EXECUTOR_NODES_H
 #define TW_EXECUTOR_NODES_H
@@ -73,18 +80,20 @@ struct tw__node {
 
 enum tw__slab_state { TW__SLAB_OUT, TW__SLAB_PARTIAL, TW__SLAB_IDLE, TW__SLAB_PURGED, TW__SLAB_STATES };
 
-/* Under the lock but for the word; the memory and `first` are constant. */
+/* Under the lock, except the word; the memory and `first` are constant. */
 struct tw__slab {
 	alignas(TW__CACHE_LINE) _Atomic uint64_t word;
 	char *memory;
 	uint32_t first; /* the index of its first node */
-	uint32_t
-	    base; /* generation of nodes that are given out for the first time, or again after a purge; published with the word */
+	uint32_t base;  /* generation of nodes given out first, or again after a purge */
 	enum tw__slab_state state;
 	struct tw__slab *before, *next; /* in the list of its state */
 };
 
-/* Extent k holds 2^k slabs, from slab 2^k - 1 on. The first is allocated, and never purged; the others are mapped. */
+/*
+ * Extent k holds 2^k slabs, from slab 2^k - 1 on. The first is allocated, and never purged; the
+ * others are mapped.
+ */
 struct tw__extent {
 	char *memory;
 	size_t bytes;
@@ -106,36 +115,45 @@ struct tw__nodes {
 };
 
 /*
- * node_size: bytes, the struct tw__node at the beginning included; a multiple of 8. max: 1 .. TW__NODES_MAX, rounded up to whole slabs.
- * Allocates nothing.
+ * node_size: bytes, with the struct tw__node at the beginning; a multiple of 8. max: 1 ..
+ * TW__NODES_MAX, rounded up to whole slabs. Allocates nothing.
  */
 void tw__nodes_init(struct tw__nodes *nodes, size_t node_size, uint32_t max);
 
-/* All nodes are gone with it. */
+/* Frees all nodes, too. */
 void tw__nodes_fini(struct tw__nodes *nodes);
 
-/* A node of the caller's own; beyond its head it holds what its last owner left, or zeros. 0, -ENOMEM, or -EAGAIN: all are in use. */
+/*
+ * Takes a node. After its head it holds what its last owner left, or zeros. Returns 0, -ENOMEM, or
+ * -EAGAIN: all are in use.
+ */
 int tw__node_get(struct tw__nodes *nodes, struct tw__node **out);
 
-/* Free again; handles to it are stale from now on. Gives memory back to the system now and then: a system call. */
+/*
+ * Frees the node. Handles to it are stale from now on. Sometimes gives memory back to the system: a
+ * system call.
+ */
 void tw__node_put(struct tw__nodes *nodes, struct tw__node *node);
 
-/* Nodes of one slab that go back with one compare-and-swap. Begins as all zeros. */
+/* Nodes of one slab that are put with one compare-and-swap. All zeros: empty. */
 struct tw__node_batch {
-	struct tw__node *last; /* the first one that was put: the end of the chain */
+	struct tw__node *last; /* the first node that was put: the end of the chain */
 	unsigned head, count;  /* place + 1 of the one that was put last */
 };
 
 /*
- * Ends the node as tw__node_put does. The memory stays in use until tw__node_put_batch, or until a node of another slab
- * is put.
+ * Ends the node as tw__node_put does. The memory stays in use until tw__node_put_batch, or until a
+ * node of another slab is put.
  */
 void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node);
 
-/* Puts what the batch holds. It is empty afterwards. */
+/* Puts what the batch holds, and empties it. */
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch);
 
-/* The same as tw__node_put for a node that its owner keeps, to use it again himself. False: it is retired, and nobody's. */
+/*
+ * As tw__node_put, for a node that its owner uses again itself. False: the node is retired, and
+ * belongs to nobody.
+ */
 bool tw__node_end(struct tw__nodes *nodes, struct tw__node *node);
 
 /* Never 0, which is "none". */
@@ -144,13 +162,13 @@ static inline uint64_t tw__node_handle(const struct tw__node *node)
 	return (uint64_t)tw_load_relaxed(&node->generation) << 32 | (node->index + 1);
 }
 
-/* Whether the handle is still the node's. */
+/* Tells whether the handle still names the node. */
 static inline bool tw__node_is(const struct tw__node *node, uint64_t handle)
 {
 	return tw_load_acquire(&node->generation) == handle >> 32; /* NODE3 */
 }
 
-/* The node of a handle, or NULL: stale, or never given out. Any number may be asked for. */
+/* The node of a handle. NULL: stale, or never given out. Any number is allowed. */
 struct tw__node *tw__node_find(const struct tw__nodes *nodes, uint64_t handle);
 
 #endif

@@ -6,7 +6,7 @@
 
 enum { CACHE_LINE = 64, FIRST_CAPACITY = 15 };
 
-/* At least twice what there was, so that n pushes copy less than 2 n nodes. */
+/* Doubles at least, so that n pushes copy fewer than 2 n nodes. */
 static uint32_t grown(const struct tw__heap *heap, uint32_t capacity)
 {
 	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
@@ -50,7 +50,10 @@ void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to)
 		madvise((void *)begin, end - begin, MADV_DONTNEED);
 }
 
-/* From the last parent upwards, each sifts down over heaps that are already in order (R. W. Floyd: Algorithm 245, Treesort 3, 1964). */
+/*
+ * From the last parent upwards, each node sifts down over heaps that are in order already (R. W.
+ * Floyd: Algorithm 245, Treesort 3, 1964).
+ */
 static void order_all(struct tw__heap *heap)
 {
 	for (uint32_t index = heap->count / 2; index-- > 0;)
@@ -64,7 +67,8 @@ void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item,
 		struct tw__heap_node node = heap->nodes[index];
 		node.entry->index = TW__HEAP_NOWHERE;
 		if (keep((struct tw__heap_item *)(void *)node.entry, arg))
-			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL); /* of a loose one: somewhere */
+			/* a loose heap: any place */
+			tw__heap_put(heap, kept++, node, TW__HEAP_USUAL);
 	}
 	heap->count = kept;
 	order_all(heap);

@@ -1,21 +1,26 @@
 /*
- * The heap: the one binary min-heap of the tree, for the tasks of schedulers and strands, and for the heap timers of the bench.
+ * The heap: the only min-heap of the tree, for the tasks of schedulers and strands, and for the
+ * heap timers of the bench.
  *
- * Ordered by key (signed), then by id, so equals leave in the order of their ids. An entry lives with its owner and knows its index, so any
- * entry is removed, or moved to another key, in O(log n). The key stands in the heap's own array, so that sifting compares neighbours and follows a
- * pointer only where two keys are equal. Sifts move a hole instead of swapping: one write of a node and of an index per level
- * (J. W. J. Williams: Algorithm 232, Heapsort, 1964).
+ * Order: by key (signed), then by id, so equals leave in the order of their ids. An entry belongs
+ * to its owner and knows its index, so any entry is removed, or moved to another key, in O(log n).
+ * The key is in the heap's own array, so sifting compares neighbors and follows a pointer only
+ * where two keys are equal. Sifts move a hole instead of swapping: one write of a node and of an
+ * index per level (J. W. J. Williams: Algorithm 232, Heapsort, 1964).
  *
- * Inline, so that users pay for no call. The shape is a constant where it is used: the children of a node, and whether ids
- * count. Without ids equals leave in any order, and entries need not have one: the classic timer heap. The children of
- * a node begin at a multiple of their number, so that four of them fill one cache line.
+ * Inline, so that users pay for no call. The shape is a constant where it is used: the number of
+ * children of a node, and whether ids count. Without ids equals leave in any order, and entries
+ * need no id: the classic timer heap. The children of a node begin at a multiple of their number,
+ * so four of them fill one cache line.
  *
- * Loose: a heap whose entries do not know their indices, only whether they are in it, and leave as the first or in a sweep. Then
- * sifting touches nothing but the array: with 100 000 entries that is a cache line less for each level.
+ * Loose: a heap whose entries do not know their indices, only whether they are in it. They leave as
+ * the first, or in a sweep. Sifting then touches only the array: with 100 000 entries that saves a
+ * cache line a level.
  *
- * Memory: pushing grows the array and may fail (-ENOMEM, nothing changed). After tw__heap_reserve pushing does not fail. The array
- * shrinks only by tw__heap_give_back.
- * No lock: its user's.
+ * Memory: a push grows the array and may fail (-ENOMEM, nothing changed). After tw__heap_reserve a
+ * push does not fail. Only tw__heap_give_back shrinks the array.
+ *
+ * Lock: the user's.
  */
 #ifndef TW_EXECUTOR_HEAP_H
 #define TW_EXECUTOR_HEAP_H
@@ -29,13 +34,16 @@
 
 enum { TW__HEAP_NOWHERE = 0xffffffff, TW__HEAP_MAX = 1 << 30 };
 
-/* Lives with its owner, who sets index to NOWHERE before the first use. In no heap: NOWHERE. */
+/* Belongs to its owner, who sets index to NOWHERE before the first use. In no heap: NOWHERE. */
 struct tw__heap_entry {
 	uint32_t index;
 	uint32_t spare; /* its owner's */
 };
 
-/* An entry of a heap in which ids count: id is the owner's, constant while it is in the heap. */
+/*
+ * An entry of a heap in which ids count. The owner sets id; constant while the entry is in the
+ * heap.
+ */
 struct tw__heap_item {
 	struct tw__heap_entry entry;
 	uint64_t id;
@@ -53,7 +61,10 @@ struct tw__heap {
 	uint32_t count, capacity;
 };
 
-/* One number, which compilers carry as a constant through calls: the arity, 256 where ids count and entries are items, 512 where it is loose. */
+/*
+ * One number, which compilers carry as a constant through calls: the arity, plus 256 if ids count
+ * and entries are items, plus 512 if the heap is loose.
+ */
 #define TW__HEAP_SHAPE(arity, by_id) ((unsigned)(arity) | ((by_id) ? 256u : 0u))
 #define TW__HEAP_ARITY(shape) ((shape)&255u)
 #define TW__HEAP_BY_ID(shape) ((shape)&256u)
@@ -61,15 +72,15 @@ struct tw__heap {
 #define TW__HEAP_USUAL TW__HEAP_SHAPE(2, true)
 #define TW__HEAP_LOOSE (TW__HEAP_USUAL | 512u)
 
-/* Room for `capacity` entries in all: until then no push fails. 0, or -ENOMEM. */
+/* Makes room for `capacity` entries in all: until then no push fails. Returns 0 or -ENOMEM. */
 int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape);
 
-/* The entries are not told. Empty and usable afterwards. */
+/* Empties the heap, which stays usable. Entries are not changed. */
 void tw__heap_free(struct tw__heap *heap);
 
 /*
- * Gives the memory of the nodes from .. to back to the system: whole pages of it. The capacity stays. Nothing is in these nodes. One
- * system call; what is pushed there later touches new pages.
+ * Gives the memory of the nodes from .. to back to the system, in whole pages. The capacity stays.
+ * These nodes hold nothing. Costs one system call; later pushes there touch new pages.
  */
 void tw__heap_give_back(struct tw__heap *heap, uint32_t from, uint32_t to);
 
@@ -106,8 +117,9 @@ static inline void tw__heap_sift_up(struct tw__heap *heap, uint32_t hole, struct
 }
 
 /*
- * Of the children that begin at `first`, the one to leave first. Two functions, not one that asks in its loop: compilers then choose
- * without a branch, whose guess would be wrong half the time.
+ * Of the children that begin at `first`, the one to leave first. Two functions, not one that tests
+ * inside its loop: then compilers choose without a branch, which would be mispredicted half the
+ * time.
  */
 static inline uint32_t tw__heap_least_child(const struct tw__heap *heap, uint32_t first, unsigned shape)
 {
@@ -167,7 +179,7 @@ static inline void tw__heap_push_reserved_as(struct tw__heap *heap, struct tw__h
 	tw__heap_sift_up(heap, heap->count++, node, shape);
 }
 
-/* It is in the heap, which is not loose. */
+/* The entry is in the heap, which is not loose. */
 static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_entry *entry, unsigned shape)
 {
 	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
@@ -178,7 +190,7 @@ static inline void tw__heap_remove_as(struct tw__heap *heap, struct tw__heap_ent
 		tw__heap_settle(heap, hole, last, shape);
 }
 
-/* It is in the heap, which is not loose, and leaves by another key from now on. */
+/* The entry is in the heap, which is not loose. From now on it has another key. */
 static inline void tw__heap_rekey_as(struct tw__heap *heap, struct tw__heap_entry *entry, int64_t key, unsigned shape)
 {
 	TW_ASSERT(entry->index < heap->count && heap->nodes[entry->index].entry == entry);
@@ -257,7 +269,10 @@ static inline struct tw__heap_item *tw__heap_pop(struct tw__heap *heap)
 	return first;
 }
 
-/* Any item whose removal costs nothing, for owners that empty a heap which is not loose. NULL: empty. */
+/*
+ * Any item whose removal costs nothing, for owners that empty a heap which is not loose. NULL:
+ * empty.
+ */
 static inline struct tw__heap_item *tw__heap_pop_any(struct tw__heap *heap)
 {
 	enum { AHEAD = 8 };
@@ -291,8 +306,8 @@ static inline struct tw__heap_item *tw__heap_pop_loose(struct tw__heap *heap)
 }
 
 /*
- * Takes out all that keep(item, arg) refuses, in O(n), of a heap of either kind; it is asked once about each, in any order, about those refused
- * as NOWHERE.
+ * Takes out all entries that keep(item, arg) refuses, in O(n), from a heap of either kind. It is
+ * called once for each, in any order; the place of a refused entry is NOWHERE.
  */
 void tw__heap_sweep(struct tw__heap *heap, bool keep(struct tw__heap_item *item, void *arg), void *arg);
 

@@ -1,13 +1,16 @@
 /*
- * Queue of work (wheel/run/work.h): unbounded, since the links are the works' own; many producers, many consumers. A push is one
- * compare-and-swap and cannot fail. Consumers take turns under a short lock: they take the whole stack at once and turn it round, so each
- * work is moved once. First in, first out.
+ * A queue of work (wheel/run/work.h), first in, first out. It is unbounded, since the links are in
+ * the works. It has many producers and many consumers. A push is one compare-and-swap and cannot
+ * fail. A consumer takes a short lock, takes the whole stack, and reverses it, so each work is
+ * moved once.
  *
  * Pairing table
- *   QUEUED1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's link and what its owner wrote.
- *   QUEUED2  "some are there" for sleepers (pool/wake.c, POOL2): the push, and the store of `first`, are seq_cst, as are the looks. In the
- *       moment when a consumer has emptied the stack and not yet stored `first`, others see nothing; that consumer looks again
- *       before it runs anything, and calls for help.
+ *   QUEUED1  stack: CAS seq_cst (push) -> exchange acquire (pop), load acquire (count): the work's
+ *       link and what its owner wrote.
+ *   QUEUED2  "some are there" for sleepers (pool/wake.c, POOL2): the push, and the store of
+ *       `first`, are seq_cst, as are the looks. While a consumer has emptied the stack and not yet
+ *       stored `first`, others see nothing. That consumer looks again before it runs anything, and
+ *       calls for help.
  */
 #ifndef TW_EXECUTOR_WORK_QUEUE_H
 #define TW_EXECUTOR_WORK_QUEUE_H
@@ -20,7 +23,8 @@
 
 struct tw__work_queue {
 	alignas(TW__CACHE_LINE) _Atomic(struct tw__work *) stack; /* the last pushed is on top */
-	alignas(TW__CACHE_LINE) _Atomic(struct tw__work *) first; /* to be popped next; written under the lock */
+	/* To be popped next; written under the lock. */
+	alignas(TW__CACHE_LINE) _Atomic(struct tw__work *) first;
 	_Atomic uint32_t lock;
 };
 
@@ -39,7 +43,8 @@ static inline bool tw__work_queue_empty(struct tw__work_queue *queue)
 /* The lock is held. */
 static inline struct tw__work *tw__work_queue_turn_round(struct tw__work_queue *queue)
 {
-	struct tw__work *work = tw_exchange_acquire(&queue->stack, NULL), *first = NULL; /* QUEUED1 */
+	/* QUEUED1 */
+	struct tw__work *work = tw_exchange_acquire(&queue->stack, NULL), *first = NULL;
 	while (work) {
 		struct tw__work *next = work->next;
 		work->next = first;
@@ -64,7 +69,7 @@ static inline struct tw__work *tw__work_queue_pop(struct tw__work_queue *queue)
 	return work;
 }
 
-/* How many wait: for gauges. Walks them all, and keeps consumers out meanwhile. */
+/* How many wait, for gauges. Walks them all, and keeps consumers out meanwhile. */
 static inline size_t tw__work_queue_count(struct tw__work_queue *queue)
 {
 	size_t count = 0;
@@ -73,7 +78,8 @@ static inline size_t tw__work_queue_count(struct tw__work_queue *queue)
 	tw__tiny_lock(&queue->lock);
 	for (struct tw__work *work = tw_load_relaxed(&queue->first); work; work = work->next)
 		count++;
-	for (struct tw__work *work = tw_load_acquire(&queue->stack); work; work = work->next) /* QUEUED1 */
+	/* QUEUED1 */
+	for (struct tw__work *work = tw_load_acquire(&queue->stack); work; work = work->next)
 		count++;
 	tw__tiny_unlock(&queue->lock);
 	return count;

@@ -1,14 +1,15 @@
 /*
- * The manual executor: a ring of hand-overs behind a mutex, each with the tickets that are left of it. Runs are claimed one at a time,
- * with the mutex let go around each, so that a slow one holds up no other thread that pumps.
+ * The manual executor: a ring of hand-overs behind a mutex, each with the tickets that are left of
+ * it. Runs are claimed one at a time. The mutex is released around each run, so a slow one holds up
+ * no other thread that pumps.
  *
- * A mutex will do: one hand-over costs one lock for dozens of runs, and whoever pumps runs callbacks between two locks.
+ * A mutex will do: one hand-over costs one lock for dozens of runs, and a thread that pumps runs
+ * callbacks between two locks.
  *
- * The descriptor. Under the lock, once there is one: its counter is 1 if and only if runs wait. So it
- * is written and read under the lock, and only when the queue stops being empty or becomes empty. No
- * wake-up is lost, since a loop that finds it not readable looks at an empty queue, and the next
- * hand-over makes it readable. A write after the unlock could come when the last run has ended the
- * queue, to a descriptor that is closed.
+ * The descriptor's counter is 1 if and only if runs wait. Hence the lock for writes and reads,
+ * which come only when the queue stops being empty or becomes empty. No wake-up is lost: if the
+ * descriptor is not readable the queue is empty, and the next hand-over makes it readable. A write
+ * after the unlock could come when the last run has ended the queue, to a closed descriptor.
  */
 #include <errno.h>
 #include <limits.h>
@@ -39,7 +40,7 @@ struct tw_manual {
 	pthread_mutex_t lock; /* for what follows */
 	uint32_t first, count;
 	size_t waiting; /* the tickets of all */
-	int fd;         /* readable while some wait; -1: nobody has asked for it */
+	int fd;         /* readable while runs wait; -1: nobody has called tw_manual_fd */
 	bool signalled; /* it is readable */
 	struct hand_over *ring;
 };
@@ -49,7 +50,7 @@ static bool inherited(const struct tw_manual *manual)
 	return manual->fork_generation != tw__fork_generation();
 }
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
 static int check(const struct tw_manual *manual, const char *call)
 {
 	if (!manual)
@@ -60,8 +61,8 @@ static int check(const struct tw_manual *manual, const char *call)
 }
 
 /*
- * Makes the descriptor say whether runs wait. Under the lock. The next hand-over tries again if a
- * write fails. If a read fails the loop wakes once too often.
+ * Makes the descriptor say whether runs wait. Under the lock. If a write fails, the next hand-over
+ * tries again. If a read fails, the loop wakes once too often.
  */
 static void update_fd(tw_manual *manual)
 {
@@ -74,7 +75,7 @@ static void update_fd(tw_manual *manual)
 		manual->signalled = read(manual->fd, &value, sizeof value) < 0 && errno == EINTR;
 }
 
-/* 0, -EAGAIN. *was_empty: nothing waited before. */
+/* Returns 0 or -EAGAIN. *was_empty: nothing waited before. */
 static int append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
 {
 	int r = -EAGAIN;
@@ -95,7 +96,8 @@ static int submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_manual *manual = (tw_manual *)self;
 	bool was_empty = false;
-	tw_manual_notify_fn *notify = manual->notify; /* now: once it is in the queue, its run may end all */
+	/* read now: once the run is in the queue, it may end all */
+	tw_manual_notify_fn *notify = manual->notify;
 	void *notify_arg = manual->notify_arg;
 	int r = append(manual, batch, n, &was_empty);
 	if (was_empty && notify)

@@ -1,4 +1,4 @@
-/* Threads in the middle of a submit, which the end of a pool waits for. The pairs: pool.c. */
+/* Threads inside a submit, for which the end of a pool waits. The pairs are in pool.c. */
 #ifndef TW_EXECUTOR_POOL_BRINGING_H
 #define TW_EXECUTOR_POOL_BRINGING_H
 
@@ -8,9 +8,10 @@
 #include "wheel/core/user_code.h"
 
 /*
- * Once a task or a piece of work is queued it may run, and the pool be closed and freed by whoever learns of that, while the
- * thread that has brought it still looks for a sleeper to wake. So close waits for such threads. Each shows the pool in its
- * run record. A thread for whose record there is no memory is counted. A worker of the pool need not: close joins it.
+ * As soon as a task or work is queued it may run. The thread that learns of that may close and free
+ * the pool, while the submitter still looks for a sleeper to wake. So close waits for submitters.
+ * Each shows the pool in its run record; one without memory for a record is counted. A worker of
+ * the pool need not show itself: close joins it.
  */
 struct tw__bringer {
 	struct tw__run_record *record;
@@ -40,7 +41,7 @@ static inline void tw__bringing_ends(tw_pool *pool, struct tw__bringer bringer)
 		tw_add_release(&pool->bringing, (uint32_t)-1); /* POOLEND1 */
 }
 
-/* Whatever was brought has run. */
+/* Returns when no thread is inside a submit. */
 static inline void tw__pool_await_bringers(tw_pool *pool)
 {
 	while (tw_load_acquire(&pool->bringing)) /* POOLEND1 */

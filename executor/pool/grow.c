@@ -1,32 +1,37 @@
 /*
- * Growth: a pool starts more workers while callbacks block, and lets them end when they have been idle for long.
+ * Growth: a pool starts more workers while callbacks block, and ends workers that have been idle
+ * for long.
  *
- * The reserve is one thread of each pool that may grow. It sleeps until a run waits and no worker is idle (tw__reserve_arm).
- * Then it looks every 2 ms:
- *   1. No run waits, or a worker is idle or searches: it sleeps again.
- *   2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose thread is runnable is
- *      merely short of processors, so it counts as blocked only after 20 ms: a backlog of short callbacks on a busy machine must
- *      not make the pool grow.
- *   3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those that are missing. If the next
- *      look still finds need, it starts four times the number, and so on; while the pool grows, looks are 0.5 ms apart.
- *   4. If a run has lasted since the last look, workers that run many things in a row are told (runs_last): they give the
- *      worker back when their time is over.
- *   5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less often while the need lasts.
+ * The reserve is one thread of each pool that may grow. It sleeps until a run waits and no worker
+ * is idle (tw__reserve_arm). Then it looks every 2 ms:
+ * 1. If no run waits, or a worker is idle or searches, it sleeps again.
+ * 2. A worker is **blocked** if it has been inside the same run since the last look. A worker whose
+ *    thread is runnable only lacks a processor, so it counts as blocked after 20 ms: a backlog of
+ *    short callbacks on a busy machine must not make the pool grow.
+ * 3. While runs wait, the pool needs `kept` workers that are not blocked. The reserve starts those
+ *    that are missing. If the next look still finds need, it starts four times the number, and so
+ *    on. While the pool grows, looks are 0.5 ms apart.
+ * 4. If a run has lasted since the last look, it sets runs_last. Workers that run many things in a
+ *    row then give the worker back when their time is over.
+ * 5. If a thread cannot be started, or the pool is at its maximum, it counts that, and looks less
+ *    often while the need lasts.
  *
- * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its thread, and the slot may have
- * another worker. A slot is initialized once: others may be looking at its `joiners` at any time.
+ * A worker beyond the kept ones that has been idle for 10 s ends (wake.c). The reserve joins its
+ * thread, and the slot may get another worker. A slot is initialized once: other threads may read
+ * its `joiners` at any time.
  *
- * The thread that brings work only sets a bit, and wakes the reserve if the bit was not set. Creating threads and allocating
- * memory is the reserve's.
+ * A submitter only sets a bit, and wakes the reserve if the bit was not set. Only the reserve
+ * creates threads and allocates memory.
  *
  * The model of arming and ending is test/model/grow.pml.
  *
  * Pairing table (of arming: wake.c, POOL7)
- *   GROW1  state: store-release RETIRED (the worker, its last store but the call) -> load acquire (the reserve): it is joined, and
- *       then its slot is used again.
- *   GROW2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things in a row, before each). No data
- *       follows: a worker that sees it late looks at the time one thing later. Without it a run waits until the worker
- *       has run its 64 things, however long each takes.
+ *   GROW1  state: store-release RETIRED (the worker, its last store except the call) -> load
+ *       acquire (the reserve): it is joined, and then its slot is used again.
+ *   GROW2  runs_last: store relaxed (the reserve) -> load relaxed (a worker that runs many things
+ *       in a row, before each). No data follows: a worker that sees it late looks at the time one
+ *       thing later. Without it a run waits until the worker has run its 64 things, however long
+ *       each takes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +85,10 @@ void tw__reserve_retired(struct tw__worker *self)
 
 /* -------------------------------------------------------------------- looking */
 
-/* Whether the batch that the worker shows has runs to claim. The look is counted as a joiner's is: the batch may not go home meanwhile. */
+/*
+ * Tells whether the batch that the worker shows has runs to claim. The look counts as a joiner, so
+ * the batch is not returned meanwhile.
+ */
 static bool shows_runs(struct tw__worker *worker)
 {
 	if (!tw_load_seq_cst(&worker->open))
@@ -100,14 +108,17 @@ bool tw__pool_runs_wait(tw_pool *pool)
 	return wait;
 }
 
-/* Runs wait, and nobody is about to take them. */
+/* Runs wait, and no worker is about to take them. */
 static bool is_short(tw_pool *pool)
 {
 	return tw_load_seq_cst(&pool->asleep.searching) == 0 && tw_load_seq_cst(&pool->asleep.sleepers) == 0 &&
 	       tw__pool_runs_wait(pool);
 }
 
-/* Whether the thread is runnable: it runs, or waits for a processor. False also if the system does not say. */
+/*
+ * Tells whether the thread is runnable: it runs, or waits for a processor. Also false if the system
+ * does not say.
+ */
 static bool is_runnable(const struct tw__worker *worker)
 {
 	char path[48], text[128];
@@ -146,7 +157,7 @@ static bool is_alive(struct tw__worker *worker)
 	return tw_load_acquire(&worker->state) == TW__WORKER_ALIVE; /* GROW1 */
 }
 
-/* It is inside the run that it was inside of at the last look. */
+/* It is inside the same run as at the last look. */
 static bool lasts(const struct tw__worker *worker)
 {
 	uint64_t runs = tw_load_relaxed(&worker->runs);
@@ -246,7 +257,7 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	reserve->look_at_ns = now_ns + pool->times.look_ns / (reserve->steps ? GROWING_LOOKS : 1);
 }
 
-/* Nothing waits for a busy pool. */
+/* No run waits for a busy pool. */
 static void disarm(tw_pool *pool)
 {
 	struct tw__reserve *reserve = &pool->reserve;
@@ -262,7 +273,10 @@ static void disarm(tw_pool *pool)
 
 /* -------------------------------------------------------------------- joining */
 
-/* Threads that have retired. One that is still in an exit handler of the user's is tried again later. */
+/*
+ * Joins threads that have retired. One that is still inside an exit handler of the user is tried
+ * again later.
+ */
 static void join_retired(tw_pool *pool, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
@@ -282,7 +296,7 @@ static void join_retired(tw_pool *pool, uint64_t now_ns)
 
 /* ---------------------------------------------------------------- the reserve */
 
-/* A look, when its time has come; the first one comes as soon as the reserve is armed. */
+/* Looks if it is time. The first look comes as soon as the reserve is armed. */
 static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
@@ -308,7 +322,7 @@ static void see_to_joins(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 	join_retired(pool, now_ns);
 }
 
-/* Whether it was called for something while it did what it had been called for before. */
+/* Tells whether it was called again while it worked on the last call. */
 static bool called_again(const struct tw__reserve *reserve, uint32_t calls, uint32_t now)
 {
 	return now & TW__CALL_JOIN || (now & TW__CALL_ARMED && reserve->look_at_ns == UINT64_MAX) ||

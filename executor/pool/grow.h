@@ -7,7 +7,7 @@
 /* The reserve. */
 int tw__reserve_start(tw_pool *pool, const struct tw_service_config *config);
 
-/* Waits until nothing waits any more, and the reserve has ended. */
+/* Waits until no run waits, and the reserve has ended. */
 void tw__reserve_stop(tw_pool *pool);
 void tw__reserve_free(tw_pool *pool);
 
@@ -17,7 +17,10 @@ void tw__reserve_arm(tw_pool *pool);
 /* The worker's thread ends. */
 void tw__reserve_retired(struct tw__worker *self);
 
-/* Whether runs wait that any worker may take; counts as a joiner of open batches while it looks. */
+/*
+ * Tells whether runs wait that any worker may take. Counts as a joiner of open batches while it
+ * looks.
+ */
 bool tw__pool_runs_wait(tw_pool *pool);
 
 #endif

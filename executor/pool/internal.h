@@ -7,15 +7,19 @@
 struct tw__source;
 
 /*
- * With the workers, max_workers and thread settings of a service's config, which are in range; 0: default.
- * owned: one service makes it for itself. Returns what tw_pool_create returns.
+ * Creates a pool with the workers, max_workers and thread settings of a service's config, which are
+ * in range; 0: default. owned: a service creates it for itself. Returns what tw_pool_create
+ * returns.
  */
 int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_service_config *config);
 
-/* The pool whose public face the executor is, or NULL. */
+/* The pool whose public face is this executor, or NULL. */
 tw_pool *tw__pool_of(tw_executor *executor);
 
-/* A face of the pool whose work runs on one of its threads, always the same; in turn another one. For work alone (wheel/run/work.h). */
+/*
+ * A face of the pool whose work always runs on the same thread. Each call gives another thread's.
+ * For work only (wheel/run/work.h).
+ */
 tw_executor *tw__pool_pin(tw_pool *pool);
 
 #endif

@@ -1,16 +1,19 @@
 /*
- * Jobs: work that may block, as limiters bring it. At most max_workers - 1 workers run jobs at a time. So one worker is left for
- * callbacks that end the jobs, and for timers, however many limiters share the pool.
+ * Jobs: work that may block, submitted by limiters. At most max_workers - 1 workers run jobs at a
+ * time. So one worker is left for callbacks that end the jobs, and for timers, however many
+ * limiters share the pool.
  *
- * Jobs have a queue and a face of their own. A worker counts itself in `jobs.inside` before it takes a job. At the limit it takes
- * none, and jobs that wait there wake nobody: the next worker that leaves a job looks for work.
+ * Jobs have a queue and a face of their own. A worker counts itself in `jobs.inside` before it
+ * takes a job. At the limit it takes none, and jobs that wait there wake no worker: the next worker
+ * that leaves a job looks for work.
  *
  * The model is test/model/jobs.pml.
  *
  * Pairing table
- *   JOBS1  push of a job (seq_cst), then load of jobs.inside (seq_cst: the bringer, or a worker that looks), against jobs.inside
- *       lowered (seq_cst), then a look at the queue (the worker that has left a job, or that has found none): one of
- *       the two sees the other. Without it a job waits although fewer workers than the limit are inside jobs.
+ *   JOBS1  push of a job (seq_cst), then load of jobs.inside (seq_cst: the submitter, or a worker
+ *       that looks), against jobs.inside lowered (seq_cst), then a look at the queue (the worker
+ *       that has left a job, or has found none): one of the two sees the other. Without it a job
+ *       waits although fewer workers than the limit are inside jobs.
  */
 #include "executor/pool/internal.h"
 #include "executor/pool/jobs.h"
@@ -21,7 +24,7 @@ bool tw__jobs_at_limit(tw_pool *pool)
 	return tw_load_seq_cst(&pool->jobs.inside) + 1 >= pool->max_workers; /* JOBS1 */
 }
 
-/* False: as many workers as may be are inside jobs. */
+/* False: the limit of workers inside jobs is reached. */
 static bool enter(tw_pool *pool)
 {
 	uint32_t inside = tw_load_seq_cst(&pool->jobs.inside); /* JOBS1 */
@@ -49,7 +52,8 @@ struct tw__work *tw__jobs_take(tw_pool *pool)
 		if (work)
 			return work;
 		tw__jobs_leave(
-		    pool); /* another took it; a worker that met the limit meanwhile relies on the next look */
+		    /* another took it; a worker that met the limit relies on the next look */
+		    pool);
 	}
 	return NULL;
 }

@@ -1,6 +1,6 @@
 /*
- * What strands, schedulers, limiters and the like stand on: a service for their timers, and an executor for their work (wheel/run/work.h).
- * A base keeps both from being closed.
+ * What layers (strands, schedulers, limiters and others) are built on: a service for their timers,
+ * and an executor for their work (wheel/run/work.h). A base keeps both from being closed.
  */
 #ifndef TW_EXECUTOR_BASE_H
 #define TW_EXECUTOR_BASE_H
@@ -26,13 +26,19 @@ static inline int tw__base_check(const char *call, const struct tw__base *base, 
 	return tw__forked(base->service) ? -EPERM : 0;
 }
 
-/* executor NULL: whatever runs the service's own callbacks. 0, or -ESHUTDOWN: service or pool are closed; -EPERM: forked child. */
+/*
+ * executor NULL: the service's. Returns 0; -ESHUTDOWN if service or pool are closed; -EPERM in a
+ * forked child.
+ */
 int tw__base_hold(struct tw__base *base, tw_service *service, tw_executor *executor);
 
-/* No work is out. The base's holder does not touch either afterwards. */
+/* No work is out. The holder does not touch the base afterwards. */
 void tw__base_let_go(const struct tw__base *base);
 
-/* The holder has been destroyed while work of his is out: the service's close waits for him. When it is home: */
+/*
+ * The holder was destroyed while its work is out. The service's close waits for it. When the work
+ * has returned:
+ */
 void tw__base_leave(const struct tw__base *base);
 void tw__base_let_go_left(const struct tw__base *base);
 

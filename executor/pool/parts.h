@@ -4,7 +4,7 @@
  *   source.c  what services hand over
  *   worker.c  the threads: how they find and run work
  *   jobs.c    work that may block, of which one worker is kept free
- *   wake.c    who wakes whom, how a worker sleeps and ends; the pairing table of POOL2, POOL3, POOL6
+ *   wake.c    who wakes whom, how a worker sleeps and ends; POOL2, POOL3, POOL6
  *   grow.c    the reserve thread, which starts workers while others block
  *   stats.c   counters
  */
@@ -27,28 +27,34 @@
 
 enum { TW__SOURCE_BATCHES = 4096 };
 
-/* What one service hands over: a ring with one producer, its driver. Sources are never freed before the pool is. */
+/*
+ * What one service hands over: a ring with one producer, its driver. Sources are freed with the
+ * pool.
+ */
 struct tw__source {
 	tw_executor executor; /* first: the service's executor is its source */
 	tw_pool *pool;
-	struct tw__source *next;       /* in the pool's list; set once */
-	_Atomic bool in_use;           /* written under the pool's lock */
-	bool owns_pool;                /* the service made the pool for itself */
-	tw_service *watching;          /* the service, if it has on_stuck; written under the pool's lock */
+	struct tw__source *next; /* in the pool's list; set once */
+	_Atomic bool in_use;     /* written under the pool's lock */
+	bool owns_pool;          /* the service made the pool for itself */
+	/* The service, if it has on_stuck; written under the pool's lock. */
+	tw_service *watching;
 	_Atomic uint32_t watch_asleep; /* of that service: user_code.h, USER3 */
 	ck_ring_buffer_t *slots;
 	ck_ring_t ring;
 };
 
 struct tw__worker {
-	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open; /* by its thread: the batch it took, others may join it */
+	/* by its thread: the batch that it has taken; others may join */
+	alignas(TW__CACHE_LINE) _Atomic(tw_batch *) open;
 	_Atomic uint64_t open_sequence;
-	_Atomic uint32_t joiners; /* by others: they may be looking at the open batch (worker.c) */
+	_Atomic uint32_t joiners; /* by others: they may be reading the open batch (worker.c) */
 	struct ck_ec32 wakes;
 	tw_pool *pool;
 	unsigned index;
 
-	alignas(TW__CACHE_LINE) _Atomic uint64_t runs; /* by its thread: odd while inside a run; moves on with each */
+	/* by its thread: odd while inside a run; changes with each */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t runs;
 	_Atomic uint64_t completed;
 	struct tw__work *work;  /* that it runs, or NULL */
 	unsigned turn;          /* which of sources, plain tasks and work is looked at first */
@@ -56,11 +62,13 @@ struct tw__worker {
 	uint64_t idle_until_ns; /* while it sleeps; UINT64_MAX: without limit */
 	_Atomic uint32_t thread_id;
 
-	_Atomic uint32_t state;      /* enum tw__worker_state; of slots beyond `kept` */
-	uint64_t seen_runs, seen_ns; /* by the reserve: `runs` at its last look, and since when it is that */
-	uint64_t blocked_runs;       /* by the reserve: the value of `runs` for which the worker was found blocked */
-	tw_executor pinned;          /* its face to work that is to run on it alone */
-	struct tw__work_queue own;   /* that work */
+	_Atomic uint32_t state; /* enum tw__worker_state; of slots beyond `kept` */
+	/* by the reserve: `runs` at its last look, and since when it has that value */
+	uint64_t seen_runs, seen_ns;
+	/* by the reserve: the value of `runs` for which the worker was found blocked */
+	uint64_t blocked_runs;
+	tw_executor pinned;        /* its face, for work that runs on it alone */
+	struct tw__work_queue own; /* that work */
 	pthread_t thread;
 	struct tw__histogram wait, run;
 };
@@ -68,15 +76,16 @@ struct tw__worker {
 enum tw__worker_state {
 	TW__WORKER_NONE = 0,   /* the slot has no thread */
 	TW__WORKER_ALIVE = 1,  /* set by the reserve */
-	TW__WORKER_RETIRED = 2 /* set by the worker: its thread is to be joined */
+	TW__WORKER_RETIRED = 2 /* set by the worker: join its thread */
 };
 
-/* Spans of time that tests change before they make a pool. */
+/* Spans of time that tests change before they create a pool. */
 struct tw__pool_times {
-	uint64_t look_ns;   /* between two looks of the reserve; a run that lasts longer blocks */
-	uint64_t on_cpu_ns; /* the same for a run whose thread is runnable: it computes, or is preempted */
-	uint64_t idle_ns;   /* after which a worker beyond the kept ones ends */
-	uint64_t retry_ns;  /* after a thread could not be created; doubles with each failure */
+	uint64_t look_ns; /* between two looks of the reserve; a run that lasts longer blocks */
+	/* The same for a run whose thread is runnable: it computes, or is preempted. */
+	uint64_t on_cpu_ns;
+	uint64_t idle_ns;  /* after which a worker beyond the kept ones ends */
+	uint64_t retry_ns; /* after a thread could not be created; doubles with each failure */
 	uint64_t max_retry_ns;
 };
 
@@ -85,15 +94,20 @@ extern struct tw__pool_times tw__pool_times;
 /* Bits of tw__reserve.calls. */
 enum { TW__CALL_ARMED = 1, TW__CALL_JOIN = 2, TW__CALL_STOP = 4 };
 
-/* One thread, which sleeps while no run waits for a busy pool. All but `calls` and the counters is its own. */
+/*
+ * One thread, which sleeps while no run waits for a busy pool. All is its own except `calls` and
+ * the counters.
+ */
 struct tw__reserve {
 	alignas(TW__CACHE_LINE) _Atomic uint32_t calls; /* what it is to do; a futex */
 	_Atomic uint32_t
-	    runs_last; /* its last look has found runs waiting, and a worker inside the same run as before */
+	    /* its last look found runs that wait, and a worker inside the same run as before */
+	    runs_last;
 	_Atomic uint64_t grown, at_max, start_failures;
 	bool started;
-	bool crowded;        /* runs wait, and the pool is at its maximum */
-	unsigned steps;      /* looks in a row that have found need: each starts four times as many workers */
+	bool crowded; /* runs wait, and the pool is at its maximum */
+	/* Looks in a row that have found need: each starts four times as many workers. */
+	unsigned steps;
 	uint64_t needed_ns;  /* when a look found need last */
 	uint64_t look_at_ns; /* the next look; UINT64_MAX: none */
 	uint64_t join_at_ns; /* the next try to join */
@@ -105,7 +119,8 @@ struct tw__reserve {
 };
 
 struct tw__sleepers {
-	_Atomic uint32_t searching;                  /* workers that look for work, or are being woken to */
+	/* Workers that look for work, or are being woken to. */
+	_Atomic uint32_t searching;
 	_Atomic uint32_t sleepers;                   /* bits set in idle */
 	_Atomic uint64_t idle[TW__WORKERS_MAX / 64]; /* asleep, or about to */
 };
@@ -117,7 +132,7 @@ struct tw__pool_counters {
 /* Under the lock. */
 struct tw__pool_users {
 	unsigned users;   /* sources in use */
-	unsigned holders; /* strands and the like that run on it */
+	unsigned holders; /* layers that run on it */
 	bool closed;
 };
 
@@ -129,21 +144,24 @@ struct tw__pool_jobs {
 };
 
 struct tw_pool {
-	tw_executor executor;       /* first: its public face */
-	unsigned kept;              /* workers that never end before the pool does; constant */
-	unsigned max_workers;       /* kept .. TW__WORKERS_MAX; constant */
-	struct tw__worker *workers; /* max_workers slots; those from `slots` on were never touched */
-	_Atomic uint32_t slots;     /* that have had a worker; grows only, by the reserve */
-	_Atomic uint32_t alive;     /* workers */
+	tw_executor executor; /* first: its public face */
+	unsigned kept;        /* workers that never end before the pool does; constant */
+	unsigned max_workers; /* kept .. TW__WORKERS_MAX; constant */
+	/* max_workers slots; those from `slots` on were never touched */
+	struct tw__worker *workers;
+	_Atomic uint32_t slots; /* slots that have had a worker; grows only, by the reserve */
+	_Atomic uint32_t alive; /* workers */
 	struct tw__pool_times times;
 	_Atomic(struct tw__source *) sources; /* grows only, under the lock */
 
 	struct tw__task_ring tasks;
 	struct tw__work_queue works; /* of layers above, for any worker */
 	struct tw__pool_jobs jobs;
-	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room; /* submitters; looked at after each task */
-	_Atomic uint32_t bringing; /* threads without a run record that are in the middle of a submit (POOLEND1) */
-	_Atomic uint32_t room;     /* moves on when a task leaves the ring and somebody waits */
+	/* submitters; looked at after each task */
+	alignas(TW__CACHE_LINE) _Atomic uint32_t waiting_for_room;
+	/* threads without a run record that are inside a submit (POOLEND1) */
+	_Atomic uint32_t bringing;
+	_Atomic uint32_t room; /* changes when a task leaves the ring and a submitter waits */
 
 	alignas(TW__CACHE_LINE) struct tw__sleepers asleep;
 	_Atomic uint32_t stopping;
@@ -168,7 +186,8 @@ struct tw__find {
 	bool job;              /* the work is a job: this worker is counted in jobs.inside */
 	tw_batch *batch;       /* NULL: a plain task */
 	uint64_t sequence;
-	int claimed; /* the run claimed already, by joining; -1: the batch was taken, it is ours to show */
+	/* the run that was claimed by joining; -1: the batch was taken, and this worker shows it */
+	int claimed;
 	struct tw__pool_task task;
 };
 
@@ -178,8 +197,9 @@ static inline bool tw__reserve_is_armed(tw_pool *pool)
 }
 
 /*
- * Whether something may wait for the calling worker: a hint for those that run many things in a row, which then look at the
- * time. True if the reserve has found runs waiting behind runs that last, or if work for this worker alone has come.
+ * Tells whether something may wait for the calling worker: a hint for those that run many things in
+ * a row, which then look at the time. True if the reserve has found runs waiting behind runs that
+ * last, or if work for this worker alone has come.
  */
 static inline bool tw__worker_is_awaited(struct tw__worker *self)
 {
@@ -190,7 +210,10 @@ static inline bool tw__worker_is_awaited(struct tw__worker *self)
 /* A slot's first worker is about to start. */
 void tw__pool_slot_init(tw_pool *pool, unsigned index);
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child, where locks may be held forever and no worker is. */
+/*
+ * The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child, which has no
+ * workers, and where locks may be held forever.
+ */
 static inline int tw__pool_check_in(const char *call, const tw_pool *pool)
 {
 	if (tw_unlikely(!pool))
@@ -199,10 +222,10 @@ static inline int tw__pool_check_in(const char *call, const tw_pool *pool)
 }
 #define tw__pool_check(pool) tw__pool_check_in(__func__, pool)
 
-/* Whether the executor is a face of one worker (tw__pool_pin). */
+/* Tells whether the executor is a face of one worker (tw__pool_pin). */
 bool tw__pool_is_pinned(const tw_executor *executor);
 
-/* Frees all, with no thread left. */
+/* Frees all. No thread is left. */
 void tw__pool_free(tw_pool *pool);
 
 #endif

@@ -1,13 +1,17 @@
 /*
- * The pool's birth, end, and plain tasks. What the workers do: worker.c; what services hand over: source.c.
+ * The pool's creation and end, and plain tasks. What the workers do is in worker.c; what services
+ * hand over is in source.c.
  *
- * Submit against close: a bit in the ring's tail says closed (task_ring.h, RING3). Close sets it, and waits until all that were given a place
- * before have filled it: from then on the ring only empties.
+ * Submit against close: a bit in the ring's tail says closed (task_ring.h, RING3). Close sets the
+ * bit. Then it waits until each submitter that has a position has filled it. From then on the ring
+ * only empties.
  *
- * Pairing table (of the waking: worker.c)
- *   POOLEND1  bringing: add relaxed, then the push, whose run comes after it and leads to close; sub release when nobody
- *       is to be woken any more -> load acquire (close). Without it the pool is freed while the bringer still looks at it.
- *   POOLEND2  record.bringing: the same with a store relaxed before the push, and a store-release after -> load acquire.
+ * Pairing table (of waking: wake.c)
+ *   POOLEND1  bringing: add relaxed, then the push, whose run comes after it and leads to close;
+ *       sub release after the last wake-up -> load acquire (close). Without it the pool is freed
+ *       while the submitter still reads it.
+ *   POOLEND2  record.bringing: the same with a store relaxed before the push, and a store-release
+ *       after -> load acquire.
  */
 #include "executor/pool/internal.h"
 
@@ -45,7 +49,7 @@ static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 	return r;
 }
 
-/* Tries, and sleeps until there may be room. The caller is counted in waiting_for_room. False: *r is the answer. */
+/* Tries to push, and sleeps until there may be room; counted in waiting_for_room. False: *r answers. */
 static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
 {
 	uint32_t room = tw_load_seq_cst(&pool->room);
@@ -54,7 +58,7 @@ static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64
 		return false;
 	if (tw__task_ring_full(&pool->tasks)) /* POOL5 */
 		return tw__futex_wait(&pool->room, room, deadline_ns);
-	sched_yield(); /* a worker is in the middle of taking one out */
+	sched_yield(); /* a worker is taking one out */
 	return true;
 }
 
@@ -75,7 +79,7 @@ static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uin
 	return r == -EAGAIN ? -ETIMEDOUT : r;
 }
 
-/* It was refused at first, with r. */
+/* The first try was refused, with r. */
 static int enqueue_later(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns, int r)
 {
 	if (r != -ESHUTDOWN && timeout_ns > 0)
@@ -117,10 +121,7 @@ bool tw_pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-/*
- * The worker that runs the work submits it again, and returns from it next. Then it looks for work, and calls for help if it
- * leaves any behind.
- */
+/* It runs the work, and submits it again. Then it looks for work, and calls for help if any is left. */
 static bool comes_again(const struct tw__work *work)
 {
 	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
@@ -136,7 +137,7 @@ static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__
 	tw__bringing_ends(pool, bringer);
 }
 
-/* Batches for the public face: from services whose own executor is another. */
+/* Batches for the public face, from services whose own executor is another one. */
 static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_pool *pool = (tw_pool *)self;
@@ -184,7 +185,8 @@ static const struct tw_executor_ops pinned_ops = {sizeof pinned_ops, pinned_subm
 
 tw_executor *tw__pool_pin(tw_pool *pool)
 {
-	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->kept]; /* it never ends */
+	/* It never ends. */
+	struct tw__worker *worker = &pool->workers[tw_add_relaxed(&pool->pins, 1) % pool->kept];
 	return &worker->pinned;
 }
 
@@ -207,7 +209,7 @@ tw_pool *tw__pool_of(tw_executor *executor)
 
 /* ----------------------------------------------------------------------- end */
 
-/* The reserve ends first: while runs wait behind blocked workers it is still needed, and then no thread is started any more. */
+/* The reserve ends first: it is needed while runs wait behind blocked workers. */
 static void stop(tw_pool *pool)
 {
 	tw_store_seq_cst(&pool->stopping, 1);
@@ -218,7 +220,7 @@ static void stop(tw_pool *pool)
 			pthread_join(pool->workers[i].thread, NULL);
 }
 
-/* A batch of a service that uses the pool for some of its timers: it will offer them again, and hear that the pool is closed. */
+/* A batch of a service with another executor: the service offers the runs again, and is refused. */
 static void give_back(tw_batch *batch)
 {
 	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
@@ -240,7 +242,7 @@ static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 	}
 }
 
-/* Nobody is submitting any more; whoever waits for room has been sent away. */
+/* No thread submits any more; those that waited for room have returned. */
 static void shut_door(tw_pool *pool)
 {
 	tw__task_ring_close(&pool->tasks);
@@ -250,7 +252,7 @@ static void shut_door(tw_pool *pool)
 		sched_yield();
 }
 
-/* 1: this call is the first, and closes. */
+/* 1: this call is the first one, and closes. */
 static int begin_close(tw_pool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
@@ -357,7 +359,7 @@ static int start(tw_pool *pool, const struct tw_service_config *config)
 	return r;
 }
 
-/* The default number of workers respects a maximum that is given alone. */
+/* If only a maximum is given, the default number of workers respects it. */
 static void set_sizes(tw_pool *pool, const struct tw_service_config *config)
 {
 	unsigned most = config->max_workers, cpus = tw__usable_cpus();

@@ -1,6 +1,7 @@
 /*
- * Sources: how services hand over to a pool that they may share. Each service has a ring of its own with one producer, its driver, so
- * that no driver ever waits for another's. A source outlives its service, and goes to the next one.
+ * Sources: how services hand over to a pool that they may share. Each service has a ring of its own
+ * with one producer, its driver. So no driver ever waits for another. A source outlives its
+ * service, and is reused for the next one.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -57,7 +58,8 @@ static struct tw__source *source_new(tw_pool *pool)
 	source->slots = slots;
 	ck_ring_init(&source->ring, TW__SOURCE_BATCHES);
 	source->next = tw_load_relaxed(&pool->sources);
-	tw_store_release(&pool->sources, source); /* pairs with the workers' loads: it is complete */
+	/* Pairs with the workers' loads: it is complete. */
+	tw_store_release(&pool->sources, source);
 	return source;
 }
 
@@ -136,7 +138,7 @@ void tw__pool_watch(struct tw__source *source, tw_service *service)
 	tw_store_relaxed(&pool->watchers, tw_load_relaxed(&pool->watchers) + 1);
 	pthread_mutex_unlock(&pool->lock);
 	tw_store_release(&service->watch.watch_asleep, &source->watch_asleep);
-	tw__gate_ring(&service->gate); /* the tick thread may sleep already, by the former flag */
+	tw__gate_ring(&service->gate); /* the tick thread may already sleep by the former flag */
 }
 
 void tw__pool_unwatch(tw_service *service)

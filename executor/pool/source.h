@@ -4,51 +4,68 @@
 
 #include "executor/pool/parts.h"
 
-/* Whether anything that services handed over waits. */
+/* Tells whether runs wait that services have handed over. */
 bool tw__sources_empty(tw_pool *pool);
 
-/* A task begins: wakes the tick threads that sleep without a date to look at runs. */
+/*
+ * A task begins: wakes the tick threads that sleep without an instant at which they look at runs.
+ */
 void tw__sources_wake_watchers(tw_pool *pool);
 
 /* The next batch of any source, or NULL. */
 tw_batch *tw__sources_take(tw_pool *pool);
 
 /*
- * How many blocking runs the executor can hold at a time: the maximum of a pool, through its public face or a
- * service's; 1 for a pinned face. 0: it is none of a pool's, so nobody knows.
+ * How many blocking runs the executor can hold at a time: the maximum of a pool, through its public
+ * face or a service's; 1 for a pinned face; 0 (unknown) if it is no pool's.
  */
 unsigned tw__executor_capacity(tw_executor *executor);
 
 /*
- * Whether the calling thread is the only one that ever runs what the executor gets: a pool of one worker, or a pinned face.
- * Compares addresses only: the executor may be gone.
+ * Tells whether only the calling thread ever runs what the executor gets: a pool of one worker, or
+ * a pinned face. Compares addresses only: the executor may have been freed.
  */
 bool tw__pool_needs_caller(const tw_executor *executor);
 
 /*
- * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. owned: the pool ends with it.
- * 0, -ENOMEM, -ESHUTDOWN: the pool is closed.
+ * A service begins to use the pool: *out is its source, (tw_executor *)*out its executor. owned:
+ * the pool ends with it. Returns 0, -ENOMEM, or -ESHUTDOWN: the pool is closed.
  */
 int tw__pool_join(struct tw__source **out, tw_pool *pool, bool owned);
 
 /* The face that the service hands over to. */
 tw_executor *tw__source_executor(struct tw__source *source);
 
-/* The service looks at the pool's own tasks from now on: until tw__pool_unwatch, which comes before it leaves. */
+/*
+ * The service looks at the pool's own tasks from now on, until tw__pool_unwatch, which it calls
+ * before it leaves.
+ */
 void tw__pool_watch(struct tw__source *source, tw_service *service);
 void tw__pool_unwatch(tw_service *service);
 
-/* The service is settled: nothing of it is queued or runs. Destroys the pool if it was the service's own. NULL does nothing. */
+/*
+ * Nothing of the service is queued or runs. Destroys the pool if it was the service's own. NULL
+ * does nothing.
+ */
 void tw__pool_leave(struct tw__source *source);
 
-/* Something that is no service begins to run work on the pool, which refuses to close until it lets go. 0, -ESHUTDOWN, -EPERM. */
+/*
+ * A layer begins to run work on the pool, which refuses to close until the layer lets go. Returns
+ * 0, -ESHUTDOWN or -EPERM.
+ */
 int tw__pool_hold(tw_pool *pool);
 void tw__pool_let_go(tw_pool *pool);
 
-/* Which of the pool's faces takes submits from any thread: for a service's own face that of its pool; any other executor is its own. */
+/*
+ * The face of the pool that takes submits from any thread: for a service's own face that of its
+ * pool; any other executor itself.
+ */
 tw_executor *tw__shared_executor(tw_executor *executor);
 
-/* In a forked child, where no worker is: frees the pool if it was the service's own. NULL does nothing. */
+/*
+ * In a forked child, which has no workers: frees the pool if it was the service's own. NULL does
+ * nothing.
+ */
 void tw__pool_leave_forked(struct tw__source *source);
 
 #endif

@@ -1,4 +1,4 @@
-/* What a pool shows of itself. */
+/* Statistics of a pool. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -68,7 +68,8 @@ int tw_service_pool_stats(tw_service *service, struct tw_pool_stats *out)
 		r = tw__service_check(service);
 	if (r)
 		return r;
-	pthread_mutex_lock(&tw__registry); /* close takes the pool away under it (executor/service.c) */
+	/* close takes the pool away under this lock (service.c) */
+	pthread_mutex_lock(&tw__registry);
 	struct tw__source *source = tw_load_relaxed(&service->layers.pool);
 	r = source ? tw_pool_stats(source->pool, out) : -ENOENT;
 	pthread_mutex_unlock(&tw__registry);

@@ -1,22 +1,28 @@
 /*
- * The ring of plain tasks: bounded, many producers, many consumers (D. Vyukov's bounded MPMC queue, 2010: a sequence number in
- * each cell says whose turn it is). A producer that is preempted in the middle holds up no other producer; consumers see the ring
- * as empty from its cell on, until it goes on.
+ * The ring of plain tasks: bounded, many producers, many consumers. It is D. Vyukov's bounded MPMC
+ * queue (2010): a sequence number in each cell says which operation comes next there. A producer
+ * that is preempted inside a push holds up no other producer. Consumers see the ring as empty from
+ * its cell on, until it continues.
  *
- * Differs: the consumer's head is moved by a sequentially consistent operation, so that a producer may sleep until there is room
- * (worker.c, POOL5); what a producer last does is one too, so that a consumer may sleep until something comes (POOL2). And the ring can be
- * closed: by a bit in the tail, so that no count of those within is needed.
+ * Differences: the consumer's head is moved by a sequentially consistent operation, so a producer
+ * may sleep until there is room (worker.c, POOL5). A producer's last store is sequentially
+ * consistent, too, so a consumer may sleep until a task comes (POOL2). The ring can be closed by a
+ * bit in the tail, so no count of the threads inside is needed.
  *
- * Rejected: Concurrency Kit's ring with many producers. Its producers wait for each other in turn, spinning: four of them and three
- * workers on two busy processors took more than 30 s for what this one does in 0.1 s.
+ * Rejected: Concurrency Kit's ring with many producers. Its producers spin until the one before
+ * them is done. Four of them and three workers on two busy processors took more than 30 s for what
+ * this ring does in 0.1 s.
  *
  * Pairing table
- *   RING1  sequence: store (push) -> load (pop): the task. Release and acquire would do; they are seq_cst for POOL2.
- *   RING2  sequence: store-release (pop) -> load-acquire (push): the pop has read the cell before it is written again.
- *   RING3  tail: CAS (push) against or (close): the later one sees the earlier one's value, being on the same object. So what close finds
- *       is the last position ever given out.
- *   RING4  sequence: store (push) -> load-acquire (close): close has waited until every task is in its cell.
- *   head and tail only hand out positions: relaxed, but for POOL5.
+ *   RING1  sequence: store (push) -> load (pop): the task. Release and acquire would do; they are
+ *       seq_cst for POOL2.
+ *   RING2  sequence: store-release (pop) -> load-acquire (push): the pop has read the cell before
+ *       it is written again.
+ *   RING3  tail: CAS (push) against or (close): the later one sees the earlier one's value, since
+ *       both are on the same object. So close finds the last position ever given out.
+ *   RING4  sequence: store (push) -> load-acquire (close): close has waited until every task is in
+ *       its cell.
+ *   head and tail only hand out positions: relaxed, except for POOL5.
  */
 #ifndef TW_EXECUTOR_TASK_RING_H
 #define TW_EXECUTOR_TASK_RING_H
@@ -28,7 +34,7 @@
 #include "mpsc/base/atomics.h"
 #include "tickwheel/service.h"
 
-/* A plain task; fn NULL: arg is a batch, handed over to the pool's public face. */
+/* A plain task. If fn is NULL, arg is a batch that was handed over to the pool's public face. */
 struct tw__pool_task {
 	tw_fn *fn;
 	void *arg;
@@ -44,7 +50,8 @@ struct tw__task_cell {
 struct tw__task_ring {
 	struct tw__task_cell *cells;
 	uint64_t mask;
-	alignas(TW__CACHE_LINE) _Atomic uint64_t tail; /* the next position to push to, and whether it is closed */
+	/* The next position to push to, and whether it is closed. */
+	alignas(TW__CACHE_LINE) _Atomic uint64_t tail;
 	alignas(TW__CACHE_LINE) _Atomic uint64_t head; /* the next position to pop */
 };
 
@@ -57,7 +64,7 @@ static inline void tw__task_ring_init(struct tw__task_ring *ring, struct tw__tas
 
 #define TW__RING_CLOSED (UINT64_C(1) << 63)
 
-/* 0, -EAGAIN: full, or -ESHUTDOWN: closed. */
+/* Returns 0, -EAGAIN (full) or -ESHUTDOWN (closed). */
 static inline int tw__task_ring_push(struct tw__task_ring *ring, const struct tw__pool_task *task)
 {
 	uint64_t at = tw_load_relaxed(&ring->tail); /* RING3 */
@@ -99,12 +106,16 @@ static inline bool tw__task_ring_pop(struct tw__task_ring *ring, struct tw__pool
 	}
 }
 
-/* Whether a pop would find something. Looks at no more than the cell that is popped next: the tail is the producers'. */
+/*
+ * Tells whether a pop would find a task. Reads only the cell that is popped next: the tail belongs
+ * to the producers.
+ */
 static inline bool tw__task_ring_waits(struct tw__task_ring *ring)
 {
 	for (;;) {
 		uint64_t at = tw_load_relaxed(&ring->head);
-		uint64_t sequence = tw_load_seq_cst(&ring->cells[at & ring->mask].sequence); /* POOL2 */
+		/* POOL2 */
+		uint64_t sequence = tw_load_seq_cst(&ring->cells[at & ring->mask].sequence);
 		if (sequence == at + 1)
 			return true;
 		if ((int64_t)(sequence - (at + 1)) < 0)
@@ -112,7 +123,7 @@ static inline bool tw__task_ring_waits(struct tw__task_ring *ring)
 	}
 }
 
-/* Tasks that wait, those being written or read included. */
+/* Tasks that wait, with those being written or read. */
 static inline uint64_t tw__task_ring_count(struct tw__task_ring *ring)
 {
 	uint64_t head = tw_load_seq_cst(&ring->head); /* POOL5 */
@@ -125,12 +136,16 @@ static inline bool tw__task_ring_full(struct tw__task_ring *ring)
 	return tw__task_ring_count(ring) > ring->mask;
 }
 
-/* No push succeeds any more. Returns when those that have are through; what they pushed may be popped. One caller. */
+/*
+ * No push succeeds any more. Returns when the pushes under way are done; what they pushed may be
+ * popped. For one caller.
+ */
 static inline void tw__task_ring_close(struct tw__task_ring *ring)
 {
 	uint64_t end = tw_or_seq_cst(&ring->tail, TW__RING_CLOSED); /* RING3 */
 	for (uint64_t at = tw_load_relaxed(&ring->head); at != end; at++)
-		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) - (at + 1)) < 0) /* RING4 */
+		/* RING4 */
+		while ((int64_t)(tw_load_acquire(&ring->cells[at & ring->mask].sequence) - (at + 1)) < 0)
 			sched_yield();
 }
 

@@ -1,30 +1,39 @@
 /*
- * Who wakes whom, and how a worker sleeps (the scheme of D. Vyukov's Go scheduler). At most one worker at a time is being woken to
- * **search**. Whoever brings work, and whoever is about to run something and leaves work behind, wakes one sleeper unless one
- * is searching already. A searcher that finds work stops searching, and by the same rule wakes the next if there is more.
- * If no worker searches and none sleeps, the reserve is armed: it is the last sleeper (grow.c).
+ * Who wakes whom, and how a worker sleeps (the scheme of D. Vyukov's Go scheduler).
  *
- * A worker that submits again the work it has just run wakes nobody: it looks for work next (pool.c). If it then takes
- * something else, it leaves the work behind, and wakes a sleeper by the rule above.
+ * - At most one worker at a time is being woken to **search**.
+ * - A submitter wakes one sleeper, unless a worker searches already. So does a worker that is about
+ *   to run something and leaves work behind.
+ * - A searcher that finds work stops searching, and wakes the next one by the same rule if there is
+ *   more.
+ * - If no worker searches and none sleeps, the reserve is armed: it is the last sleeper (grow.c).
+ * - A worker that submits again the work it has just run wakes nobody: it looks for work next
+ *   (pool.c). If it then takes something else, it leaves that work behind, and wakes a sleeper by
+ *   the rule above.
  *
- * Each worker sleeps on an event count of its own (Concurrency Kit), so that one wake-up wakes one worker. Workers beyond the
- * kept ones sleep for a limited time, and then end.
+ * Each worker sleeps on an event count of its own (Concurrency Kit), so one wake-up wakes one
+ * worker. Workers beyond the kept ones sleep for a limited time, and then end.
  *
  * Pairing table
- *   POOL2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit (seq_cst) -> look for work: of a
- *       bringer that wakes nobody, and a worker about to sleep, one sees the other. Without it a batch waits until the next
- *       one comes. A worker that ends takes its idle bit back first, and then looks once more: the same two sides.
- *       Between the two steps stands: for a source a full fence (CK); for an open batch its seq_cst store and load; for a
- *       task its cell's seq_cst store and load (of several tasks being pushed, a worker sees none beyond the first
- *       unfinished one, whose pusher then sees the worker); for work its seq_cst push (work_queue.h, QUEUED2).
- *   POOL3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a wake-up between the two
- *       makes the wait return immediately. A worker that finds work after its bit was taken waits for the increment that must
- *       follow: else it would be woken by it later, with nobody counting it as searching.
- *   POOL6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the bit set (seq_cst), then its look at
- *       its own queue: one of the two sees the other. Whoever calls it raises `searching` first, as for any other call.
- *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for work (the reserve): of a bringer that
- *       finds the reserve armed, and a reserve about to sleep, one sees the other. Without it runs wait behind blocked
- *       workers until the next bringer comes.
+ *   POOL2  "work is there" -> load of searching, sleepers (seq_cst) against searching-1, idle bit
+ *       (seq_cst) -> look for work: of a submitter that wakes nobody, and a worker about to sleep,
+ *       one sees the other. Without it a batch waits until the next one comes. A worker that ends
+ *       takes its idle bit back first, and then looks once more: the same two sides. Between the
+ *       two steps there is: for a source a full fence (CK); for an open batch its seq_cst store and
+ *       load; for a task its cell's seq_cst store and load (of several tasks being pushed, a worker
+ *       sees none beyond the first unfinished one, whose submitter then sees the worker); for work
+ *       its seq_cst push (work_queue.h, QUEUED2).
+ *   POOL3  event count: read before the idle bit is set; bit cleared, then incremented (waker): a
+ *       wake-up between the two makes the wait return immediately. A worker that finds work after
+ *       its bit was taken waits for the increment that must follow. Otherwise it would be woken by
+ *       it later, while nobody counts it as searching.
+ *   POOL6  work for one worker: push (seq_cst), then load of its idle bit (seq_cst), against the
+ *       bit set (seq_cst), then its look at its own queue: one of the two sees the other. A thread
+ *       that calls it raises `searching` first, as for any other call.
+ *   POOL7  "work is there" -> load of calls (seq_cst) against ARMED cleared (seq_cst) -> look for
+ *       work (the reserve): of a submitter that finds the reserve armed, and a reserve about to
+ *       sleep, one sees the other. Without it runs wait behind blocked workers until the next
+ *       submit.
  */
 #include <errno.h>
 #include <limits.h>
@@ -44,7 +53,10 @@ static int ec_gettime(const struct ck_ec_ops *ops, struct timespec *out)
 	return clock_gettime(CLOCK_MONOTONIC, out);
 }
 
-/* Event counts in multi-producer mode lose no wake-up, so the periodic looks that CK asks for are left out. */
+/*
+ * Event counts in multi-producer mode lose no wake-up, so the periodic looks that CK asks for are
+ * left out.
+ */
 static void ec_wait(const struct ck_ec_wait_state *state, const uint32_t *word, uint32_t expected,
 		    const struct timespec *deadline)
 {
@@ -85,7 +97,7 @@ static bool take_idle(tw_pool *pool, unsigned index)
 	return true;
 }
 
-/* Calls a sleeper, in whose name `searching` was raised already. */
+/* Calls a sleeper. `searching` has been raised for it already. */
 static bool call_one(tw_pool *pool)
 {
 	for (unsigned w = 0, words = idle_words(pool); w < words; w++) {
@@ -110,9 +122,9 @@ static bool any_idle(tw_pool *pool)
 }
 
 /*
- * Wakes one sleeper to search, unless somebody searches. If it found none, another who has brought work may have trusted in the
- * raised `searching` meanwhile, and a worker may have gone to sleep: so it looks again after it has taken it back (POOL2).
- * False: no worker searches, and none sleeps.
+ * Wakes one sleeper to search, unless a worker searches. If it finds none, another submitter may
+ * have relied on the raised `searching` meanwhile, and a worker may have gone to sleep. So it looks
+ * again after it has lowered it (POOL2). False: no worker searches, and none sleeps.
  */
 static bool wake_one(tw_pool *pool)
 {
@@ -134,12 +146,14 @@ void tw__pool_call_for_help(tw_pool *pool)
 }
 
 /*
- * Work that one worker alone may run. If it sleeps it is called as any searcher is, so `searching` is raised in its name first; and if it
- * has woken by itself meanwhile, whoever trusted in the raised `searching` is looked after, as in wake_one.
+ * Work that only one worker may run. If the worker sleeps it is called as any searcher is, so
+ * `searching` is raised for it first. If it has woken by itself meanwhile, a submitter may have
+ * relied on the raised `searching`: then wake one, as in wake_one.
  */
 void tw__pool_call(tw_pool *pool, unsigned worker)
 {
-	if (!(tw_load_seq_cst(&pool->asleep.idle[worker / 64]) & UINT64_C(1) << worker % 64)) /* POOL6 */
+	/* POOL6 */
+	if (!(tw_load_seq_cst(&pool->asleep.idle[worker / 64]) & UINT64_C(1) << worker % 64))
 		return;
 	tw_add_seq_cst(&pool->asleep.searching, 1);
 	if (take_idle(pool, worker)) {
@@ -152,7 +166,7 @@ void tw__pool_call(tw_pool *pool, unsigned worker)
 
 /*
  * Each as by any other call. If a worker woke uncounted, the reserve would take it for one that
- * searches or sleeps, and not grow.
+ * searches or sleeps, and would not grow.
  */
 void tw__pool_wake_all(tw_pool *pool)
 {
@@ -163,8 +177,9 @@ void tw__pool_wake_all(tw_pool *pool)
 /* ------------------------------------------------------------------- sleeping */
 
 /*
- * Until the worker has been called since `before`. In a loop: Concurrency Kit's wait also returns when a caller of an earlier
- * round, who was slow, takes down the flag that this wait has just put up. False: the time is over.
+ * Waits until the worker has been called since `before`. It loops, because Concurrency Kit's wait
+ * also returns when a slow caller of an earlier round clears the flag that this wait has just set.
+ * False: the time is over.
  */
 static bool await_call(struct tw__worker *self, uint32_t before, uint64_t until_ns)
 {
@@ -178,7 +193,7 @@ static bool await_call(struct tw__worker *self, uint32_t before, uint64_t until_
 	return true;
 }
 
-/* Kept workers sleep until they are called. The clock is read for the others alone. */
+/* Kept workers sleep until they are called. The clock is read only for the others. */
 static uint64_t sleep_limit_ns(const struct tw__worker *self)
 {
 	if (self->index < self->pool->kept)
@@ -187,8 +202,8 @@ static uint64_t sleep_limit_ns(const struct tw__worker *self)
 }
 
 /*
- * The worker has been idle for too long. Once its idle bit is taken back nobody can call it, so it looks once more (POOL2). True: it has
- * found work, and is counted as searching.
+ * The worker has been idle for too long. When its idle bit is taken back no thread can call it, so
+ * it looks once more (POOL2). True: it has found work, and is counted as searching.
  */
 static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t before)
 {
@@ -209,7 +224,7 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 	tw_pool *pool = self->pool;
 	uint32_t before = ck_ec32_value(&self->wakes); /* POOL3 */
 	tw_sub_seq_cst(&pool->asleep.searching, 1);
-	sched_yield(); /* who brings work may want this processor, and then need wake nobody; others are woken as usual meanwhile */
+	sched_yield(); /* a submitter may want this processor, and then need wake nobody */
 	tw_add_seq_cst(&pool->asleep.sleepers, 1);
 	tw_or_seq_cst(&pool->asleep.idle[self->index / 64], UINT64_C(1) << self->index % 64);
 	ck_pr_fence_memory(); /* POOL2: sources */
@@ -218,7 +233,8 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 		if (take_idle(pool, self->index))
 			tw_add_seq_cst(&pool->asleep.searching, 1);
 		else if (found)
-			await_call(self, before, UINT64_MAX); /* POOL3: the call must not wake it later */
+			/* POOL3: the call must not wake it later */
+			await_call(self, before, UINT64_MAX);
 		return found;
 	}
 	return !await_call(self, before, sleep_limit_ns(self)) && retire(self, find, before);

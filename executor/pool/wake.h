@@ -6,7 +6,10 @@
 
 void tw__worker_init(struct tw__worker *worker, tw_pool *pool, unsigned index, const struct tw_executor_ops *pinned);
 
-/* Work has been put where workers find it (POOL2's first half): wakes one, or arms the reserve if all are busy. */
+/*
+ * Work has been put where workers find it (the first half of POOL2): wakes one, or arms the reserve
+ * if all are busy.
+ */
 void tw__pool_call_for_help(tw_pool *pool);
 
 /* The same, for the one worker that may run it. */
@@ -16,9 +19,10 @@ void tw__pool_call(tw_pool *pool, unsigned worker);
 void tw__pool_wake_all(tw_pool *pool);
 
 /*
- * Sleeps until the worker is called. Called while counted as searching.
- * True: it has found work. False: it was called, the pool stops, or (self->retired) it ends. Counted as searching
- * afterwards, except if it ends or the pool stops.
+ * Sleeps until the worker is called. It is called while counted as searching.
+ *
+ * True: it has found work. False: it was called, the pool stops, or it ends (self->retired).
+ * Counted as searching afterwards, except if it ends or the pool stops.
  */
 bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find);
 

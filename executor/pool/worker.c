@@ -1,29 +1,35 @@
 /*
- * The workers: threads that take batches from services' rings, plain tasks from the pool's, and work of the layers above from its
- * queues (work_queue.h). They claim runs one at a time. Who wakes whom, and how a worker sleeps: wake.c.
+ * The workers: threads that take batches from services' rings, plain tasks from the pool's ring,
+ * and work of the layers above from its queues (work_queue.h). They claim runs one at a time. Who
+ * wakes whom, and how a worker sleeps, is in wake.c.
  *
- * A worker that has taken a batch shows it as **open**. Others that find nothing else join it, so a slow callback holds up
- * nothing but itself (G8). The claim is the batch's cursor (run.h). A batch goes home when all who joined have left.
+ * A worker that has taken a batch shows it as **open**. Workers that find nothing else join it, so
+ * a slow callback holds up only itself (G8). The claim is the batch's cursor (run.h). A batch is
+ * returned when all who joined have left.
  *
- * Nobody looks at a batch that may have gone home, since its service may end with it:
- *   1. The worker that takes a batch claims its first run before it shows the batch.
- *   2. It finishes the batch only when the batch is hidden again, and no joiner is in the middle of looking at it.
- *   3. A joiner that no longer looks has a claimed run, or nothing.
+ * No thread reads a batch that may have been returned, since its service may end with it:
+ * 1. The worker that takes a batch claims its first run before it shows the batch.
+ * 2. It finishes the batch only when the batch is hidden again, and no joiner is reading it.
+ * 3. A joiner that no longer reads has a claimed run, or nothing.
  *
- * `runs` of a worker is odd while it is inside a run, and moves on with each run. The reserve tells by it which workers
- * are blocked (grow.c).
+ * `runs` of a worker is odd while it is inside a run, and changes with each run. By it the reserve
+ * tells which workers are blocked (grow.c).
  *
  * Pairing table
- *   POOL1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's contents: run.h, RUN1.
- *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims nothing (run.h: the cursor
- *       holds the sequence).
- *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL seq_cst, then load of joiners
- *       (who shows the batch): either the joiner sees that nothing is shown any more, or it is waited for.
- *   SHOW2  joiners: sub seq_cst -> load seq_cst (hide): all looks at the batch came before.
- *   POOL5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its increment, then load of head (both
- *       seq_cst): of a submitter that found the ring full, and a worker that has made room, one sees the other.
+ *   POOL1  sources: CK's enqueue -> CK's dequeue (its own fences): a batch's address. A batch's
+ *       contents: run.h, RUN1.
+ *   POOL4  open_sequence: store-release before open; a joiner that mixes two batches' words claims
+ *       nothing (run.h: the cursor holds the sequence).
+ *   SHOW1  joiners: add seq_cst, then load of open (a joiner, the reserve), against open := NULL
+ *       seq_cst, then load of joiners (the worker that shows the batch): either the joiner sees
+ *       that nothing is shown any more, or the worker waits for it.
+ *   SHOW2  joiners: sub seq_cst -> load seq_cst (hide): all reads of the batch came before.
+ *   POOL5  room: head moved (seq_cst), then load of waiting_for_room (seq_cst), against its
+ *       increment, then load of head (both seq_cst): of a submitter that found the ring full, and a
+ *       worker that has made room, one sees the other.
  *
- * Not good at: very many workers on one service; they look at each other's open batches in turn. Fine for tens.
+ * Weak at: very many workers on one service, since each looks at the others' open batches. Fine for
+ * tens.
  */
 #include <limits.h>
 #include <sched.h>
@@ -78,10 +84,13 @@ static bool take_task(struct tw__worker *self, struct tw__find *find)
 	return true;
 }
 
-/* Work that may run on this worker only, work for any worker, and jobs: each is looked at first in one turn of three. */
+/*
+ * Work that may run on this worker only, work for any worker, and jobs: each comes first in one
+ * turn of three.
+ */
 static bool take_work(struct tw__worker *self, struct tw__find *find)
 {
-	unsigned first = self->turn / 3; /* tw__worker_find takes turns by the remainder */
+	unsigned first = self->turn / 3; /* tw__worker_find uses the remainder */
 	find->work = NULL;
 	for (unsigned i = 0; i < 3 && !find->work; i++) {
 		unsigned kind = (first + i) % 3;
@@ -96,7 +105,9 @@ static bool take_work(struct tw__worker *self, struct tw__find *find)
 	return find->work != NULL;
 }
 
-/* Room for what must not fail; none can be had for the moment: the driver frees some as it drains. */
+/*
+ * Room for what must not fail. If there is none for the moment, the driver frees some as it drains.
+ */
 static void await_room(tw_service *service, struct tw__local *local)
 {
 	while (!tw__local_ready_to_run(local)) {
@@ -110,12 +121,15 @@ static struct tw__local *attach(const struct tw__worker *worker, tw_service *ser
 	struct tw__local *local;
 	while (!(local = tw__local_of(service)))
 		sched_yield();
-	if (worker->pool->owned) /* what it pushes outside of runs is nothing: batches_out says all (close.c) */
+	if (worker->pool->owned) /* it pushes only inside runs: batches_out covers it (close.c) */
 		tw_store_relaxed(&local->of_service, 1);
 	return local;
 }
 
-/* Claims a run of the batch that another worker shows; counted in its joiners, which keeps the batch from going home. */
+/*
+ * Claims a run of the batch that another worker shows. It is counted in that worker's joiners, so
+ * the batch is not returned.
+ */
 static bool claim_shown(struct tw__worker *other, struct tw__find *find)
 {
 	find->work = NULL;
@@ -145,7 +159,7 @@ static bool join(struct tw__worker *self, struct tw__find *find)
 	return joined;
 }
 
-/* Timers, plain tasks and work take turns at being looked at first. */
+/* Timers, plain tasks and work take turns at being first. */
 bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 {
 	switch (self->turn++ % 3) {
@@ -164,7 +178,7 @@ bool tw__worker_find(struct tw__worker *self, struct tw__find *find)
 	return join(self, find);
 }
 
-/* For others: what waits for this worker alone is no reason to wake one. */
+/* For others: work for this worker alone is no reason to wake one. */
 bool tw__pool_more_waits(tw_pool *pool)
 {
 	return tw__task_ring_waits(&pool->tasks) || !tw__sources_empty(pool) || !tw__work_queue_empty(&pool->works) ||
@@ -173,15 +187,15 @@ bool tw__pool_more_waits(tw_pool *pool)
 
 /* -------------------------------------------------------------------- working */
 
-/* There is nobody to call for help, or to share a batch with. */
+/* It has no other worker to call for help, or to share a batch with. */
 static bool is_the_only_one(const struct tw__worker *self)
 {
 	return self->pool->max_workers == 1;
 }
 
 /*
- * Whether to look for what is left behind, and to call somebody for it. A worker without others has none to call: once the reserve is
- * armed there is nothing to do.
+ * Tells whether to look for what is left behind, and to call a worker for it. A worker without
+ * others has none to call: once the reserve is armed there is nothing to do.
  */
 static bool may_need_help(struct tw__worker *self)
 {
@@ -197,7 +211,7 @@ struct tw__worker *tw__worker_that_knows(tw_executor *executor)
 	return tw__work_queue_empty(&self->own) ? self : NULL;
 }
 
-/* A gauge, and what the reserve looks at: by the worker alone, so that plain stores will do. */
+/* A gauge, and what the reserve looks at. Only the worker writes it, so plain stores will do. */
 static void run_begins(struct tw__worker *self)
 {
 	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + 1);
@@ -223,7 +237,10 @@ static void run_in_context(const struct tw__pool_task *task)
 {
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
-	/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never comes here */
+	/*
+	 * NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage): one without fn is a batch, and never
+	 * comes here
+	 */
 	task->fn(task->arg);
 	tw__context_leave(&saved);
 	tw__context_release(task->context);
@@ -285,7 +302,7 @@ static int claim_next(const struct tw__worker *self, tw_service *service, struct
 				     : tw__batch_claim(find->batch, find->sequence);
 }
 
-/* Runs the claimed one and what else it can claim. */
+/* Runs the claimed run, and what else it can claim. */
 static void run_claimed(struct tw__worker *self, const struct tw__find *find, struct tw__local *local, int index,
 			unsigned *count)
 {
@@ -306,7 +323,10 @@ static void show(struct tw__worker *self, const struct tw__find *find)
 	tw_store_seq_cst(&self->open, find->batch);             /* POOL2, SHOW1 */
 }
 
-/* Joiners are about to have a run of the batch, or to find that none is left: no user's code, so a moment. */
+/*
+ * Joiners are about to have a run of the batch, or to find that none is left. No user code runs
+ * there, so it takes a moment.
+ */
 static void hide(struct tw__worker *self)
 {
 	tw_store_seq_cst(&self->open, NULL);    /* SHOW1 */
@@ -320,7 +340,8 @@ static void run_batch(struct tw__worker *self, const struct tw__find *find)
 	tw_service *service = tw__batch_service(find->batch);
 	struct tw__local *local = attach(self, service);
 	int index =
-	    taken_here ? claim_next(self, service, local, find) : find->claimed; /* before others know of the batch */
+	    /* before others see the batch */
+	    taken_here ? claim_next(self, service, local, find) : find->claimed;
 	unsigned count = 0;
 	bool shown = taken_here && !is_the_only_one(self);
 	if (shown)
@@ -344,8 +365,9 @@ static void work_on(struct tw__worker *self, const struct tw__find *find)
 }
 
 /*
- * Others have trusted this searcher while it searched: one who shows a batch, too, who then called nobody (POOL2). This worker has
- * found something else, and may block in it. So it looks at all that waits, shown batches included, and calls for help.
+ * Others have relied on this searcher, also one that shows a batch and called nobody (POOL2). This
+ * worker has found something else, and may block in it. So it looks at all that waits, shown
+ * batches included, and calls for help.
  */
 static void stop_searching(struct tw__worker *self)
 {
@@ -362,7 +384,8 @@ void *tw__worker_main(void *arg)
 	tw_store_relaxed(&self->thread_id, (uint32_t)gettid());
 	tw_add_seq_cst(&pool->asleep.searching, 1);
 	for (;;) {
-		bool stopping = tw_load_seq_cst(&pool->stopping); /* first: what was there before the stop is found */
+		/* first: what was there before the stop is found */
+		bool stopping = tw_load_seq_cst(&pool->stopping);
 		if (!tw__worker_find(self, &find)) {
 			if (stopping)
 				break;

@@ -8,12 +8,13 @@ void *tw__worker_main(void *worker);
 
 bool tw__worker_find(struct tw__worker *self, struct tw__find *find);
 
-/* Whether runs wait that any worker may take, those of open batches left out. */
+/* Tells whether runs wait that any worker may take, except those of open batches. */
 bool tw__pool_more_waits(tw_pool *pool);
 
 /*
- * The calling worker, if it is one of the pool behind the executor and tw__worker_is_awaited can answer for it from now on:
- * the pool has a reserve, and no work of its own queue waits already. Else NULL.
+ * The calling worker, if it is one of the pool behind the executor and tw__worker_is_awaited can
+ * answer for it from now on: the pool has a reserve, and no work of the worker's own queue waits
+ * already. Else NULL.
  */
 struct tw__worker *tw__worker_that_knows(tw_executor *executor);
 

@@ -1,5 +1,5 @@
 /*
- * Inside of schedulers (contract: tickwheel/scheduler.h).
+ * The inside of schedulers (contract: tickwheel/scheduler.h).
  *
  *     scheduler.c   creation and end; the host timer
  *     config.c      the config: defaults and checks
@@ -8,14 +8,17 @@
  *     log.c         event log, trace, statistics
  *     priority.c    a thread's current priority
  *
- * One mutex guards all. No function of the user's and no hand-over to an executor happens under it; the service's timers are
- * scheduled, moved and cancelled under it, which never runs anything.
+ * One mutex guards all. No user function and no hand-over to an executor happens under it. The
+ * service's timers are scheduled, moved and cancelled under it, which never runs anything.
  *
- * Host: IDLE -> REQUESTED (whoever brings work; the work goes to the executor, once) -> RUNNING (the executor's thread, or
- * tw_scheduler_run) -> REQUESTED ("more work") or IDLE. Invariants, whenever the lock is free:
+ * Host: IDLE -> REQUESTED (by the thread that brings work; the work goes to the executor, once) ->
+ * RUNNING (the executor's thread, or tw_scheduler_run) -> REQUESTED ("more work") or IDLE.
+ *
+ * Invariants, whenever the lock is free:
+ *
  *   SCHEDULER1  The task heap holds something, not paused, not closed: REQUESTED or RUNNING.
- *   SCHEDULER2  IDLE, the task heap empty and the timer heap not: the host timer is set for its head, or `retry` is out, or the timer's
- *       callback is about to take the lock.
+ *   SCHEDULER2  IDLE, the task heap empty and the timer heap not: the host timer is set for its
+ *       head, or `retry` is out, or the timer's callback is about to take the lock.
  *   SCHEDULER3  The host timer is set only while the task heap is empty.
  *   SCHEDULER4  The task heap has room for all that are delayed: promotion cannot fail.
  */
@@ -38,7 +41,7 @@ struct tw__task {
 	tw_turn_fn *fn;            /* NULL: running, or cleared */
 	void *arg;
 	tw_scheduler_done_fn *done;
-	void *context; /* of the poster (wheel/core/context.h) */
+	void *context; /* of the submitter (wheel/core/context.h) */
 	const char *name;
 	int64_t expiration_ns;
 	uint8_t priority;
@@ -48,7 +51,7 @@ struct tw__task {
 	bool begun;     /* has had a turn */
 };
 
-/* Whom to tell of a task's end, when the lock is free. All zero: nobody. */
+/* Which done function to call when the lock is free. All zero: none. */
 struct tw__ending {
 	tw_scheduler_done_fn *done;
 	void *arg, *context;
@@ -65,7 +68,11 @@ struct tw__host {
 	tw_timer timer;
 	int64_t timer_ns;
 	uint32_t
-	    out; /* timers whose callbacks will come or run, stale ones too; a retry that runs; calls of `wanted` */
+	    /*
+	     * timers whose callbacks will come or run, stale ones too; a retry that runs; calls of
+	     * `wanted`
+	     */
+	    out;
 };
 
 struct tw__scheduler_events {
@@ -78,19 +85,23 @@ struct tw_scheduler {
 	struct tw__nodes nodes;
 	struct tw_scheduler_config config; /* constant, complete */
 	struct tw__work work;              /* the host callback; not used with a manual host */
-	struct tw__work retry;             /* by way of the driver, when the host timer could not be set */
+	/* through the driver, when the host timer could not be set */
+	struct tw__work retry;
 
 	/* Under the lock. */
 	pthread_mutex_t lock;
-	pthread_cond_t home;           /* closed, and something has come home: host, timer or retry */
+	/* closed, and something has returned: host, timer or retry */
+	pthread_cond_t home;
 	struct tw__heap tasks, timers; /* loose */
-	struct tw__task *spare;        /* nodes to be used again, linked by arg: at most TW__SCHEDULER_SPARES */
+	/* nodes for later tasks, linked by arg: at most TW__SCHEDULER_SPARES */
+	struct tw__task *spare;
 	uint32_t spares;
 	uint64_t last_number;
 	struct tw__host host;
 	bool paused, closed;
-	bool destroyed;   /* what is out comes home, and the last frees all; the base has been told that it leaves */
-	uint32_t waiters; /* in close */
+	/* The last thing that returns frees all; the base knows that it leaves. */
+	bool destroyed;
+	uint32_t waiters;        /* in close */
 	uint32_t timers_cleared; /* of stats.cleared, those in the timer heap */
 	struct tw__task *current;
 	int64_t slice_begin_ns, slice_ns;
@@ -99,11 +110,11 @@ struct tw_scheduler {
 	struct tw__scheduler_events log;
 };
 
-/* What is being run on this thread, innermost first. */
+/* What runs on this thread, innermost first. */
 struct tw__turn_frame {
 	struct tw__turn_frame *outer;
 	const tw_scheduler *scheduler;
-	bool turn; /* else a done function of a task that was not run to its end */
+	bool turn; /* else a done function of a task that did not run to its end */
 };
 
 static inline struct tw__ending tw__ending_of(const struct tw__task *task)
@@ -129,15 +140,22 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
 /* ----------------------------------------------------- scheduler.c, under the lock */
 
 /*
- * Something may have become ready, or first among the delayed; or the host has finished. Asks for the host, sets the timer, or puts it
- * away. True: the caller unlocks with tw__scheduler_unlock_and_call.
+ * Something may have become ready, or first among the delayed; or the host has finished. Requests
+ * the host, and sets the timer or cancels it. True: the caller unlocks with
+ * tw__scheduler_unlock_and_call.
  */
 bool tw__scheduler_settle(tw_scheduler *scheduler);
 
-/* Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be gone then. */
+/*
+ * Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be
+ * gone afterwards.
+ */
 void tw__scheduler_unlock_and_call(tw_scheduler *scheduler);
 
-/* Something may have come home: tells those who wait in close, and gives up the lock. A destroyed scheduler may be gone then. */
+/*
+ * Something may have returned: wakes threads that wait in close, and releases the lock. A destroyed
+ * scheduler may be gone afterwards.
+ */
 void tw__scheduler_unlock_home(tw_scheduler *scheduler);
 
 #endif

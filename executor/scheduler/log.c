@@ -1,4 +1,4 @@
-/* Looking on: statistics, the event log, and its export. */
+/* Statistics, the event log, and its export. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@ int tw_scheduler_stats(tw_scheduler *scheduler, struct tw_scheduler_stats *out)
 	struct tw_scheduler_stats stats = scheduler->stats;
 	uint64_t held = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
 	struct tw__task *current = scheduler->current;
-	held += current && !tw__heap_has(&current->item) && current->running; /* close has taken it out of the heap */
+	/* Close has taken it out of the heap. */
+	held += current && !tw__heap_has(&current->item) && current->running;
 	stats.host_requested = scheduler->host.state == TW__HOST_REQUESTED;
 	stats.host_timer = scheduler->host.timer_set;
 	stats.paused = scheduler->paused;
@@ -51,7 +52,7 @@ void tw__scheduler_log_slowly(tw_scheduler *scheduler, const struct tw__task *ta
 	    };
 }
 
-/* The lock is held. The n latest, oldest first; there are as many. */
+/* The lock is held. The n latest events, oldest first; that many exist. */
 static void copy_latest(const tw_scheduler *scheduler, struct tw_scheduler_event *out, uint64_t n)
 {
 	for (uint64_t i = 0; i < n; i++)
@@ -136,7 +137,10 @@ static void put_cancel(FILE *out, const struct tw_scheduler_event *event)
 	fprintf(out, ",\"s\":\"t\",\"args\":{\"task\":%" PRIu64 ",\"end\":\"cancelled\"}}", event->task);
 }
 
-/* A turn whose begin has left the log is left out, as is one that has not ended; there is one at a time. */
+/*
+ * Leaves out a turn whose begin is no longer in the log, and one that has not ended. There is one
+ * at a time.
+ */
 static void put_events(FILE *out, const struct tw_scheduler_event *events, uint64_t n)
 {
 	const struct tw_scheduler_event *begin = NULL;

@@ -4,7 +4,7 @@
 
 #include "tickwheel/scheduler.h"
 
-/* Sets the thread's; what it was. */
+/* Sets the thread's priority. Returns the former one. */
 enum tw_priority tw__priority_swap(enum tw_priority priority);
 
 static inline enum tw_priority tw__priority_known(enum tw_priority priority)

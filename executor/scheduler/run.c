@@ -45,7 +45,10 @@ static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result,
 	tw__scheduler_log(scheduler, task, TW_EVENT_ERROR, now_ns, result);
 }
 
-/* It wants another turn and gets none: its done function is told without the lock, while the task still counts as running. */
+/*
+ * It wants another turn and gets none. Its done function is called without the lock, while the task
+ * still counts as running.
+ */
 static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64_t now_ns)
 {
 	bool cancelled = task->cancelled;
@@ -99,7 +102,10 @@ static void begin(tw_scheduler *scheduler, struct tw__task *task, struct tw_turn
 
 /* ---------------------------------------------------------- without the lock */
 
-/* The scheduler may be gone when the done function has returned: another thread may destroy it as soon as it has been called. */
+/*
+ * The scheduler may be gone when the done function has returned: another thread may destroy it as
+ * soon as it has been called.
+ */
 void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result)
 {
 	if (ending.done) {
@@ -117,7 +123,10 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
 	tw__context_release(ending.context);
 }
 
-/* Calls the user's functions, and restores the thread's state. Returns the turn's result: AGAIN only with a continuation. */
+/*
+ * Calls the user's functions, and restores the thread's state. Returns the turn's result: AGAIN
+ * only with a continuation.
+ */
 static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
 	tw_service *service = turn->scheduler->base.service;
@@ -147,13 +156,13 @@ static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 	return result;
 }
 
-/* No time need be told when it has ended: nothing else waits, and nobody writes it down. */
+/* No other task waits and no log is kept, so nobody needs the time when it ends. */
 static bool is_alone(const tw_scheduler *scheduler)
 {
 	return scheduler->tasks.count <= 1 && !scheduler->timers.count && !scheduler->log.events;
 }
 
-/* The lock is held; free and held again. */
+/* The lock is held; it is released meanwhile. */
 static void run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *now_ns)
 {
 	struct tw_turn turn;
@@ -200,7 +209,10 @@ void tw__scheduler_host_called(struct tw__work *work)
 		tw__scheduler_unlock_home(scheduler);
 }
 
-/* The lock is held, and given up. More work: the host stays asked, by the answer instead of `wanted`. */
+/*
+ * The lock is held, and released here. More work: the host stays requested, by the answer instead
+ * of `wanted`.
+ */
 static int end_of_run(tw_scheduler *scheduler)
 {
 	scheduler->host.state = TW__HOST_IDLE;

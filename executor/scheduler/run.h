@@ -4,10 +4,10 @@
 
 #include "executor/scheduler/internal.h"
 
-/* Not under the lock: calls the done function, and gives the context back. */
+/* Called without the lock: calls the done function, and gives the context back. */
 void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending, enum tw_fate fate, int result);
 
-/* The calling thread is in one of its turns or done functions. */
+/* Tells whether the calling thread is in one of its turns or done functions. */
 bool tw__scheduler_is_inside(const tw_scheduler *scheduler);
 
 void tw__scheduler_host_called(struct tw__work *work);

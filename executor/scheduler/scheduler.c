@@ -1,4 +1,4 @@
-/* Birth and end of schedulers, and their host timer. */
+/* Creation and end of schedulers, and their host timer. */
 #include "executor/scheduler/internal.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 
 /* ------------------------------------------------------------- the host timer */
 
-/* Farther deadlines are set in steps of this length. */
+/* Deadlines farther away are set in steps of this length. */
 #define FARTHEST_NS (INT64_C(1) << 60)
 
 /* The driver promotes at most this many tasks. The slice that it asks for promotes the rest. */
@@ -31,7 +31,10 @@ static void put_timer_away(tw_scheduler *scheduler)
 		scheduler->host.out--;
 }
 
-/* Whether the timer that calls is the one that is set. If so, it is set no longer. Its callback is out until call_and_come_home. */
+/*
+ * Tells whether the timer that calls is the one that is set. If so, it is no longer set. Its
+ * callback is out until call_and_come_home.
+ */
 static bool take_timer(tw_scheduler *scheduler)
 {
 	bool mine = scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id;
@@ -39,7 +42,10 @@ static bool take_timer(tw_scheduler *scheduler)
 	return mine;
 }
 
-/* Ends a timer's callback or the retry, which is out until then. The lock is held, and is released. */
+/*
+ * Ends a timer's callback or the retry, which is out until then. The lock is held, and released
+ * here.
+ */
 static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
 {
 	scheduler->host.out--;
@@ -71,10 +77,12 @@ static void call_later(tw_scheduler *scheduler)
 }
 
 /*
- * Returns 0, or an error if there was no room for a timer. A timer that is about to fire counts as set: it sets the next one.
+ * Returns 0, or an error if there was no room for a timer. A timer that is about to fire counts as
+ * set: it sets the next one.
  *
- * The driver itself runs the timer's callback. It needs no worker, so that blocked workers delay no task of another host,
- * and no executor can refuse it. The callback waits for the lock, which is free: a timer is set only while nothing is ready.
+ * The driver itself runs the timer's callback. The callback needs no worker, so blocked workers
+ * delay no task of another host, and no executor can refuse it. It waits for the lock, which is
+ * free: a timer is set only while nothing is ready.
  */
 static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
 {
@@ -153,8 +161,9 @@ bool tw__scheduler_settle(tw_scheduler *scheduler)
 }
 
 /*
- * Work for an executor is out, which holds the scheduler: it is touched no more once it is submitted. `wanted` counts as out itself,
- * so that neither the scheduler nor what the function uses goes while another thread is inside it.
+ * Work for an executor is out, and that holds the scheduler: it is not touched after the submit.
+ * `wanted` counts as out itself, so neither the scheduler nor what the function uses goes while
+ * another thread is inside it.
  */
 void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 {
@@ -180,7 +189,10 @@ void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
 
 /* ------------------------------------------------------------------------ birth */
 
-/* Held for some 50 ns by posters and host in turn: where it can be had, a kind that looks again for a moment before it sleeps. */
+/*
+ * Submitters and host hold the lock for some 50 ns in alternation. Therefore a mutex that spins
+ * for a moment before it sleeps, if the system has one.
+ */
 static void init_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attr;
@@ -206,7 +218,8 @@ static void init(tw_scheduler *scheduler)
 {
 	const struct tw_scheduler_config *config = &scheduler->config;
 	scheduler->slice_ns = (int64_t)config->slice_ns;
-	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX); /* as many again may be cleared */
+	/* As many again may be cleared. */
+	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX);
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
 	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor, retry_called);
 	init_locks(scheduler);
@@ -246,13 +259,16 @@ static bool would_wait_for_itself(const tw_scheduler *scheduler)
 	       tw_pool_is_worker(pool);
 }
 
-/* The lock is held; free while done functions are told. The one that runs is not touched. */
+/*
+ * The lock is held; it is released while done functions are called. The task that runs is not
+ * touched.
+ */
 static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 {
 	struct tw__task *task;
 	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
 		if (task == scheduler->current)
-			continue; /* out of its heap, the rest of it is its turn's */
+			continue; /* out of its heap; its turn ends the rest */
 		if (tw__task_is_cleared(task)) {
 			tw__scheduler_forget(scheduler, task);
 			continue;
@@ -268,7 +284,7 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 	}
 }
 
-/* What is out and can be fetched back: nobody else might ever call it. */
+/* Takes back what is out, if possible: no other thread might ever call it. */
 static void fetch_home(tw_scheduler *scheduler)
 {
 	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
@@ -339,7 +355,7 @@ static void free_all(tw_scheduler *scheduler)
 	free(scheduler);
 }
 
-/* It is home, and nobody else has it. */
+/* It has returned, and no other thread uses it. */
 static void end(tw_scheduler *scheduler)
 {
 	struct tw__base base = scheduler->base;
@@ -362,8 +378,9 @@ void tw__scheduler_unlock_home(tw_scheduler *scheduler)
 }
 
 /*
- * Whether other threads finish what is out without the calling thread's help. The scheduler's own pool runs the host callback;
- * the service's tick thread runs timers and retries. Another executor may be a queue that this very thread pumps.
+ * Tells whether other threads finish what is out without the calling thread. The scheduler's own
+ * pool runs the host callback; the service's tick thread runs timers and retries. Another executor
+ * may be a queue that this very thread pumps.
  */
 static bool others_bring_it_home(const tw_scheduler *scheduler)
 {

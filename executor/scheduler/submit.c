@@ -1,4 +1,4 @@
-/* Post and cancel, and the two heaps. */
+/* Submit and cancel, and the two heaps. */
 #include <errno.h>
 
 #include "executor/scheduler/submit.h"
@@ -53,7 +53,8 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 		tw__heap_pop_loose(&scheduler->timers);
 		task->delayed = false;
 		/* planted: delayed_by_start */
-		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns); /* SCHEDULER4 */
+		/* SCHEDULER4 */
+		tw__heap_push_loose(&scheduler->tasks, &task->item, task->expiration_ns);
 	}
 }
 
@@ -66,7 +67,10 @@ static bool keep(struct tw__heap_item *item, void *arg)
 	return false;
 }
 
-/* Of n posts and cancels each pays for a few entries at most: there are as many new cleared ones as what is looked at. */
+/*
+ * Of n submits and cancels each pays for a few entries at most: as many entries are newly cleared
+ * as are looked at.
+ */
 static void sweep_if_many(tw_scheduler *scheduler)
 {
 	uint64_t all = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
@@ -122,7 +126,7 @@ static int64_t add(int64_t instant_ns, int64_t span_ns)
 	return __builtin_add_overflow(instant_ns, span_ns, &sum) ? INT64_MAX : sum;
 }
 
-/* What was found out before the lock is taken. */
+/* What is computed before the lock is taken. */
 struct request {
 	const struct tw_scheduler_task *post;
 	int64_t start_ns;
@@ -133,7 +137,8 @@ struct request {
 static int make_room(tw_scheduler *scheduler, bool delayed)
 {
 	int r =
-	    tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1); /* SCHEDULER4 */
+	    /* SCHEDULER4 */
+	    tw__heap_reserve(&scheduler->tasks, scheduler->tasks.count + scheduler->timers.count + 1);
 	if (!r && delayed)
 		r = tw__heap_reserve(&scheduler->timers, scheduler->timers.count + 1);
 	return r;
@@ -166,13 +171,13 @@ static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_n
 	scheduler->stats.submitted++;
 }
 
-/* Tasks that have not ended. Cancelled ones that still take room in a heap are none. */
+/* Tasks that have not ended. Cancelled ones that still take room in a heap do not count. */
 static uint64_t living(const struct tw_scheduler_stats *stats)
 {
 	return stats->submitted - stats->completed - stats->failed - stats->cancelled - stats->dropped;
 }
 
-/* The lock is held. *call_host: to be unlocked with tw__scheduler_unlock_and_call. */
+/* The lock is held. *call_host: unlock with tw__scheduler_unlock_and_call. */
 static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct request *request, bool *call_host)
 {
 	if (scheduler->closed)
@@ -190,7 +195,7 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 	return 0;
 }
 
-/* The lock is held; free while memory is asked for. */
+/* The lock is held; it is released while memory is allocated. */
 static int take_node(tw_scheduler *scheduler, struct tw__task **out)
 {
 	struct tw__node *node = NULL;
@@ -251,7 +256,7 @@ int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_
 
 /* ------------------------------------------------------------------ cancel */
 
-/* The lock is held. TW_CANCELLED: *ending is to be told. */
+/* The lock is held. TW_CANCELLED: call the done function of *ending. */
 static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
 {
 	if (tw__task_is_cleared(task))

@@ -1,5 +1,6 @@
 /*
- * What the simulation's parts share: sim.c (birth, end, the public calls), sim/queue.c (what waits), sim/step.c (what happens next).
+ * What the simulation's parts share: sim.c (creation, end, the public calls), queue.c (hand-overs
+ * that wait), step.c (what happens next).
  */
 #ifndef TW_EXECUTOR_SIM_PARTS_H
 #define TW_EXECUTOR_SIM_PARTS_H
@@ -13,7 +14,10 @@
 
 #include "wheel/core/service.h"
 
-/* Queues: plain tasks and works share the first; each service has one of the others, the last serves all that come late. */
+/*
+ * Queues: plain tasks and works share the first. Each service has one of the others; the last
+ * serves all further ones.
+ */
 enum { TW__SIM_QUEUES = 8, TW__SIM_WORKERS_MAX = 1024 };
 
 /* A hand-over: the tickets of a batch that are left, a work, or a plain task. */
@@ -40,32 +44,32 @@ struct tw__sim_run {
 struct tw__sim_worker {
 	bool holds;
 	struct tw__sim_run held;
-	uint64_t ready_ns; /* begins what it holds, or takes the next, not before */
+	uint64_t ready_ns; /* begins what it holds, or takes the next, not before this */
 };
 
 struct tw_sim {
 	tw_executor executor; /* first */
 	tw_clock *clock;
 	tw_service *service;
-	struct tw_sim_config config; /* complete; its service is not looked at again */
+	struct tw_sim_config config; /* complete; its service is not read again */
 	uint32_t fork_generation;
 	bool stepping;
 
-	pthread_mutex_t lock; /* queues, numbers, draws and trace: submits may come from anywhere */
+	pthread_mutex_t lock; /* for queues, numbers, draws and trace: any thread may submit */
 	struct tw__sim_queue queues[TW__SIM_QUEUES];
 	uint64_t numbered;      /* tickets so far */
 	_Atomic size_t waiting; /* hand-overs in all queues */
 	uint64_t random, random_of_user;
 
 	struct tw__sim_worker *workers;
-	int current;           /* the worker in whose name a callback runs, or -1 */
+	int current;           /* the worker that runs the callback, or -1 */
 	uint64_t spent_ns;     /* by that callback */
 	uint64_t turn_late_ns; /* drawn for the next turn */
 	uint64_t steps;        /* at this instant */
 	uint64_t trace;
 };
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
 static inline int tw__sim_check_in(const char *call, const tw_sim *sim)
 {
 	if (!sim)
@@ -74,7 +78,7 @@ static inline int tw__sim_check_in(const char *call, const tw_sim *sim)
 }
 #define tw__sim_check(sim) tw__sim_check_in(__func__, sim)
 
-/* Into the trace, and told; with the lock held already, and without. */
+/* Adds an event to the trace and calls the event function: with the lock held, and without. */
 void tw__sim_event_locked(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 void tw__sim_event(tw_sim *sim, enum tw_sim_event_kind kind, uint32_t worker, uint64_t value);
 

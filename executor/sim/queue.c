@@ -1,4 +1,7 @@
-/* What waits for the simulated workers: a queue per service, as a pool has, and one for works and plain tasks. */
+/*
+ * Hand-overs that wait for the simulated workers: a queue for each service, as in a pool, and one
+ * for works and plain tasks.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -7,7 +10,7 @@
 #include "wheel/run/work.h"
 #include "wheel/run/run.h"
 
-/* By the order in which services first hand something over: no address has a part in it. */
+/* In the order in which services first hand something over, so addresses have no influence. */
 static struct tw__sim_queue *queue_of(tw_sim *sim, tw_service *service)
 {
 	if (!service)
@@ -80,7 +83,7 @@ int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n)
 	return r;
 }
 
-/* One worker takes all in the order of handing over. */
+/* One worker takes all in the order of hand-over. */
 static struct tw__sim_queue *oldest(tw_sim *sim)
 {
 	struct tw__sim_queue *found = NULL;

@@ -1,4 +1,4 @@
-/* The simulation's birth, end and public calls. What happens when: sim/step.c. */
+/* The simulation's creation, end and public calls. step.c says what happens when. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 /* ---------------------------------------------------------------------- trace */
 
-/* Each word is mixed in on its own: the order of events counts. */
+/* Each word is mixed in separately: the order of events counts. */
 static void mix(tw_sim *sim, uint64_t word)
 {
 	sim->trace = tw__random_mix(sim->trace ^ word) + UINT64_C(0x9e3779b97f4a7c15);
@@ -103,7 +103,7 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 
 /* -------------------------------------------------------------------- running */
 
-/* Begins a public call that steps: 0, or why not. */
+/* Begins a public call that steps. Returns 0, or an error. */
 static int enter(const char *call, tw_sim *sim)
 {
 	int r = tw__sim_check_in(call, sim);
@@ -177,7 +177,7 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 
 /* ------------------------------------------------------------------------ end */
 
-/* All that workers hold or could take, at once. 0, or an error. */
+/* Carries out all that workers hold or could take. Returns 0, or an error. */
 static int settle_workers(tw_sim *sim)
 {
 	int r;
@@ -188,7 +188,10 @@ static int settle_workers(tw_sim *sim)
 	return r;
 }
 
-/* Close asks again and again, without waiting; in between the workers do what it would wait for. */
+/*
+ * Close is called again and again without waiting; between the calls the workers do what it would
+ * wait for.
+ */
 static int close_service(tw_sim *sim, enum tw_close_mode mode)
 {
 	const struct tw_close_options options = {.size = sizeof options, .mode = mode, .flags = TW_CLOSE_FLAG_NO_WAIT};
@@ -223,7 +226,7 @@ static void free_all(tw_sim *sim)
 	free(sim);
 }
 
-/* Plain tasks that nobody has begun. Whatever else there is belongs to services that are closed. */
+/* Plain tasks that no worker has begun. All else belongs to services that are closed. */
 static void drop_tasks(tw_sim *sim)
 {
 	struct tw__sim_queue *tasks = &sim->queues[0];

@@ -1,9 +1,11 @@
 /*
- * What happens next. At each instant: the services are driven, in a drawn turn; then the workers move, one drawn step at a time, until
- * none can; then the clock goes on to the next instant at which somebody has something to do.
+ * What happens next. At each instant the services are driven, in a drawn order. Then the workers
+ * move, one drawn step at a time, until none can. Then the clock moves to the next instant at which
+ * something happens.
  *
- * A worker moves in two steps, as in the pool: it takes a run (of a batch: it claims the next entry), and later carries it out. In
- * between the others may go on as far as they like, which is what a thread that is not let run looks like to the rest.
+ * A worker moves in two steps, as in the pool: it takes a run (of a batch: it claims the next
+ * entry), and later carries it out. Between the two the others may move as far as they can. To them
+ * this looks like a thread that is not scheduled.
  */
 #include <errno.h>
 
@@ -22,7 +24,7 @@ static uint64_t draw_lateness(tw_sim *sim)
 	return tw__sim_draw(sim, sim->config.max_late_ns + 1);
 }
 
-/* Of a batch of timers: the thread's place in the service, ready for a run. NULL: no memory. */
+/* For a batch of timers: prepares the thread's part of the service for a run. NULL: no memory. */
 static struct tw__local *place_in(tw_service *service)
 {
 	struct tw__local *local = tw__local_of(service);
@@ -43,7 +45,7 @@ static int take(tw_sim *sim, unsigned index)
 	return 1;
 }
 
-/* True: a callback was run. */
+/* True: a callback ran. */
 static bool carry_out_timer(const struct tw__sim_run *run, struct tw__local *local)
 {
 	struct tw__run_clock clock = {0};
@@ -91,7 +93,7 @@ static bool can_take(const tw_sim *sim, const struct tw__sim_worker *worker, uin
 	return tw_load_relaxed(&sim->waiting) && !worker->holds && worker->ready_ns <= now_ns;
 }
 
-/* One of the workers that `can`, drawn; -1: none. */
+/* Draws one of the workers that `can`; -1: none. */
 static int move_one(tw_sim *sim, uint64_t now_ns)
 {
 	unsigned runners = 0, takers = 0;
@@ -101,7 +103,7 @@ static int move_one(tw_sim *sim, uint64_t now_ns)
 	}
 	if (runners + takers == 0)
 		return 0;
-	/* All takers together weigh as much as one runner: they are alike but in name. */
+	/* All takers together weigh as much as one runner: they differ in name only. */
 	bool takes = takers && tw__sim_draw(sim, runners + 1) == 0;
 	uint64_t nth = tw__sim_draw(sim, takes ? takers : runners);
 	for (unsigned i = 0; i < sim->config.workers; i++) {
@@ -120,7 +122,7 @@ int tw__sim_step_workers(tw_sim *sim)
 
 /* ---------------------------------------------------------------------- clock */
 
-/* From a drawn one on, round: of two services each comes first now and then. */
+/* Begins with a drawn one: so of two services each comes first at times. */
 static void drive_services(tw_sim *sim)
 {
 	unsigned count = 0;

@@ -4,10 +4,13 @@
 
 #include "executor/sim/internal.h"
 
-/* One event not later than limit_ns. 1: done; 0: none before or at it; -ENOMEM, -ELOOP. */
+/*
+ * Carries out one event that is not later than limit_ns. 1: done; 0: there is none; -ENOMEM,
+ * -ELOOP.
+ */
 int tw__sim_step(tw_sim *sim, uint64_t limit_ns);
 
-/* The same without the clock, whatever the workers' lateness. */
+/* The same without the clock, with any lateness of the workers. */
 int tw__sim_step_workers(tw_sim *sim);
 
 /* When the next event is; UINT64_MAX: never. */

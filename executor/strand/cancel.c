@@ -1,4 +1,7 @@
-/* Taking back what was submitted to a strand: one task, or all; and waiting for what runs. See internal.h. */
+/*
+ * Taking back what was submitted to a strand: one task, or all; and waiting for what runs. The
+ * protocol is in internal.h.
+ */
 #include <errno.h>
 #include <sched.h>
 
@@ -9,7 +12,10 @@
 
 /* --------------------------------------------------------------------- cancel */
 
-/* A task that was cancelled in the queue leaves it. The thread that is calling its release gives it back itself. */
+/*
+ * A task that was cancelled in the queue leaves it. The thread that calls its release puts the node
+ * back.
+ */
 static void leave_queue(tw_strand *strand, struct tw__task_node *task)
 {
 	task->linked = false;
@@ -18,7 +24,10 @@ static void leave_queue(tw_strand *strand, struct tw__task_node *task)
 		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
-/* While dead links outnumber the living, each cancel takes some of them out of the queue. The lock is held. */
+/*
+ * While dead links outnumber live ones, each cancel takes some of them out of the queue. The lock
+ * is held.
+ */
 static void sweep_some(tw_strand *strand)
 {
 	enum { FEW = 64, STEPS = 4 };
@@ -42,7 +51,10 @@ static void sweep_some(tw_strand *strand)
 	}
 }
 
-/* The task of a handle, if it is one of the strand's and lives. The lock is held: then it stays so. */
+/*
+ * The task of a handle, if it is one of the strand's and alive. The lock is held, so it stays
+ * alive.
+ */
 static struct tw__task_node *find(tw_strand *strand, tw_strand_task_id handle)
 {
 	struct tw__node *node = tw__node_find(&tw__strands_of(tw__strand_service(strand))->tasks, handle.id);
@@ -77,14 +89,14 @@ static int cancel(tw_strand *strand, struct tw__task_node *task)
 	return TW_CANCELLED;
 }
 
-/* A call that unlocks in between begins: the strand stays until end_call. */
+/* A call begins that unlocks on its way. The strand stays until end_call. */
 static void begin_call(tw_strand *strand)
 {
 	tw__tiny_lock(&strand->lock);
 	strand->calls++;
 }
 
-/* The lock is held, and given up. */
+/* The lock is held, and released here. */
 static void unlock_and_ring(tw_strand *strand)
 {
 	bool ring = tw__strand_ring(strand);
@@ -94,7 +106,10 @@ static void unlock_and_ring(tw_strand *strand)
 		tw__strand_wake(bell);
 }
 
-/* The lock is held, and given up. Frees the strand if a task of it has destroyed it meanwhile. */
+/*
+ * The lock is held, and released here. Frees the strand if one of its tasks has destroyed it
+ * meanwhile.
+ */
 static void end_call(tw_strand *strand)
 {
 	strand->calls--;
@@ -166,8 +181,9 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t 
 /* -------------------------------------------------------------------- dispose */
 
 /*
- * Goes on in pieces: after some tasks the lock is given up for a moment. The strand is DISPOSED already, so nothing is added; a task that
- * another thread cancels in between has left the heap, or is dead in the queue.
+ * Works in pieces: after some tasks the lock is released for a moment. The strand is DISPOSED
+ * already, so nothing is added. A task that another thread cancels meanwhile has left the heap, or
+ * is dead in the queue.
  */
 static void breathe(tw_strand *strand, unsigned *piece)
 {
@@ -198,7 +214,10 @@ static void drop_task(tw_strand *strand, struct tw__task_node *task)
 	tw__strand_end(strand, task, TW_FATE_CANCELLED);
 }
 
-/* Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is held. */
+/*
+ * Work of other layers stays: for them the strand is an executor until it is destroyed. The lock is
+ * held.
+ */
 static bool drop_batch(tw_strand *strand, tw_batch *batch, uint8_t tickets)
 {
 	if (!tw__batch_is_work(batch)) {
@@ -256,7 +275,10 @@ bool tw__strand_dispose(tw_strand *strand)
 	return work;
 }
 
-/* The lock is held, given up, and taken again: the work that a dispose has left in the queue is submitted. */
+/*
+ * The lock is held. It is released and taken again, to submit the work that a close has left in the
+ * queue.
+ */
 static void submit_work(tw_strand *strand)
 {
 	unlock_and_ring(strand);

@@ -1,52 +1,67 @@
 /*
- * The strand's inside: what strand.c (birth, end, submit), strand/cancel.c, strand/run.c (the runner) and strand/time.c (delays, series) share.
+ * The inside of a strand, shared by strand.c (creation, end), submit.c, cancel.c, run.c (the
+ * runner) and time.c (delays, series).
  *
- * A strand is a queue of things to run, guarded by a lock of 4 bytes, and one piece of work (wheel/run/work.h) that is out on the executor while
- * there is anything to do. Whoever makes the strand ACTIVE submits the work; whoever runs the work runs the queue, and makes the
- * strand idle again when it finds the queue empty. So there is never more than one runner.
+ * A strand is a queue of things to run, guarded by a lock of 4 bytes, and one piece of work
+ * (wheel/run/work.h) that is out on the executor while there is anything to do. The thread that
+ * makes the strand ACTIVE submits the work. The thread that runs the work runs the queue, and makes
+ * the strand idle again when it finds the queue empty. So there is never more than one runner.
  *
- * Tasks come under the lock. What the driver brings comes without: it must not wait for a lock that a preempted thread may hold, and
- * therefore pushes batches onto a stack in the strand's **word**, the mail, from which the runner moves them to the end of the queue.
- * The strand's own timer, which stands for the earliest delayed task, only sets DUE there: the runner moves what is due.
+ * Tasks are queued under the lock. The driver brings batches without the lock, because it must not
+ * wait for a lock that a preempted thread may hold. It pushes them onto a stack in the strand's
+ * **word**, the inbox, from which the runner moves them to the end of the queue. The strand's own
+ * timer, set to the earliest delayed task, only sets DUE there: the runner moves what is due.
  *
  *     word:  63 ... 3 | DISPOSED | DUE | ACTIVE
- *            mail
+ *            inbox
  *
  * Transition table of the word
- *   from        to            by                            with
- *   idle        ACTIVE        submit                        or, the lock held
- *   any         ACTIVE, mail  the driver                    CAS; not if DISPOSED, but for work
- *   any         ACTIVE, DUE   the timer                     or
- *   mail, DUE   -             the runner; dispose           and, the lock held
- *   ACTIVE      idle          the runner                    CAS, the lock held; not if there is mail, or DUE
- *   any         DISPOSED      dispose                       or, the lock held
- *   DISPOSED    gone          destroy; the runner at its    CAS, the lock held; not if there is anything else
- *   or ACTIVE   (+ DUE)       end, if it is destroyed
- * Who raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE without ACTIVE, which is nothing otherwise: whoever then
- * still brings work of another layer, which has been destroyed before but has not come home, leaves it to the service's driver.
+ *
+ *   from        to             by                           with
+ *   idle        ACTIVE         submit                       or, the lock held
+ *   any         ACTIVE, inbox  the driver                   CAS; not if DISPOSED, except for work
+ *   any         ACTIVE, DUE    the timer                    or
+ *   inbox, DUE  -              the runner; close            and, the lock held
+ *   ACTIVE      idle           the runner                   CAS, the lock held; not if there is an
+ *                                                           inbox, or DUE
+ *   any         DISPOSED       close                        or, the lock held
+ *   DISPOSED    gone           destroy; the runner at its   CAS, the lock held; not if there is
+ *   or ACTIVE   (+ DUE)        end, if it is destroyed      anything else
+ *
+ * The thread that raises ACTIVE from idle submits the work, once. DISPOSED stays. Gone is DUE
+ * without ACTIVE, which means nothing otherwise. Work of a layer that was destroyed before, but
+ * whose work has not returned, may still come then: it is left to the service's driver.
  *
  * Pairing table
- *   STRAND1  word: CAS acq_rel (driver) -> and seq_cst (runner, dispose): the batch's link.
- *   STRAND2  lock: all else, its release -> its acquire. (one site: every critical section takes it)
- *   STRAND3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else", so a mail or DUE that came first makes it fail, and one
- *       that comes after it finds the strand idle and submits the work. Submits are kept apart by the lock.
- *   STRAND4  bell: moved under the lock when something ended for which somebody waits; read under the lock that showed what to wait for.
+ *   STRAND1  word: CAS acq_rel (driver) -> and seq_cst (runner, close): the batch's link.
+ *   STRAND2  lock: all else, its release -> its acquire. (one site: every critical section takes
+ *       it)
+ *   STRAND3  ACTIVE -> idle is made under the lock by a CAS from "ACTIVE, nothing else". So an
+ *       inbox or DUE that came first makes it fail, and one that comes after it finds the strand
+ *       idle and submits the work. The lock keeps submits apart.
+ *   STRAND4  bell: changed under the lock when something ended for which a thread waits; read under
+ *       the lock that showed what to wait for.
  *
- * Who may look at a strand that is being destroyed: nobody but its runner, its timer and the driver. While ACTIVE the runner is still to
- * come; while `timer` is not zero DUE is still to come, unless a cancel answered TW_CANCELLED. With neither, memory may go, but where the
- * strand was handed out as an executor: the driver may have read a timer's executor before the timer ended, at any time before. Such memory
- * stays until the service's end.
+ * A strand that is being destroyed is read only by its runner, its timer and the driver. While
+ * ACTIVE is set, the runner is still to come. While `timer` is not zero, DUE is still to come,
+ * unless a cancel answered TW_CANCELLED. With neither, the memory may be freed, except if the
+ * strand was handed out as an executor: the driver may have read a timer's executor before the
+ * timer ended. Such memory stays until the service's end.
  *
- * Calls that unlock in between (cancel, dispose, and their waits) count themselves in `calls`, under the lock. A running task may destroy
- * its own strand while other threads are in such a call. The strand is freed by whoever finds it gone and without calls before an unlock:
- * the runner, destroy, or the last call (tw__strand_frees).
+ * Calls that unlock on their way (cancel, close, and their waits) count themselves in `calls`,
+ * under the lock. A running task may destroy its own strand while other threads are in such a call.
+ * The strand is freed by the runner, destroy, or the last call: by the one that finds it gone and
+ * without calls before an unlock (tw__strand_frees).
  *
- * A cancelled task leaves the heap immediately. Its link leaves the queue when the runner meets the link, or when dead links
- * outnumber the living: then each cancel sweeps a few places. The queue is linked one way, since batches have one link.
+ * A cancelled task leaves the heap immediately. Its link leaves the queue when the runner meets the
+ * link, or when dead links outnumber live ones: then each cancel sweeps a few links. The queue is
+ * linked in one direction, since batches have one link.
  *
- * The lock is held for a bounded time: dispose, the sweep and the move of due tasks to the queue go on in pieces.
+ * The lock is held for a bounded time: close, the sweep, and the move of due tasks to the queue
+ * work in pieces.
  *
- * Not good at: a strand that thousands of threads submit to at the same time. They meet at its lock.
+ * Weak at: a strand that thousands of threads submit to at the same time. They contend for its
+ * lock.
  */
 #ifndef TW_EXECUTOR_STRAND_H
 #define TW_EXECUTOR_STRAND_H
@@ -64,13 +79,15 @@ enum { TW__STRAND_GONE = TW__STRAND_DISPOSED | TW__STRAND_DUE };
 
 /* Under the lock. */
 enum tw__strand_flag {
-	TW__STRAND_WAITED = 1,    /* somebody waits for the bell */
-	TW__STRAND_DESTROYED = 2, /* whoever makes it idle frees it; its base has been told that it leaves */
-	TW__STRAND_REARM = 4,     /* its timer could not be set: to be tried again in a tick */
-	TW__STRAND_EXPOSED = 8,   /* was handed out as an executor */
-	TW__STRAND_RUNNING = 16,  /* a task or a ticket of it runs */
+	TW__STRAND_WAITED = 1, /* a thread waits for the bell */
+	/* the thread that makes it idle frees it; its base knows that it leaves */
+	TW__STRAND_DESTROYED = 2,
+	TW__STRAND_REARM = 4,    /* its timer could not be set: try again in a tick */
+	TW__STRAND_EXPOSED = 8,  /* was handed out as an executor */
+	TW__STRAND_RUNNING = 16, /* a task or a ticket of it runs */
 	TW__STRAND_OVERDUE =
-	    32 /* the timer has been DUE, and due tasks are left in the heap: the runner goes on with them */
+	    /* the timer has been DUE, and due tasks are left in the heap: the runner moves them */
+	32
 };
 
 enum tw__strand_state {
@@ -81,17 +98,19 @@ enum tw__strand_state {
 };
 
 /*
- * A link in the queue: a task, or with the lowest bit set a batch (or a piece of work), of which the first word is the link in either case.
+ * A link in the queue: to a task, or with the lowest bit set to a batch or a piece of work. The
+ * first word is the next link in both cases.
  */
 typedef uintptr_t __attribute__((may_alias)) tw__link;
 enum { TW__LINK_BATCH = 1 };
 
-/* A task. `node` apart, under its strand's lock; new ones are their submitter's. */
+/* A task. All under its strand's lock, except `node`; a new one belongs to its submitter. */
 struct tw__task_node {
 	struct tw__node node;
 	tw__link next; /* in the queue */
 	struct tw__heap_item item;
-	_Atomic(tw_strand *) strand; /* NULL: it has ended. Read under the lock of a strand that may be another one */
+	/* NULL: it has ended. Read under the lock of a strand that may be another one */
+	_Atomic(tw_strand *) strand;
 	tw_fn *fn;
 	void *arg;
 	void *context; /* of its submit (wheel/core/context.h) */
@@ -105,7 +124,10 @@ struct tw__task_node {
 	bool ended;                     /* cancelled while it runs: a series ends */
 };
 
-/* What a series has, and a task with a limit to its lateness. The runner's alone while the task runs. */
+/*
+ * What a series has, and a task with a limit to its lateness. Belongs to the runner while the task
+ * runs.
+ */
 struct tw__strand_terms {
 	uint64_t period_ns;    /* 0: runs once */
 	uint64_t last_ns;      /* reading of the clock when the next run was last chosen */
@@ -123,7 +145,7 @@ struct tw__strand_delays {
 	tw_timer timer;    /* whose DUE the runner has not seen; zero: none */
 	uint64_t timer_ns; /* what it is set to */
 	uint64_t sequence; /* equal instants: in order of submission */
-	uint32_t series;   /* that live, in the heap or not: each has room there */
+	uint32_t series;   /* alive, in the heap or not: each has room there */
 	uint32_t high;     /* the most the heap has held since its memory was last trimmed */
 };
 
@@ -135,14 +157,16 @@ struct tw_strand {
 	struct tw__work work; /* its `spare`: dead links in the queue */
 	tw__link first, last; /* the queue */
 	struct tw__strand_delays *delays;
-	tw__link swept;  /* the sweep of dead links goes on behind this one; 0: at the first */
+	tw__link swept;  /* the sweep of dead links continues after this one; 0: at the first */
 	uint32_t queued; /* tasks in the queue that are to run */
 	uint8_t flags;
-	uint8_t head_left; /* of the batch at the head: tickets left, once some are used up; else 0 */
-	uint16_t settling; /* releases under way, disposes included */
+	/* tickets left of the batch at the head, once some are used up; else 0 */
+	uint8_t head_left;
+	uint16_t settling; /* releases under way, closes included */
 	uint64_t runs;
 	uint64_t cancelled : 48; /* bits: 120 bytes are full */
-	uint64_t calls : 16;     /* that use the strand after an unlock: it is freed only when there are none */
+	/* that use the strand after an unlock: it is freed only if there are none */
+	uint64_t calls : 16;
 };
 
 _Static_assert(sizeof(struct tw_strand) <= 120, "with the allocator's word: 128 bytes");
@@ -152,16 +176,16 @@ _Static_assert(TW__CHUNK_ENTRIES <= UINT8_MAX, "head_left");
 /* The strands of a service: what outlives each of them. */
 struct tw__strands {
 	struct tw__nodes tasks;
-	_Atomic(tw_strand *) retired; /* linked by `first`; handed out as executors once */
+	_Atomic(tw_strand *) retired; /* linked by `first`; were handed out as executors */
 };
 
-/* What the calling thread is inside of: a task, a timer's run, or a release. */
+/* What the calling thread is inside: a task, a timer's run, or a release. */
 struct tw__strand_run {
 	tw_strand *strand;
 	struct tw__task_node *task; /* NULL: a timer */
 	bool releasing;
 	struct tw__strand_run *outer;
-	struct tw__node_batch ended; /* the runner's: tasks whose nodes go back when it leaves */
+	struct tw__node_batch ended; /* the runner's: tasks whose nodes are put when it leaves */
 };
 
 extern _Thread_local struct tw__strand_run *tw__strand_runs;
@@ -171,7 +195,7 @@ static inline tw_service *tw__strand_service(tw_strand *strand)
 	return tw__work_service(&strand->work);
 }
 
-/* What a call begins with: 0; -EINVAL: NULL; -EPERM: in a forked child. */
+/* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
 static inline int tw__strand_check_in(const char *call, tw_strand *strand)
 {
 	if (tw_unlikely(!strand))
@@ -187,7 +211,8 @@ static inline struct tw__strands *tw__strands_of(tw_service *service)
 
 static inline bool tw__strand_disposed(tw_strand *strand)
 {
-	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED; /* the lock is held (STRAND2) */
+	/* The lock is held (STRAND2). */
+	return tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
 }
 
 /* -------------------------------------------------- the lock is held in all of these */
@@ -222,14 +247,17 @@ static inline void tw__strand_queue_task(tw_strand *strand, struct tw__task_node
 	tw__strand_append(strand, (tw__link)task);
 }
 
-/* Something has been queued. True: the caller submits the work, after it has given up the lock. */
+/* Something has been queued. True: the caller submits the work after it has released the lock. */
 static inline bool tw__strand_activate(tw_strand *strand)
 {
 	return !(tw_load_relaxed(&strand->word) & TW__STRAND_ACTIVE) &&
 	       !(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE) & TW__STRAND_ACTIVE);
 }
 
-/* Something has ended. True: the caller wakes those who wait, after it has given up the lock: tw__strand_wake. */
+/*
+ * Something has ended. True: the caller wakes the waiting threads with tw__strand_wake after it has
+ * released the lock.
+ */
 static inline bool tw__strand_ring(tw_strand *strand)
 {
 	if (tw_likely(!(strand->flags & TW__STRAND_WAITED)))
@@ -239,13 +267,16 @@ static inline bool tw__strand_ring(tw_strand *strand)
 	return true;
 }
 
-/* Whether the caller, who makes the strand gone or ends a call, frees it. It does so after the unlock: tw__strand_free. */
+/*
+ * Tells whether the caller, which makes the strand gone or ends a call, frees it, with
+ * tw__strand_free after the unlock.
+ */
 static inline bool tw__strand_frees(tw_strand *strand)
 {
 	return tw_unlikely((tw_load_relaxed(&strand->word) & TW__STRAND_BITS) == TW__STRAND_GONE) && !strand->calls;
 }
 
-/* The queue is taken away as a whole. */
+/* Empties the queue. */
 static inline tw__link tw__strand_detach_queue(tw_strand *strand)
 {
 	tw__link first = strand->first;
@@ -262,24 +293,25 @@ static inline void tw__strand_forget_series(tw_strand *strand, const struct tw__
 
 /* ---------------------------------------------------------------- without the lock */
 
-static inline void tw__strand_wake(_Atomic uint32_t *bell) /* its address only: the strand may be gone */
+/* only the address: the strand may be gone */
+static inline void tw__strand_wake(_Atomic uint32_t *bell)
 {
 	tw__futex_wake(bell, INT32_MAX);
 }
 
-/* Nobody looks at it any more, but for the driver. */
+/* Only the driver may still read it. */
 void tw__strand_free(tw_strand *strand);
 
 /* The service is about to be freed, or has just been. NULL does nothing. */
 void tw__strands_free(struct tw__strands *strands);
 
-/* Whether the executor is a strand, which runs one thing at a time. */
+/* Tells whether the executor is a strand, which runs one thing at a time. */
 bool tw__executor_is_strand(const tw_executor *executor);
 
 /*
- * Whether the calling thread is the only one that may run what the executor gets: the only worker of a
- * pool, or a task of the strand that the executor is. A wait for such a run would wait for its own caller.
- * Compares addresses only: the executor may be gone.
+ * Tells whether only the calling thread may run what the executor gets: the only worker of a pool,
+ * or a task of the strand that the executor is. A wait for such a run would wait for its own
+ * caller. Compares addresses only: the executor may be gone.
  */
 bool tw__executor_needs_caller(const tw_executor *executor);
 

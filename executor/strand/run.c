@@ -1,4 +1,7 @@
-/* The strand's runner: runs the queue, one thing at a time, for as long as its work is out. See internal.h. */
+/*
+ * The strand's runner: runs the queue, one thing at a time, while its work is out. The protocol is
+ * in internal.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,12 +13,12 @@
 #include "executor/pool/worker.h"
 #include "executor/strand/time.h"
 
-/* A strand goes to the back of its executor's queue after this many runs, or this long, whichever comes first. */
+/* A strand goes to the end of its executor's queue after this many runs, or after this time. */
 enum { BUDGET = 64, SLICE_NS = 5000000 };
 
 _Thread_local struct tw__strand_run *tw__strand_runs;
 
-/* A release that is called by a cancel, or dispose, from elsewhere is not on the strand. */
+/* A release that a cancel or a close calls from elsewhere is not on the strand. */
 tw_strand *tw_strand_current(void)
 {
 	for (struct tw__strand_run *run = tw__strand_runs; run; run = run->outer)
@@ -26,7 +29,7 @@ tw_strand *tw_strand_current(void)
 
 /* ----------------------------------------------------------------- the queue */
 
-/* Newest first, as the mail is linked: turned round, and appended. */
+/* The inbox is linked with the newest first: reversed, and appended. */
 static void append_mail(tw_strand *strand, tw__link mail)
 {
 	tw__link oldest = 0;
@@ -49,7 +52,8 @@ void tw__strand_gather(tw_strand *strand)
 	if (tw_unlikely(strand->flags & TW__STRAND_OVERDUE))
 		tw__strand_move_due(strand);
 	if (tw_likely(
-		!(tw_load_relaxed(&strand->word) & ~stay))) /* what is missed here keeps it from going idle: STRAND3 */
+		/* what is missed here keeps it from becoming idle: STRAND3 */
+		!(tw_load_relaxed(&strand->word) & ~stay)))
 		return;
 	uint64_t word = tw_and_seq_cst(&strand->word, stay); /* STRAND1 */
 	append_mail(strand, (tw__link)(word & ~(uint64_t)TW__STRAND_BITS));
@@ -67,7 +71,10 @@ static void pop(tw_strand *strand)
 	strand->head_left = 0;
 }
 
-/* A task that was cancelled in the queue. Its canceller may be calling its release, and then gives it back himself. */
+/*
+ * A task that was cancelled in the queue. If its canceller is calling its release, the canceller
+ * puts the node back.
+ */
 static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 {
 	pop(strand);
@@ -77,7 +84,7 @@ static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 		tw__node_put(&tw__strands_of(tw__strand_service(strand))->tasks, &task->node);
 }
 
-/* The next task, or ticket: taken out of the queue. 0: there is none. */
+/* Takes the next task, or ticket, out of the queue. 0: there is none. */
 static tw__link take(tw_strand *strand)
 {
 	for (;;) {
@@ -88,7 +95,8 @@ static tw__link take(tw_strand *strand)
 			struct tw__chunk *chunk = (struct tw__chunk *)(link - TW__LINK_BATCH);
 			uint32_t left = strand->head_left ? strand->head_left : chunk->count;
 			if (left == 1)
-				pop(strand); /* before the last ticket: then it is not ours to look at */
+				/* before the last ticket: after it the batch is not ours */
+				pop(strand);
 			else
 				strand->head_left = (uint8_t)(left - 1);
 			return link;
@@ -121,7 +129,7 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 	tw__strand_runs = run.outer;
 }
 
-/* Its release, and its context's, with the lock given up. */
+/* Calls its release, and its context's, with the lock released. */
 static void release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	task->state = TW__TASK_SETTLING;
@@ -135,7 +143,7 @@ static void release(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 	task->state = TW__TASK_QUEUED;
 }
 
-/* The runner passes a batch, so that nodes go back together. NULL: the node goes back immediately. */
+/* The runner passes a batch, so that nodes are put together. NULL: the node is put immediately. */
 static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
 {
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
@@ -152,7 +160,8 @@ static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate
 		tw__node_put_later(nodes, batch, &task->node);
 	else if (!task->linked)
 		tw__node_put(nodes, &task->node);
-	if (tw_unlikely(tw__strand_ring(strand))) /* now: the caller may go on to wait for something else */
+	/* now: the caller may wait for something else next */
+	if (tw_unlikely(tw__strand_ring(strand)))
 		tw__strand_wake(&strand->bell);
 }
 
@@ -172,7 +181,10 @@ static void call(struct tw__task_node *task)
 	tw__context_leave(&saved);
 }
 
-/* With terms: whether it is too late, and the series' news for tw_overruns and tw_late. False: it is passed over. */
+/*
+ * With terms: finds out whether the run is too late, and what the series has missed (tw_current).
+ * False: it does not run.
+ */
 static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 {
 	struct tw__strand_terms *terms = task->terms;
@@ -189,7 +201,7 @@ static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 	return true;
 }
 
-/* Each is called with the lock held, and returns with it. */
+/* Each of these is called with the lock held, and returns with it. */
 
 static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
@@ -218,7 +230,7 @@ static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 		end(strand, task, TW_FATE_FIRED, ended);
 }
 
-/* A ticket of a batch, or work of another layer, for which the strand is a mere executor. */
+/* A ticket of a batch, or work of another layer, for which the strand is only an executor. */
 static void run_ticket(tw_strand *strand, tw_batch *batch)
 {
 	bool work = tw__batch_is_work(batch), disposed = tw__strand_disposed(strand);
@@ -246,15 +258,16 @@ static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link
 		run_task(strand, run, task);
 }
 
-/* Nothing is left to run: idle, or gone, if nothing has come meanwhile. */
+/* Nothing is left to run: makes the strand idle, or gone, if nothing has come meanwhile. */
 static bool go_idle(tw_strand *strand, bool last)
 {
 	uint64_t disposed = tw_load_relaxed(&strand->word) & TW__STRAND_DISPOSED;
 	uint64_t active = disposed | TW__STRAND_ACTIVE;
-	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed); /* STRAND3 */
+	/* STRAND3 */
+	return tw_cas_acq_rel(&strand->word, &active, last ? TW__STRAND_GONE : disposed);
 }
 
-/* The lock is held, and given up. more: the budget is used up. */
+/* The lock is held, and released here. more: the budget is used up. */
 static void leave(tw_strand *strand, bool more)
 {
 	bool again = !more && strand->flags & TW__STRAND_REARM && tw__strand_arm(strand) != 0;
@@ -277,13 +290,13 @@ static void leave(tw_strand *strand, bool more)
 }
 
 /*
- * How long a strand has been at work: by the counter register, where the service's clock runs on it. On a worker of a pool
- * that may grow, the time is read only while something may wait for the worker.
+ * How long a strand has been running, by the counter register if the service's clock uses it. On a
+ * worker of a pool that may grow, the time is read only while something may wait for the worker.
  */
 struct slice {
 	uint64_t begun, length; /* in counts, or ns; length 0: not begun */
 	bool counts;
-	struct tw__worker *worker; /* NULL: nobody knows what waits */
+	struct tw__worker *worker; /* NULL: it is unknown whether runs wait */
 };
 
 static uint64_t slice_now(const struct slice *slice, tw_service *service)
@@ -303,7 +316,10 @@ static void slice_begin(struct slice *slice, tw_strand *strand)
 	slice->begun = slice_now(slice, service);
 }
 
-/* It begins when something waits behind the first run: a lone task pays for no clock. The lock is held. */
+/*
+ * It begins when something waits behind the first run, so a lone task pays for no clock. The lock
+ * is held.
+ */
 static bool slice_is_over(struct slice *slice, tw_strand *strand, bool first)
 {
 	if (!strand->first || (first && strand->first == strand->last))

@@ -1,4 +1,4 @@
-/* The strand's public face: birth, submit, end; cancel and dispose: strand/cancel.c. The protocol is in internal.h. */
+/* The strand's public functions: creation and end. The protocol is in internal.h. */
 #include "wheel/run/run.h"
 #include "executor/strand/internal.h"
 
@@ -16,7 +16,7 @@
 
 /* ---------------------------------------------------------------------- birth */
 
-/* The service's table of tasks, made with its first strand. */
+/* The service's table of tasks, created with its first strand. */
 static int need_strands(tw_service *service)
 {
 	struct tw__strands *made, *none = NULL;
@@ -57,7 +57,7 @@ bool tw__executor_needs_caller(const tw_executor *executor)
 	return tw__strand_inside((const tw_strand *)executor, NULL) || tw__pool_needs_caller(executor);
 }
 
-/* The base is held. *executor: where its work goes. */
+/* The base is held. *executor: where its work is submitted. */
 static int choose_executor(const struct tw__base *base, uint32_t flags, tw_executor **executor)
 {
 	tw_pool *pool = tw__pool_of(base->executor);
@@ -112,8 +112,8 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 /* --------------------------------------------------------- as an executor */
 
 /*
- * The strand is disposed of, and perhaps destroyed: the timers end as cancelled, their releases called by the executor of their own service,
- * whose driver is the caller.
+ * The strand is closed, and perhaps destroyed. The timers end as cancelled. The executor of their
+ * own service, whose driver is the caller, calls their releases.
  */
 static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 {
@@ -128,12 +128,15 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
 	int r = executor->ops->submit(executor, batch, n);
 	if (r >= 0 || never_inline)
 		return r;
-	while (n-- > 0) /* a refusal would have them run here */
+	while (n-- > 0) /* a refusal would run them here */
 		tw__batch_end_one(batch);
 	return 0;
 }
 
-/* What stood on the strand, and was destroyed before it, has work under way all the same: it comes home by way of the driver. */
+/*
+ * A layer on the strand that was destroyed before it may still have work under way: the driver
+ * returns it.
+ */
 static int send_home(struct tw__work *work)
 {
 	tw__work_leave_executor(work);
@@ -180,7 +183,7 @@ static void free_parts(tw_strand *strand)
 	strand->delays = NULL;
 }
 
-/* The driver may still offer to it: kept until the service ends. */
+/* The driver may still offer to it: it stays until the service ends. */
 static void retire(tw_strand *strand, struct tw__strands *strands)
 {
 	tw_strand *first = tw_load_relaxed(&strands->retired);
@@ -203,17 +206,21 @@ void tw__strand_free(tw_strand *strand)
 		retire(strand, tw__strands_of(base.service));
 	else
 		free(strand);
-	(left ? tw__base_let_go_left : tw__base_let_go)(&base); /* last: the service may be closed from here on */
+	/* last: the service may be closed from here on. */
+	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
 }
 
-/* Nobody but the driver looks at it, or will, unless something is brought yet. The lock is held. */
+/* Only the driver reads it, now and later, unless something is still to come. The lock is held. */
 static bool is_quiet(tw_strand *strand)
 {
 	bool timer = strand->delays && strand->delays->timer.id;
 	return !(tw_load_relaxed(&strand->word) & TW__STRAND_ACTIVE) && !timer;
 }
 
-/* Whether others will run what is out: not the calling thread, nor one that waits for it. */
+/*
+ * Tells whether other threads will run what is out: not the calling thread, nor one that waits for
+ * it.
+ */
 static bool may_wait(tw_strand *strand)
 {
 	tw_pool *pool = tw__pool_of(base_of(strand).executor);
@@ -240,8 +247,9 @@ static int destroy_forked(tw_strand *strand)
 }
 
 /*
- * Its work is out, or its timer about to bring some: the last run frees it. No task is left, so where the executor is not a pool, which never
- * refuses work, the driver may carry out that run. The lock is held.
+ * Its work is out, or its timer is about to bring some: the last run frees it. No task is left, so
+ * the driver may carry out that run where the executor is not a pool, which never refuses work. The
+ * lock is held.
  */
 static void leave(tw_strand *strand)
 {

@@ -1,4 +1,7 @@
-/* Submitting to a strand: the short forms, and the full one with its checks. See internal.h. */
+/*
+ * Submitting to a strand: the short forms, and the full one with its checks. The protocol is in
+ * internal.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -11,11 +14,11 @@
 
 static const uint64_t usual_tolerance_ns = UINT64_C(15) * 60 * 1000000000;
 
-/* A task to be submitted. All checks have passed. */
+/* A task to submit. All checks have passed. */
 struct request {
 	tw_fn *fn;
 	void *arg;
-	const struct tw_strand_task *spec; /* NULL: of the short forms, which have nothing else */
+	const struct tw_strand_task *spec; /* NULL: a short form */
 	const struct tw_period *period;    /* NULL: it runs once */
 	uint64_t when_ns;                  /* delay, or deadline with TW_TASK_AT */
 	uint64_t tolerance_ns;
@@ -45,8 +48,9 @@ static void fill(struct tw__task_node *task, const struct request *request)
 }
 
 /*
- * The instant when the task is due, which a series or a limit needs without a delay, too. The clock is read before the lock is taken: a thread that
- * submits one task after another reads in that order. It is the clock itself: the counter register is not in order to the microsecond.
+ * The instant when the task is due. A series or a limit needs it without a delay, too. The clock is
+ * read before the lock is taken, so the readings of a thread that submits one task after another
+ * are in order. It is the clock itself: the counter register is not in order to the microsecond.
  */
 static int set_instant(tw_service *service, struct tw__task_node *task, const struct request *request)
 {
@@ -107,7 +111,7 @@ static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
 
 static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const struct request *request, int error)
 {
-	if (!names_context(request)) /* else it is still the caller's */
+	if (!names_context(request)) /* else it still belongs to the caller */
 		tw__context_release(task->context);
 	free(task->terms);
 	task->terms = NULL;
@@ -182,7 +186,7 @@ int tw_strand_schedule(tw_strand *strand, uint64_t delay_ns, tw_fn *fn, void *ar
 	return check_and_submit(__func__, strand, &request, out);
 }
 
-/* A series of the short forms makes up for what it missed. */
+/* A series of the short forms makes up for missed runs. */
 static int submit_burst(const char *call, tw_strand *strand, const struct tw_strand_task *spec, tw_strand_task_id *out)
 {
 	const struct tw_period period = {.period_ns = spec->period_ns, .missed = TW_MISSED_BURST};

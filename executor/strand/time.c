@@ -1,4 +1,7 @@
-/* A strand's delayed tasks and series: a heap by instant and sequence, and one timer of the service for the earliest. See internal.h. */
+/*
+ * A strand's delayed tasks and series: a heap by instant and sequence, and one timer of the service
+ * for the earliest. The protocol is in internal.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -12,13 +15,15 @@ static struct tw__task_node *task_of(struct tw__heap_item *item)
 }
 
 /*
- * The timer's callback. The driver runs it, so a delayed task waits for no worker of the service's executor. It takes no lock. After its one
- * access it looks at the strand only if it has to submit the work.
+ * The timer's callback. The driver runs it, so a delayed task waits for no worker of the service's
+ * executor. It takes no lock. After its one access it reads the strand only if it has to submit the
+ * work.
  */
 static void on_timer(void *arg)
 {
 	tw_strand *strand = arg;
-	if (!(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE | TW__STRAND_DUE) & TW__STRAND_ACTIVE)) /* STRAND3 */
+	/* STRAND3 */
+	if (!(tw_or_seq_cst(&strand->word, TW__STRAND_ACTIVE | TW__STRAND_DUE) & TW__STRAND_ACTIVE))
 		tw__work_submit(&strand->work);
 }
 
@@ -34,7 +39,10 @@ static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
 	return tw_schedule_task(tw__strand_service(strand), &task, out);
 }
 
-/* A reset that finds the timer claimed is as good: DUE comes, or is there, and the runner then sets the timer anew. */
+/*
+ * A reset that finds the timer claimed is as good: DUE comes, or is there, and the runner then sets
+ * the timer again.
+ */
 static int move_timer(tw_strand *strand, uint64_t due_ns)
 {
 	int r = tw_reset_at(tw__strand_service(strand), strand->delays->timer, due_ns);
@@ -48,9 +56,10 @@ int tw__strand_arm(tw_strand *strand)
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
 	struct tw__strand_delays *delays = strand->delays;
 	struct tw__heap_item *first = delays ? tw__heap_peek(&delays->heap) : NULL;
-	if (!first || strand->flags & TW__STRAND_OVERDUE) /* the runner arms it, when it is through with what is due */
+	/* the runner sets it when it has moved what is due */
+	if (!first || strand->flags & TW__STRAND_OVERDUE)
 		return 0;
-	if (tw__strand_disposed(strand)) /* its dispose ends them all */
+	if (tw__strand_disposed(strand)) /* its close ends them all */
 		return 0;
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
@@ -68,7 +77,7 @@ void tw__strand_disarm(tw_strand *strand)
 		delays->timer = (tw_timer){0}; /* else DUE comes */
 }
 
-/* Room for the task, and for each series that is not in the heap just now. */
+/* Room for the task, and for each series that is not in the heap. */
 static int reserve(tw_strand *strand, const struct tw__task_node *task)
 {
 	if (!strand->delays && !(strand->delays = calloc(1, sizeof *strand->delays)))
@@ -130,8 +139,9 @@ uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_
 }
 
 /*
- * How many instants get no run, of those that are past: the first of them was behind_ns ago. With a limit to lateness a burst leaves out
- * those that would be passed over one by one. As for timers: wheel/run/series.c.
+ * How many instants get no run, of those that are past: the first of them was behind_ns ago. With a
+ * limit to lateness a burst leaves out those that would be passed over one by one. As for timers:
+ * wheel/run/series.c.
  */
 static uint64_t passed_over(const struct tw__strand_terms *terms, uint64_t behind_ns)
 {
@@ -160,7 +170,11 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 	terms->overruns += missed;
 }
 
-/* The runner has nobody to tell that its timer could not be set: it comes again in a tick. */
+/*
+ * How many instants get no run, of those that have passed: the first of them was behind_ns ago.
+ * With a limit to lateness a burst leaves out those that would be dropped one by one. As for
+ * timers: wheel/run/series.c.
+ */
 static void arm_or_come_again(tw_strand *strand)
 {
 	if (tw_unlikely(tw__strand_arm(strand)))
@@ -190,7 +204,7 @@ bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too
 	return true;
 }
 
-/* ------------------------------------------------------------------------ due */
+/* The runner cannot report that its timer was not set: it tries again in a tick. */
 
 void tw__strand_move_due(tw_strand *strand)
 {
@@ -199,7 +213,7 @@ void tw__strand_move_due(tw_strand *strand)
 	struct tw__strand_delays *delays = strand->delays;
 	uint64_t now_ns = tw__clock_read(tw__strand_service(strand));
 	strand->flags &= (uint8_t)~TW__STRAND_OVERDUE;
-	if (tw_unlikely(tw__strand_disposed(strand))) /* the thread that disposes ends what is left */
+	if (tw_unlikely(tw__strand_disposed(strand))) /* the thread that closes ends what is left */
 		return;
 	for (unsigned n = 0; delays->heap.count && (uint64_t)tw__heap_first_key(&delays->heap) <= now_ns; n++) {
 		if (n == PIECE) {
