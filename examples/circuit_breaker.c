@@ -2,7 +2,7 @@
  * A circuit breaker in front of a limiter: a policy of some 50 lines on the public calls.
  *
  *   closed      calls pass; after FAILURES failures in a row the breaker opens
- *   open        calls are refused at once, so the backend has time to recover
+ *   open        calls are refused immediately, so the backend has time to recover
  *   half open   after COOL_DOWN_NS: one call passes; if it succeeds, the breaker closes
  *
  * The limiter's hook `settled` sees each result, and a timer ends the cool-down. Played on a

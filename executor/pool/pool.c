@@ -49,7 +49,7 @@ static int try_enqueue(tw_pool *pool, const struct tw__pool_task *task)
 	return r;
 }
 
-/* Tries to push, and sleeps until there may be room; counted in waiting_for_room. False: *r answers. */
+/* Tries to push, and sleeps until there may be room. The caller is counted. False: *r answers. */
 static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64_t deadline_ns, int *r)
 {
 	uint32_t room = tw_load_seq_cst(&pool->room);
@@ -121,7 +121,7 @@ bool tw_pool_is_worker(const tw_pool *pool)
 	return pool && tw__this_worker && tw__this_worker->pool == pool;
 }
 
-/* It runs the work, and submits it again. Then it looks for work, and calls for help if any is left. */
+/* It runs the work, submits it again, and then looks for work. It calls for help if any is left. */
 static bool comes_again(const struct tw__work *work)
 {
 	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
