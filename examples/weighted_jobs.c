@@ -1,6 +1,7 @@
 /*
  * Jobs of different weight: a database stands eight units of work at a time. A query costs one, a
- * report six. The limiter starts jobs in order, so queries that come later do not starve the report.
+ * report six. The limiter starts jobs in order, so queries that come later do not starve the
+ * report.
  */
 #include <stdatomic.h>
 #include <stdio.h>
