@@ -56,7 +56,8 @@ int main(void)
 	struct tw_service_histograms before = TW_INIT(tw_service_histograms);
 	if (tw_service_create(&service, NULL) != 0)
 		return 1;
-	int published = tw_service_publish(service, "example"); /* for tickwheel-top; a sandbox may refuse it */
+	/* For tickwheel-top; a sandbox may refuse it. */
+	int published = tw_service_publish(service, "example");
 	if (published != 0)
 		printf("not published: %s\n", tw_strerror(published));
 	for (uint64_t i = 0; i < 20; i++)

@@ -29,7 +29,8 @@ struct entry {
 	tw_timer timer;            /* see expiry.c */
 	uint64_t deadline_ms : 63; /* Unix time; 0: none */
 	uint64_t dead : 1;         /* out of the table; its timer's callback frees it */
-	uint32_t key_length;       /* constant, as the key is: the callback reads them without the lock */
+	/* constant, as the key is: the callback reads them without the lock. */
+	uint32_t key_length;
 	uint32_t value_length;
 	char bytes[]; /* the key, then the value */
 };

@@ -27,8 +27,6 @@
 	"local now = time[1] * 1000 + math.floor(time[2] / 1000)\n"
 
 /* Puts job `id` of prefix `p` into the waiting set. A holder that loaded that far gets it. */
- * Puts job `id` of prefix `p` into the set that waits. A holder that has loaded that far gets it.
- */
 #define WAIT                                                                          \
 	"local function wait(p, id, at)\n"                                            \
 	"  redis.call('ZADD', p .. 'due', at, id)\n"                                  \

@@ -1,4 +1,7 @@
-/* The library writes the page: counters, gauges and histograms, with the names of what runs as labels. */
+/*
+ * The library writes the page: counters, gauges and histograms, with the names of what runs as
+ * labels.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 
