@@ -1,6 +1,7 @@
 /*
  * What the parts of the pool share:
- *   pool.c    birth, end, submit
+ *   pool.c    birth, submit
+ *   close.c   end
  *   source.c  what services hand over
  *   worker.c  the threads: how they find and run work
  *   jobs.c    work that may block, of which one worker is kept free
@@ -224,8 +225,5 @@ static inline int tw__pool_check_in(const char *call, const tw_pool *pool)
 
 /* Tells whether the executor is a face of one worker (tw__pool_pin). */
 bool tw__pool_is_pinned(const tw_executor *executor);
-
-/* Frees all. No thread is left. */
-void tw__pool_free(tw_pool *pool);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "executor/pool/close.h"
 #include "executor/pool/internal.h"
 #include "executor/pool/source.h"
 #include "executor/pool/wake.h"

@@ -140,19 +140,6 @@ static inline bool tw__task_is_cleared(const struct tw__task *task)
 /* ----------------------------------------------------- scheduler.c, under the lock */
 
 /*
- * Something may have become ready, or first among the delayed; or the host has finished. Requests
- * the host, and sets the timer or cancels it. True: the caller unlocks with
- * tw__scheduler_unlock_and_call.
- */
-bool tw__scheduler_settle(tw_scheduler *scheduler);
-
-/*
- * Releases the lock, and calls the host: submits its work, or calls `wanted`. The scheduler may be
- * gone afterwards.
- */
-void tw__scheduler_unlock_and_call(tw_scheduler *scheduler);
-
-/*
  * Something may have returned: wakes threads that wait in close, and releases the lock. A destroyed
  * scheduler may be gone afterwards.
  */

@@ -1,6 +1,7 @@
 /* The loop, and what a turn may ask. */
 #include <errno.h>
 
+#include "executor/scheduler/host.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/submit.h"

@@ -1,4 +1,4 @@
-/* Creation and end of schedulers, and their host timer. */
+/* Creation and end of schedulers. */
 #include "executor/scheduler/internal.h"
 
 #include <errno.h>
@@ -10,182 +10,10 @@
 #include "wheel/core/frame.h"
 #include "wheel/run/run.h"
 #include "executor/scheduler/config.h"
+#include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/submit.h"
-
-/* ------------------------------------------------------------- the host timer */
-
-/* Deadlines farther away are set in steps of this length. */
-#define FARTHEST_NS (INT64_C(1) << 60)
-
-/* The driver promotes at most this many tasks. The slice that it asks for promotes the rest. */
-enum { DRIVER_PROMOTES = 32 };
-
-static void put_timer_away(tw_scheduler *scheduler)
-{
-	if (!scheduler->host.timer_set)
-		return;
-	scheduler->host.timer_set = false;
-	if (tw_cancel(scheduler->base.service, scheduler->host.timer) == TW_CANCELLED)
-		scheduler->host.out--;
-}
-
-/*
- * Tells whether the timer that calls is the one that is set. If so, it is no longer set. Its
- * callback is out until call_and_come_home.
- */
-static bool take_timer(tw_scheduler *scheduler)
-{
-	bool mine = scheduler->host.timer_set && scheduler->host.timer.id == tw_self().id;
-	scheduler->host.timer_set &= !mine;
-	return mine;
-}
-
-/*
- * Ends a timer's callback or the retry, which is out until then. The lock is held, and released
- * here.
- */
-static void call_and_come_home(tw_scheduler *scheduler, bool call_host)
-{
-	scheduler->host.out--;
-	if (call_host)
-		tw__scheduler_unlock_and_call(scheduler);
-	else
-		tw__scheduler_unlock_home(scheduler);
-}
-
-static void timer_fired(void *arg)
-{
-	tw_scheduler *scheduler = arg;
-	int64_t now_ns = tw__scheduler_now(scheduler);
-	pthread_mutex_lock(&scheduler->lock);
-	bool call_host = false;
-	if (take_timer(scheduler)) {
-		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_settle(scheduler);
-	}
-	call_and_come_home(scheduler, call_host);
-}
-
-static void call_later(tw_scheduler *scheduler)
-{
-	if (scheduler->host.retrying)
-		return;
-	scheduler->host.retrying = true;
-	tw__work_submit_later(&scheduler->retry);
-}
-
-/*
- * Returns 0, or an error if there was no room for a timer. A timer that is about to fire counts as
- * set: it sets the next one.
- *
- * The driver itself runs the timer's callback. The callback needs no worker, so blocked workers
- * delay no task of another host, and no executor can refuse it. It waits for the lock, which is
- * free: a timer is set only while nothing is ready.
- */
-static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
-{
-	int r;
-	if (scheduler->host.timer_set) {
-		r = tw_reset_at(scheduler->base.service, scheduler->host.timer, (uint64_t)at_ns);
-		if (r == -ENOENT || r == -EBUSY)
-			return 0;
-	} else {
-		const struct tw_task task = {.size = sizeof task,
-					     .fn = timer_fired,
-					     .arg = scheduler,
-					     .when_ns = (uint64_t)at_ns,
-					     .flags = TW_TASK_AT | TW_TASK_CONTEXT,
-					     .executor = &tw__inline_executor};
-		r = tw_schedule_task(scheduler->base.service, &task, &scheduler->host.timer);
-		scheduler->host.out += r == 0;
-	}
-	scheduler->host.timer_set |= r == 0;
-	scheduler->stats.timers_armed += r == 0;
-	scheduler->host.timer_ns = r == 0 ? at_ns : scheduler->host.timer_ns;
-	return r;
-}
-
-static void set_timer_for_first(tw_scheduler *scheduler)
-{
-	struct tw__task *first = tw__scheduler_head(scheduler, &scheduler->timers);
-	if (!first) {
-		put_timer_away(scheduler);
-		return;
-	}
-	int64_t at_ns = tw__heap_first_key(&scheduler->timers);
-	if (at_ns > FARTHEST_NS) {
-		int64_t farthest_ns = (int64_t)scheduler->base.service->time.start_ns;
-		farthest_ns = farthest_ns > INT64_MAX - FARTHEST_NS ? INT64_MAX : farthest_ns + FARTHEST_NS;
-		at_ns = at_ns < farthest_ns ? at_ns : farthest_ns;
-	}
-	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
-		return;
-	if (set_timer(scheduler, at_ns))
-		call_later(scheduler);
-}
-
-static void retry_called(struct tw__work *work)
-{
-	tw_scheduler *scheduler = (tw_scheduler *)(void *)((char *)work - offsetof(tw_scheduler, retry));
-	int64_t now_ns = tw__scheduler_now(scheduler);
-	pthread_mutex_lock(&scheduler->lock);
-	scheduler->host.retrying = false; /* it may be submitted again, */
-	scheduler->host.out++;            /* and is out itself like a timer's callback */
-	bool call_host = false;
-	if (!scheduler->closed && scheduler->host.state == TW__HOST_IDLE) {
-		tw__scheduler_promote(scheduler, now_ns, DRIVER_PROMOTES);
-		call_host = tw__scheduler_settle(scheduler);
-	}
-	call_and_come_home(scheduler, call_host);
-}
-
-/* --------------------------------------------------------------------- the host */
-
-bool tw__scheduler_settle(tw_scheduler *scheduler)
-{
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	if (scheduler->host.state != TW__HOST_IDLE || scheduler->closed)
-		return false;
-	if (!tw__scheduler_head(scheduler, &scheduler->tasks)) {
-		set_timer_for_first(scheduler);
-		return false;
-	}
-	put_timer_away(scheduler);
-	if (scheduler->paused)
-		return false;
-	scheduler->host.state = TW__HOST_REQUESTED;
-	scheduler->stats.host_requests++;
-	return true;
-}
-
-/*
- * Work for an executor is out, and that holds the scheduler: it is not touched after the submit.
- * `wanted` counts as out itself, so neither the scheduler nor what the function uses goes while
- * another thread is inside it.
- */
-void tw__scheduler_unlock_and_call(tw_scheduler *scheduler)
-{
-	TW_ASSERT_LOCKED(&scheduler->lock);
-	const struct tw_scheduler_config *config = &scheduler->config;
-	if (config->host == TW_HOST_EXECUTOR) {
-		pthread_mutex_unlock(&scheduler->lock);
-		tw__work_submit(&scheduler->work);
-		return;
-	}
-	if (config->wanted) {
-		scheduler->host.out++;
-		pthread_mutex_unlock(&scheduler->lock);
-		struct tw__run_level *level =
-		    tw__user_begin(scheduler->base.service, TW_RUN_KIND_HOOK, TW__NAMED_BY(config->wanted), 0);
-		config->wanted(config->wanted_arg);
-		tw__user_end(level);
-		pthread_mutex_lock(&scheduler->lock);
-		scheduler->host.out--;
-	}
-	tw__scheduler_unlock_home(scheduler);
-}
 
 /* ------------------------------------------------------------------------ birth */
 
@@ -221,7 +49,7 @@ static void init(tw_scheduler *scheduler)
 	/* As many again may be cleared. */
 	tw__nodes_init(&scheduler->nodes, sizeof(struct tw__task), TW__NODES_MAX);
 	tw__work_init(&scheduler->work, scheduler->base.service, scheduler->base.executor, tw__scheduler_host_called);
-	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor, retry_called);
+	tw__work_init(&scheduler->retry, scheduler->base.service, &tw__inline_executor, tw__scheduler_retry);
 	init_locks(scheduler);
 }
 
@@ -288,7 +116,7 @@ static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 static void fetch_home(tw_scheduler *scheduler)
 {
 	bool requested = scheduler->host.state == TW__HOST_REQUESTED;
-	put_timer_away(scheduler);
+	tw__scheduler_put_timer_away(scheduler);
 	if (requested && (scheduler->config.host == TW_HOST_MANUAL || tw__work_recall(&scheduler->work)))
 		scheduler->host.state = TW__HOST_IDLE;
 	if (scheduler->host.retrying && tw__work_recall(&scheduler->retry))

@@ -3,6 +3,7 @@
 
 #include "executor/scheduler/submit.h"
 #include "wheel/base/struct_read.h"
+#include "executor/scheduler/host.h"
 #include "executor/scheduler/log.h"
 #include "executor/scheduler/run.h"
 #include "executor/scheduler/priority.h"

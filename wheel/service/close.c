@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "wheel/service/close_turns.h"
+#include "wheel/service/close_words.h"
 #include "wheel/driver/poll.h"
 #include "wheel/timer/schedule.h"
 #include "wheel/run/work.h"
@@ -56,105 +57,6 @@ static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
-}
-
-/* ----------------------------------------------------------------- all words */
-
-typedef bool word_fn(const struct tw__closer *c, uint32_t slot, uint64_t word);
-
-/* Calls what(word) for each slot in use; true as soon as it says so. */
-static bool any_word(const struct tw__closer *c, word_fn *what)
-{
-	struct tw__slots *slots = &c->service->slots;
-	uint32_t end = tw_load_acquire(&slots->fresh);
-	for (uint32_t slot = 1; slot < end; slot++) {
-		uint64_t word = tw_load_acquire(&slots->words[slot]);
-		if (tw__word_state(word) != TW__FREE && what(c, slot, word))
-			return true;
-	}
-	return false;
-}
-
-/* DOOMED ones too: they are settled by turns like the rest of their group. */
-static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	(void)c;
-	(void)slot;
-	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
-}
-
-static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	(void)c;
-	(void)slot;
-	return tw__word_state(word) == TW__SETTLING;
-}
-
-/* A background timer, of whose word `word` was read. False also if it has just ended. */
-static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	const struct tw__slots *slots = &c->service->slots;
-	uint64_t running = TW__RUNNING | TW__HAS_OPTION;
-	bool option = tw__word_armed(word) ? word & TW__OPTION
-					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
-	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
-		return false;
-	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* WORD5 */
-}
-
-/*
- * What a drain waits for. A callback that runs is waited for later, unless there are background timers: they are dropped only
- * when it has returned.
- */
-static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
-	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
-	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
-}
-
-/* Will run, if nothing happens, and is waited for. */
-static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) && !is_background(c, slot, word);
-}
-
-static void tell_dropped(void *context, uint32_t slot, uint64_t word)
-{
-	struct tw__closer *c = context;
-	if (c->visited_enough)
-		return;
-	struct tw__slots *slots = &c->service->slots;
-	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
-	struct tw__record *record = &slots->records[slot]; /* WORD1: ours since the word was ended */
-	c->visited_enough =
-	    c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
-				tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
-}
-
-static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
-{
-	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
-	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
-}
-
-static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
-	}
-	return false;
-}
-
-/* The same, and what runs is not to arm its timer again. */
-static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word)
-{
-	_Atomic uint64_t *at = &c->service->slots.words[slot];
-	for (;;) {
-		drop_if_armed(c, slot, word);
-		word = tw_load_acquire(at);
-		if (tw__word_state(word) != TW__RUNNING || tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
-			return false;
-	}
 }
 
 /* --------------------------------------------------------------------- turns */
@@ -227,7 +129,8 @@ static int run_out(const struct tw__closer *c, uint32_t mode, uint64_t deadline_
 		if (tw__close_mode(c) != mode)
 			return STEP_ASIDE;
 		uint64_t before_ns = now();
-		if (!any_word(c, mode == TW__CLOSING_DRAIN ? holds_up_drain : is_armed))
+		bool any = mode == TW__CLOSING_DRAIN ? tw__close_any_holds_up(c) : tw__close_any_armed(c);
+		if (!any)
 			return 0;
 		int r = wait_a_moment(c, now() - before_ns, deadline_ns);
 		bool by_itself = mode == TW__CLOSING_DRAIN && c->service->threaded;
@@ -259,7 +162,7 @@ static int await_batches(const struct tw__closer *c)
 static int await_releases(const struct tw__closer *c)
 {
 	int r = 0;
-	while (!r && any_word(c, is_releasing))
+	while (!r && tw__close_any_releasing(c))
 		r = wait_a_moment(c, 0, c->deadline_ns);
 	return r;
 }
@@ -292,7 +195,7 @@ static int empty(const struct tw__closer *c)
 	if (mode != TW__CLOSING_DROP)
 		r = run_the_last(c, mode);
 	if (!r)
-		any_word(c, drop_if_armed);
+		tw__close_drop_armed(c);
 	return r;
 }
 
@@ -302,7 +205,7 @@ static int leave(const struct tw__closer *c)
 	tw__close_demand(c->service, TW__CLOSING_DROP);
 	int r = turn(c);
 	if (!r)
-		any_word(c, drop_or_bar);
+		tw__close_drop_or_bar(c);
 	return r;
 }
 
@@ -329,7 +232,7 @@ static int come_to_rest(const struct tw__closer *c)
 /* A run that was under way may have armed its timer again, if it looked at the gate before it was closed. */
 static bool is_at_rest(const struct tw__closer *c)
 {
-	return !any_word(c, is_armed) && tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
+	return !tw__close_any_armed(c) && tw_load_acquire(&c->service->loans->batches_out) == TW__CLOSER_WAITS &&
 	       tw__groups_forbid_completions(c->service);
 }
 
@@ -411,7 +314,7 @@ static bool would_wait_for_itself(const struct tw__closer *c)
 {
 	uint32_t asked = tw__close_mode(c);
 	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
-	       !c->service->clock->ops->runs && any_word(c, is_pending);
+	       !c->service->clock->ops->runs && tw__close_any_pending(c);
 }
 
 static void set_deadlines(struct tw__closer *c)

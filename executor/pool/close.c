@@ -1,0 +1,146 @@
+/*
+ * The pool's end.
+ *
+ * Submit against close: a bit in the ring's tail says closed (task_ring.h, RING3). Close sets the
+ * bit. Then it waits until each submitter that has a position has filled it. From then on the ring
+ * only empties.
+ *
+ * Pairing table (of waking: wake.c)
+ *   POOLEND1  bringing: add relaxed, then the push, whose run comes after it and leads to close;
+ *       sub release after the last wake-up -> load acquire (close). Without it the pool is freed
+ *       while the submitter still reads it.
+ *   POOLEND2  record.bringing: the same with a store relaxed before the push, and a store-release
+ *       after -> load acquire.
+ */
+#include "executor/pool/close.h"
+
+#include "executor/pool/internal.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "executor/pool/bringing.h"
+#include "executor/pool/parts.h"
+#include "mpsc/base/futex.h"
+#include "wheel/core/context.h"
+#include "wheel/run/work.h"
+#include "wheel/base/misuse.h"
+#include "executor/pool/grow.h"
+#include "executor/pool/wake.h"
+#include "executor/pool/worker.h"
+
+void tw__pool_stop(tw_pool *pool)
+{
+	tw_store_seq_cst(&pool->stopping, 1);
+	tw__pool_wake_all(pool);
+	tw__reserve_stop(pool);
+	for (unsigned i = 0, slots = tw_load_seq_cst(&pool->slots); i < slots; i++)
+		if (tw_load_relaxed(&pool->workers[i].state) != TW__WORKER_NONE)
+			pthread_join(pool->workers[i].thread, NULL);
+}
+
+/* A batch of a service with another executor: the service offers the runs again, and is refused. */
+static void give_back(tw_batch *batch)
+{
+	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
+		tw_run_return(batch);
+}
+
+static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
+{
+	struct tw__pool_task task;
+	while (tw__task_ring_pop(&pool->tasks, &task)) {
+		if (!task.fn) {
+			give_back(task.arg);
+			continue;
+		}
+		tw_add_relaxed(&pool->counters.dropped, 1);
+		if (told)
+			told(told_arg, task.fn, task.arg);
+		tw__context_release(task.context);
+	}
+}
+
+/* No thread submits any more; those that waited for room have returned. */
+static void shut_door(tw_pool *pool)
+{
+	tw__task_ring_close(&pool->tasks);
+	tw_add_seq_cst(&pool->room, 1);
+	tw__futex_wake(&pool->room, INT_MAX);
+	while (tw_load_acquire(&pool->waiting_for_room))
+		sched_yield();
+}
+
+/* 1: this call is the first one, and closes. */
+static int begin_close(tw_pool *pool)
+{
+	pthread_mutex_lock(&pool->lock);
+	int r = pool->users.users || pool->users.holders ? -EBUSY : !pool->users.closed;
+	if (r == 1)
+		pool->users.closed = true;
+	pthread_mutex_unlock(&pool->lock);
+	return r;
+}
+
+static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg,
+		      const char *call)
+{
+	int r = tw__pool_check_in(call, pool);
+	if (!r && (unsigned)mode > TW_CLOSE_DRAIN)
+		r = tw__refuse(-EINVAL, call, "mode %u is not an enum tw_close_mode", (unsigned)mode);
+	if (r)
+		return r;
+	if (tw_pool_is_worker(pool))
+		return tw__misuse(-EDEADLK, "%s: called by one of the pool's workers", call);
+	r = begin_close(pool);
+	if (r < 0)
+		return r;
+	if (r == 0) {
+		while (!tw_load_acquire(&pool->ended))
+			tw__futex_wait(&pool->ended, 0, UINT64_MAX);
+		return 0;
+	}
+	shut_door(pool);
+	if (mode == TW_CLOSE_DROP)
+		drop_tasks(pool, told, told_arg);
+	tw__pool_stop(pool);
+	tw__pool_await_bringers(pool);
+	tw_store_release(&pool->ended, 1); /* pairs with a second close */
+	tw__futex_wake(&pool->ended, INT_MAX);
+	return 0;
+}
+
+void tw__pool_free(tw_pool *pool)
+{
+	for (struct tw__source *s = tw_load_relaxed(&pool->sources), *next; s; s = next) {
+		next = s->next;
+		free(s->slots);
+		free(s);
+	}
+	pthread_mutex_destroy(&pool->lock);
+	tw__reserve_free(pool);
+	free(pool->workers);
+	free(pool->tasks.cells);
+	free(pool);
+}
+
+int tw_pool_close(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn *told, void *told_arg)
+{
+	return close_pool(pool, mode, told, told_arg, "tw_pool_close");
+}
+
+int tw_pool_destroy(tw_pool *pool)
+{
+	if (!pool)
+		return 0;
+	if (tw__pool_check(pool)) { /* a forked child */
+		tw__pool_free(pool);
+		return 0;
+	}
+	int r = close_pool(pool, TW_CLOSE_DRAIN, NULL, NULL, "tw_pool_destroy");
+	if (r == 0)
+		tw__pool_free(pool);
+	return r;
+}

@@ -1,0 +1,133 @@
+/* What a close asks the control words, and does to them. */
+#include "wheel/service/close_words.h"
+
+#include "wheel/core/service.h"
+#include "wheel/timer/cancel.h"
+#include "wheel/timer/end.h"
+
+typedef bool word_fn(const struct tw__closer *c, uint32_t slot, uint64_t word);
+
+/* Calls what(word) for each slot in use; true as soon as it says so. */
+static bool any_word(const struct tw__closer *c, word_fn *what)
+{
+	struct tw__slots *slots = &c->service->slots;
+	uint32_t end = tw_load_acquire(&slots->fresh);
+	for (uint32_t slot = 1; slot < end; slot++) {
+		uint64_t word = tw_load_acquire(&slots->words[slot]);
+		if (tw__word_state(word) != TW__FREE && what(c, slot, word))
+			return true;
+	}
+	return false;
+}
+
+/* DOOMED ones too: they are settled by turns like the rest of their group. */
+static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	(void)c;
+	(void)slot;
+	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
+}
+
+static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	(void)c;
+	(void)slot;
+	return tw__word_state(word) == TW__SETTLING;
+}
+
+/* A background timer, of whose word `word` was read. False also if it has just ended. */
+static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	const struct tw__slots *slots = &c->service->slots;
+	uint64_t running = TW__RUNNING | TW__HAS_OPTION;
+	bool option = tw__word_armed(word) ? word & TW__OPTION
+					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
+	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
+		return false;
+	return tw__word_generation(tw_load_relaxed(&slots->words[slot])) == tw__word_generation(word); /* WORD5 */
+}
+
+/*
+ * What a drain waits for. A callback that runs is waited for later, unless there are background timers: they are dropped only
+ * when it has returned.
+ */
+static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
+	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
+	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
+}
+
+/* Will run, if nothing happens, and is waited for. */
+static bool is_pending(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	return tw__word_armed(word) && !tw__is_unsettled(c->service, slot, word) && !is_background(c, slot, word);
+}
+
+static void tell_dropped(void *context, uint32_t slot, uint64_t word)
+{
+	struct tw__closer *c = context;
+	if (c->visited_enough)
+		return;
+	struct tw__slots *slots = &c->service->slots;
+	tw_timer timer = tw__handle_make(slots, slot, tw__word_generation(word));
+	struct tw__record *record = &slots->records[slot]; /* WORD1: ours since the word was ended */
+	c->visited_enough =
+	    c->options->dropped(c->options->visitor_arg, timer, tw_load_relaxed(&record->fn),
+				tw_load_relaxed(&record->arg), tw__remaining_of(c->service, slot, word));
+}
+
+static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
+{
+	tw__tell_fn *tell = c->options->dropped ? tell_dropped : NULL;
+	return tw__drop_telling(c->service, tw__local_of(c->service), slot, word, tell, (void *)(uintptr_t)c);
+}
+
+static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
+	}
+	return false;
+}
+
+/* The same, and what runs is not to arm its timer again. */
+static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word)
+{
+	_Atomic uint64_t *at = &c->service->slots.words[slot];
+	for (;;) {
+		drop_if_armed(c, slot, word);
+		word = tw_load_acquire(at);
+		if (tw__word_state(word) != TW__RUNNING || tw__word_cas_acq_rel(at, &word, word | TW__BARRED))
+			return false;
+	}
+}
+
+bool tw__close_any_armed(const struct tw__closer *c)
+{
+	return any_word(c, is_armed);
+}
+
+bool tw__close_any_holds_up(const struct tw__closer *c)
+{
+	return any_word(c, holds_up_drain);
+}
+
+bool tw__close_any_releasing(const struct tw__closer *c)
+{
+	return any_word(c, is_releasing);
+}
+
+bool tw__close_any_pending(const struct tw__closer *c)
+{
+	return any_word(c, is_pending);
+}
+
+void tw__close_drop_armed(const struct tw__closer *c)
+{
+	any_word(c, drop_if_armed);
+}
+
+void tw__close_drop_or_bar(const struct tw__closer *c)
+{
+	any_word(c, drop_or_bar);
+}

@@ -1,0 +1,28 @@
+/*
+ * What a close asks the control words, and does to them. The words are the truth: nothing else counts
+ * what is pending. Each call looks at every slot in use.
+ */
+#ifndef TW_WHEEL_CLOSE_WORDS_H
+#define TW_WHEEL_CLOSE_WORDS_H
+
+#include "wheel/service/close_turns.h"
+
+/* Timers that are armed. */
+bool tw__close_any_armed(const struct tw__closer *c);
+
+/* Timers that a drain waits for. */
+bool tw__close_any_holds_up(const struct tw__closer *c);
+
+/* Release callbacks under way. */
+bool tw__close_any_releasing(const struct tw__closer *c);
+
+/* Timers that will run if nothing happens, and that a close waits for. */
+bool tw__close_any_pending(const struct tw__closer *c);
+
+/* Ends all armed timers. */
+void tw__close_drop_armed(const struct tw__closer *c);
+
+/* The same. Callbacks that run cannot arm their timers again. */
+void tw__close_drop_or_bar(const struct tw__closer *c);
+
+#endif
