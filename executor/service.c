@@ -57,7 +57,7 @@ static int join_pool(struct tw_service_config *config, struct tw__source **sourc
 }
 
 /* The config is complete, perhaps without an executor. */
-static int make(tw_service **out, struct tw_service_config *config)
+static int service_make(tw_service **out, struct tw_service_config *config)
 {
 	struct tw__source *source = NULL;
 	int r = join_pool(config, &source);
@@ -89,7 +89,7 @@ int tw_service_create(tw_service **out, const struct tw_service_config *cfg)
 	if (!r)
 		r = tw__choose_stack(&config);
 	if (!r)
-		r = make(out, &config);
+		r = service_make(out, &config);
 	if (!r)
 		return 0;
 	tw__clock_default_hold(false);
@@ -169,7 +169,7 @@ int tw_service_close(tw_service *service, enum tw_close_mode mode, uint64_t time
 	return r ? r : close_checked(__func__, service, &options);
 }
 
-static int destroy_forked(tw_service *service)
+static int service_destroy_forked(tw_service *service)
 {
 	if (tw__inside(service))
 		return -EDEADLK; /* the callback may yet return */
@@ -187,7 +187,7 @@ int tw_service_destroy(tw_service *service)
 	if (!service)
 		return 0;
 	if (tw__service_check(service))
-		return destroy_forked(service);
+		return service_destroy_forked(service);
 	int r = check_caller(service, &drop, "tw_service_destroy");
 	if (!r)
 		r = say_why(service, tw__core_close(service, &drop, end_pool, true), "tw_service_destroy");

@@ -13,7 +13,7 @@ void tw__alarm_init(struct tw__alarm *alarm)
 	*alarm = (struct tw__alarm){-1, -1, -1, UINT64_MAX};
 }
 
-static bool watch(struct tw__alarm *alarm, int fd)
+static bool alarm_watch(struct tw__alarm *alarm, int fd)
 {
 	struct epoll_event event = {.events = EPOLLIN};
 	return epoll_ctl(alarm->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
@@ -26,7 +26,7 @@ int tw__alarm_open(struct tw__alarm *alarm, int clock_id, struct tw__gate *gate)
 	new.timer_fd = timerfd_create(clock_id, TFD_CLOEXEC | TFD_NONBLOCK);
 	new.bell_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	bool all = new.epoll_fd >= 0 && new.timer_fd >= 0 && new.bell_fd >= 0;
-	if (!all || !watch(&new, new.timer_fd) || !watch(&new, new.bell_fd)) {
+	if (!all || !alarm_watch(&new, new.timer_fd) || !alarm_watch(&new, new.bell_fd)) {
 		int error = errno;
 		tw__alarm_close(&new);
 		return -error;

@@ -136,7 +136,7 @@ struct cursor {
 };
 
 /* Writes an entry, once. */
-static unsigned keep(struct cursor *to, struct tw__entry *entry)
+static unsigned lane_keep(struct cursor *to, struct tw__entry *entry)
 {
 	if (!entry->what)
 		return 0;
@@ -165,8 +165,8 @@ static unsigned keep_some(const struct tw__lane *lane, struct cursor *to, const 
 			*base = entry;
 			continue;
 		}
-		kept += keep(to, base);
-		kept += keep(to, &entry);
+		kept += lane_keep(to, base);
+		kept += lane_keep(to, &entry);
 	}
 	return kept;
 }
@@ -201,7 +201,7 @@ static void drop_dead_from(struct tw__lane *lane, struct cursor to, uint64_t pos
 		from.index += n;
 		left -= n;
 	}
-	position += keep(&to, &base);
+	position += lane_keep(&to, &base);
 	TW_ASSERT(position <= tw_load_relaxed(&lane->tail));
 	free_segments_behind(lane, to.segment);
 	write_to(lane, to.segment, to.index, position);
@@ -234,7 +234,7 @@ static bool compact(struct tw__lane *lane)
  * Whether half of a sample of the n entries from this one on is dead. The sample is spread, so that
  * packing frees about half of them.
  */
-static bool many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries, uint64_t n)
+static bool lane_many_are_dead(const struct tw__lane *lane, const struct tw__entry *entries, uint64_t n)
 {
 	unsigned dead = 0;
 	for (unsigned i = 0; i < PACK_SAMPLE; i++) {
@@ -251,13 +251,13 @@ static bool many_are_dead(const struct tw__lane *lane, const struct tw__entry *e
  * timers that are soon cancelled never leave this processor's cache. Only tries the lock. True:
  * there is room for n entries.
  */
-static bool pack(struct tw__lane *lane, unsigned n)
+static bool lane_pack(struct tw__lane *lane, unsigned n)
 {
 	if (tw_load_relaxed(&lane->wanted) || !try_lock(lane))
 		return false;
 	uint64_t begin = lane->end - TW__SEGMENT_ENTRIES, head = tw_load_relaxed(&lane->head);
 	uint64_t from = head > begin ? head : begin, unread = tw_load_relaxed(&lane->tail) - from;
-	if (unread >= PACK_LEAST && many_are_dead(lane, tw__lane_entry(lane, from), unread))
+	if (unread >= PACK_LEAST && lane_many_are_dead(lane, tw__lane_entry(lane, from), unread))
 		drop_dead_from(lane, (struct cursor){lane->last, (unsigned)(from - begin)}, from);
 	unlock(lane);
 	return tw__lane_has_room(lane, n);
@@ -276,7 +276,7 @@ int tw__lane_grow(struct tw__lane *lane, unsigned n, bool *grew)
 		if (tw__lane_has_room(lane, n))
 			return 0;
 	}
-	return pack(lane, n) ? 0 : tw__lane_extend(lane, grew);
+	return lane_pack(lane, n) ? 0 : tw__lane_extend(lane, grew);
 }
 
 int tw__lane_admit(struct tw__lane *lane, size_t n)

@@ -35,7 +35,7 @@ static void disown(struct tie *tie)
 }
 
 /* Runs when a thread ends; if a later exit handler uses a queue again, it attaches anew and this runs once more. */
-static void thread_exits(void *unused)
+static void queue_thread_exits(void *unused)
 {
 	(void)unused;
 	pthread_mutex_lock(&tw__registry);
@@ -51,7 +51,7 @@ static void thread_exits(void *unused)
 
 static void make_exit_key(void)
 {
-	exit_key_made = pthread_key_create(&exit_key, thread_exits) == 0;
+	exit_key_made = pthread_key_create(&exit_key, queue_thread_exits) == 0;
 }
 
 static bool watch_thread_exit(void)
@@ -103,7 +103,7 @@ static struct tw__lane *adopt(struct tw__queue *queue)
 	return NULL;
 }
 
-static struct tw__lane *make(struct tw__queue *queue)
+static struct tw__lane *queue_make(struct tw__queue *queue)
 {
 	TW_ASSERT_LOCKED(&tw__registry);
 	struct tw__lane *lane = aligned_alloc(TW__CACHE_LINE, queue->ops->lane_size);
@@ -146,7 +146,7 @@ static struct tie *new_tie(struct tw__queue *queue)
 	drop_stale_ties();
 	struct tw__lane *lane = adopt(queue);
 	if (!lane)
-		lane = make(queue);
+		lane = queue_make(queue);
 	if (lane) {
 		*tie = (struct tie){my_ties, queue->id, queue, lane};
 		lane->tie = tie;

@@ -148,7 +148,7 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 }
 
 /* Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many live. */
-static unsigned pack(struct tw__chunk *chunk, const uint64_t *verdicts)
+static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *verdicts)
 {
 	unsigned live = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
@@ -160,7 +160,7 @@ static unsigned pack(struct tw__chunk *chunk, const uint64_t *verdicts)
 }
 
 /* Moves entries from a chunk's front to the end of the one before it, as many as fit. */
-static void fill(struct tw__chunk *to, struct tw__chunk *from)
+static void cascade_fill(struct tw__chunk *to, struct tw__chunk *from)
 {
 	TW_ASSERT(to->count <= TW__CHUNK_ENTRIES && to != from);
 	unsigned room = TW__CHUNK_ENTRIES - to->count, n = from->count < room ? from->count : room;
@@ -186,9 +186,9 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 		next = chunk->next;
 		*budget -= *budget < n ? *budget : n;
 		wheel->judge(wheel->judge_context, TW__JUDGE_SWEEP, &place, chunk->entries, n, verdicts);
-		dropped += n - pack(chunk, verdicts);
+		dropped += n - cascade_pack(chunk, verdicts);
 		if (out)
-			fill(out, chunk);
+			cascade_fill(out, chunk);
 		if (chunk->count > 0) {
 			out = chunk;
 			continue;

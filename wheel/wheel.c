@@ -256,8 +256,8 @@ static void enter_window(struct tw__wheel *wheel, uint64_t tick)
 }
 
 /* Splits a bucket's chunks, in place, into what is due by `tick` and what is filed again; nothing else stays. */
-static void hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, const struct tw__place *place,
-		      struct tw__chunk_list *due)
+static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, const struct tw__place *place,
+			    struct tw__chunk_list *due)
 {
 	uint64_t tick = place->high - 1;
 	uint64_t verdicts[TW__CHUNK_ENTRIES];
@@ -303,10 +303,10 @@ static void hand_over_late(struct tw__wheel *wheel, struct tw__chunk_list *due)
 	wheel->late = (struct tw__bucket){0};
 	TW_ASSERT(bucket.count <= wheel->entries);
 	wheel->entries -= bucket.count;
-	hand_over(wheel, &bucket, &(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
+	wheel_hand_over(wheel, &bucket, &(struct tw__place){.level = TW__LEVEL_LATE, .high = wheel->next}, due);
 }
 
-static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
+static void wheel_expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list *due)
 {
 	TW_ASSERT(tick >= wheel->next &&
 		  tick >> wheel->levels->window_shift == wheel->next >> wheel->levels->window_shift);
@@ -316,7 +316,7 @@ static void expire(struct tw__wheel *wheel, uint64_t tick, struct tw__chunk_list
 	at->list = (struct tw__chunk_list){0};
 	tw__level_remove(wheel, level, at, bucket.count);
 	wheel->next = tick;
-	hand_over(wheel, &bucket, &(struct tw__place){.low = tick, .high = tick + 1}, due);
+	wheel_hand_over(wheel, &bucket, &(struct tw__place){.low = tick, .high = tick + 1}, due);
 }
 
 /* The start of the first occupied bucket above level 0, or `limit` if that comes first. */
@@ -342,7 +342,7 @@ bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list 
 			return true;
 		uint64_t boundary = (wheel->next | (width - 1)) + 1, tick;
 		if (tw__level_next(level, wheel->next, to < boundary ? to + 1 : boundary, &tick)) {
-			expire(wheel, tick, due);
+			wheel_expire(wheel, tick, due);
 			if (tick + 1 < boundary) {
 				wheel->next = tick + 1;
 				continue;

@@ -110,7 +110,7 @@ static int check_kind(const struct tw_action_scheduler_config *c)
 	return check_virtual(c);
 }
 
-static int check(const struct tw_action_scheduler_config *c)
+static int action_check(const struct tw_action_scheduler_config *c)
 {
 	int r = check_kind(c);
 	if (r)
@@ -147,7 +147,7 @@ void tw__actions_free(tw_action_scheduler *scheduler)
 	free(scheduler);
 }
 
-static int make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
+static int action_make(tw_action_scheduler **out, const struct tw_action_scheduler_config *config)
 {
 	tw_action_scheduler *scheduler = calloc(1, sizeof *scheduler);
 	if (!scheduler)
@@ -175,14 +175,14 @@ int tw_action_scheduler_create(tw_action_scheduler **out, const struct tw_action
 		return tw__invalid("%s is NULL", out ? "cfg" : "out");
 	int r = TW__STRUCT_READ(tw_action_scheduler_config, &config, service, cfg);
 	if (!r)
-		r = check(&config);
+		r = action_check(&config);
 	if (r)
 		return r;
 	if (!config.frame_ns)
 		config.frame_ns = MILLISECOND_NS;
 	if (!config.frames_per_second)
 		config.frames_per_second = 60;
-	return tw__fork_watch() ? make(out, &config) : -ENOMEM;
+	return tw__fork_watch() ? action_make(out, &config) : -ENOMEM;
 }
 
 /*
@@ -283,7 +283,7 @@ void tw__action_put(struct tw_action *action)
 	pthread_cond_broadcast(&scheduler->changed);
 }
 
-static int create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
+static int action_create(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
 {
 	int r = tw__actions_check(scheduler); /* not NULL */
 	if (r)
@@ -305,7 +305,7 @@ int tw_action_create(tw_action **out, tw_action_scheduler *scheduler, tw_action_
 {
 	if (!out || !scheduler || !fn)
 		return tw__invalid("%s is NULL", !out ? "out" : scheduler ? "fn" : "scheduler");
-	return create(out, scheduler, &(struct tw_action_task){.fn = fn});
+	return action_create(out, scheduler, &(struct tw_action_task){.fn = fn});
 }
 
 int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const struct tw_action_task *task)
@@ -318,7 +318,7 @@ int tw_action_create_task(tw_action **out, tw_action_scheduler *scheduler, const
 		return r;
 	if (!known.fn)
 		return tw__misuse(-EINVAL, "struct tw_action_task: fn is NULL");
-	return create(out, scheduler, &known);
+	return action_create(out, scheduler, &known);
 }
 
 void tw__action_detach(struct tw_action *action, struct tw__action_deferred *deferred)

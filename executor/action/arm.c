@@ -82,7 +82,7 @@ static int new_timer(struct tw_action *action, uint64_t at_ns)
  * Moves the action's timer. One that is claimed at this moment will find that it does not count,
  * and another is scheduled.
  */
-static int set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
+static int action_set_timer(struct tw_action *action, uint64_t at_ns, struct tw__action_deferred *deferred)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
 	if (!scheduler->base.service)
@@ -117,7 +117,7 @@ static int enlist(struct tw_action *action, uint64_t delay_ns, uint64_t due_ns, 
 	if (kind == TW_ACTION_KIND_VIRTUAL)
 		return tw__action_join_heap(action, due_ns, deferred);
 	if (delay_ns || kind == TW_ACTION_KIND_ASYNC)
-		return set_timer(action, due_ns, deferred);
+		return action_set_timer(action, due_ns, deferred);
 	return kind == TW_ACTION_KIND_QUEUE ? join_due(action, deferred) : tw__action_join_batch(action, deferred);
 }
 
@@ -137,8 +137,8 @@ static uint64_t next_due(struct tw_action *action, uint64_t delay_ns)
 	return due_ns;
 }
 
-static int arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context,
-	       struct tw__action_deferred *deferred)
+static int action_arm(struct tw_action *action, void *state, uint64_t delay_ns, void *context,
+		      struct tw__action_deferred *deferred)
 {
 	if (action->closed)
 		return -ECANCELED;
@@ -177,7 +177,7 @@ static int drive_queue(tw_action_scheduler *scheduler)
 }
 
 /* Without the lock. */
-static int tell(const char *call, int error)
+static int action_arm_tell(const char *call, int error)
 {
 	if (error == -EINVAL)
 		return tw__refuse(error, call, "a delay needs a scheduler with a service");
@@ -199,7 +199,7 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	struct tw__action_deferred deferred = {0};
 	void *context = tw__context_capture();
 	tw__actions_lock(scheduler);
-	r = arm(action, state, delay_ns, context, &deferred);
+	r = action_arm(action, state, delay_ns, context, &deferred);
 	if (r) {
 		deferred.context = context;
 		scheduler->stats.refused += r != -EINVAL;
@@ -210,7 +210,7 @@ static int arm_and_drive(const char *call, struct tw_action *action, void *state
 	tw__actions_unlock(scheduler, &deferred);
 	if (drives)
 		*failure = drive_queue(scheduler);
-	return tell(call, r);
+	return action_arm_tell(call, r);
 }
 
 int tw_action_schedule(tw_action *action, void *state, uint64_t delay_ns)

@@ -79,7 +79,7 @@ bool tw__action_close(struct tw_action *action, enum tw_fate fate, struct tw__ac
 	return !action->running && tw__action_ended(action);
 }
 
-static bool is_busy(const struct tw_action *action)
+static bool action_is_busy(const struct tw_action *action)
 {
 	return action->running || action->releasing;
 }
@@ -93,7 +93,7 @@ static bool is_busy_here(const struct tw_action *action)
 
 static enum tw_outcome outcome_of(const struct tw_action *action)
 {
-	if (is_busy(action))
+	if (action_is_busy(action))
 		return TW_RUNNING;
 	return action->location == TW__ACTION_NOWHERE ? TW_GONE : TW_CANCELLED;
 }
@@ -153,7 +153,7 @@ int tw_action_destroy(tw_action *action)
 	return outcome;
 }
 
-static struct timespec deadline_in(uint64_t timeout_ns)
+static struct timespec action_deadline_in(uint64_t timeout_ns)
 {
 	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
 	uint64_t at_ns = timeout_ns > TW_MAX_DELAY_NS ? now_ns + TW_MAX_DELAY_NS : now_ns + timeout_ns;
@@ -164,13 +164,13 @@ static struct timespec deadline_in(uint64_t timeout_ns)
 static int await_end(struct tw_action *action, uint64_t timeout_ns)
 {
 	tw_action_scheduler *scheduler = action->scheduler;
-	struct timespec deadline = deadline_in(timeout_ns);
+	struct timespec deadline = action_deadline_in(timeout_ns);
 	int waited = 0, outcome = TW_SELF;
 	tw__actions_lock(scheduler);
 	if (!is_busy_here(action)) {
-		while (is_busy(action) && waited != ETIMEDOUT)
+		while (action_is_busy(action) && waited != ETIMEDOUT)
 			waited = pthread_cond_timedwait(&scheduler->changed, &scheduler->lock, &deadline);
-		outcome = is_busy(action) ? TW_RUNNING : TW_FINISHED;
+		outcome = action_is_busy(action) ? TW_RUNNING : TW_FINISHED;
 	}
 	action->pins--;
 	tw__action_put(action);

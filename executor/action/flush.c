@@ -22,7 +22,7 @@ void tw__actions_begin(tw_action_scheduler *scheduler)
 
 /* -------------------------------------------------------------------------- runs */
 
-static int call(struct tw_action *action, void *state, void *context)
+static int action_call(struct tw_action *action, void *state, void *context)
 {
 	struct tw__context_saved saved;
 	int failure = 0;
@@ -73,7 +73,7 @@ int tw__action_run(struct tw_action *action, void *state, void *context, bool *e
 		tw__immediate_gone(action);
 	scheduler->stats.runs++;
 	tw__actions_unlock(scheduler, &none);
-	int failure = call(action, state, context);
+	int failure = action_call(action, state, context);
 	tw__context_release(context);
 	tw__actions_lock(scheduler);
 	*ended = end_run(action, failure);
@@ -92,7 +92,7 @@ static void unpin(struct tw_action *action)
  * Calls `failed` for a failure that no call returns, or for an action that is refused. action NULL:
  * an immediate. The mutex is held; it is released meanwhile.
  */
-static void tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
+static void action_flush_tell(tw_action_scheduler *scheduler, struct tw_action *action, int failure, size_t closed)
 {
 	struct tw__action_deferred none = {0};
 	if (!scheduler->config.failed) {
@@ -117,7 +117,7 @@ static void release_unlocked(tw_action_scheduler *scheduler, void *context)
 }
 
 /* Takes an action from its list for the flusher. Returns the context of its arming. */
-static void *take(struct tw__action_list *list, struct tw_action *action)
+static void *action_take(struct tw__action_list *list, struct tw_action *action)
 {
 	void *context = action->context;
 	tw__action_unlink(list, action);
@@ -167,13 +167,13 @@ static size_t close_rest(tw_action_scheduler *scheduler, struct tw__action_list 
 static void tell_refusal(tw_action_scheduler *scheduler, struct tw_action *action)
 {
 	int refusal = action->refusal;
-	void *context = take(&scheduler->due, action);
+	void *context = action_take(&scheduler->due, action);
 	action->refusal = 0;
 	action->pins++;
 	if (!action->fn)
 		tw__immediate_gone(action);
 	release_unlocked(scheduler, context);
-	tell(scheduler, action->fn ? action : NULL, refusal, 0);
+	action_flush_tell(scheduler, action->fn ? action : NULL, refusal, 0);
 	unpin(action);
 }
 
@@ -194,7 +194,7 @@ static void after_failure(struct tw_action *action, const struct batch *batch, i
 		closed = close_rest(scheduler, batch->list, batch->number);
 	}
 	if (told)
-		tell(scheduler, action, failure, closed);
+		action_flush_tell(scheduler, action, failure, closed);
 }
 
 static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, bool told)
@@ -205,7 +205,7 @@ static int run_first(tw_action_scheduler *scheduler, const struct batch *batch, 
 		tell_refusal(scheduler, action);
 		return 0;
 	}
-	void *context = take(batch->list, action);
+	void *context = action_take(batch->list, action);
 	int failure = tw__action_run(action, action->state, context, &ended);
 	if (failure)
 		after_failure(action, batch, failure, told);

@@ -134,7 +134,7 @@ static void tell_caller(tw_action_scheduler *scheduler, bool wanted)
 		scheduler->config.wanted(scheduler->config.wanted_arg, wanted);
 }
 
-static int ask(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
+static int action_ask(tw_action_scheduler *scheduler, struct tw__action_deferred *deferred)
 {
 	if (scheduler->requested)
 		return 0;
@@ -182,7 +182,7 @@ int tw__action_join_batch(struct tw_action *action, struct tw__action_deferred *
 {
 	TW_ASSERT_LOCKED(&action->scheduler->lock);
 	tw_action_scheduler *scheduler = action->scheduler;
-	int r = ask(scheduler, deferred);
+	int r = action_ask(scheduler, deferred);
 	if (r)
 		return r;
 	/* first: it may be the only one of the batch, and leaves it to go to the end */

@@ -23,7 +23,7 @@ static void insert(tw_action_scheduler *scheduler, struct tw_action *action)
 	*first = action;
 }
 
-static bool grow(tw_action_scheduler *scheduler)
+static bool action_grow(tw_action_scheduler *scheduler)
 {
 	uint64_t room = scheduler->immediates.room, twice = room ? 2 * room : 16;
 	if (scheduler->immediates.count < room)
@@ -44,7 +44,7 @@ static bool grow(tw_action_scheduler *scheduler)
 	return true;
 }
 
-static struct tw_action *find(tw_action_scheduler *scheduler, int64_t id)
+static struct tw_action *action_find(tw_action_scheduler *scheduler, int64_t id)
 {
 	struct tw_action *action = scheduler->immediates.room ? *bucket(scheduler, (uint64_t)id) : NULL;
 	while (action && action->immediate_id != id)
@@ -70,7 +70,7 @@ void tw__immediate_gone(struct tw_action *action)
 static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *context,
 		   struct tw__action_deferred *deferred)
 {
-	struct tw_action *action = grow(scheduler) ? tw__action_new(scheduler) : NULL;
+	struct tw_action *action = action_grow(scheduler) ? tw__action_new(scheduler) : NULL;
 	if (!action)
 		return -ENOMEM;
 	int r = tw__action_join_batch(action, deferred);
@@ -90,7 +90,7 @@ static int64_t set(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, void *c
 	return action->immediate_id;
 }
 
-static int check(const char *call, const tw_action_scheduler *scheduler)
+static int immediate_check(const char *call, const tw_action_scheduler *scheduler)
 {
 	int r = tw__actions_check_in(call, scheduler);
 	if (r)
@@ -103,7 +103,7 @@ static int check(const char *call, const tw_action_scheduler *scheduler)
 
 int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw_immediate *out)
 {
-	int r = fn ? check(__func__, scheduler) : tw__invalid("fn is NULL");
+	int r = fn ? immediate_check(__func__, scheduler) : tw__invalid("fn is NULL");
 	if (r)
 		return r;
 	struct tw__action_deferred deferred = {0};
@@ -120,12 +120,12 @@ int tw_immediate_submit(tw_action_scheduler *scheduler, tw_fn *fn, void *arg, tw
 
 int tw_immediate_cancel(tw_action_scheduler *scheduler, tw_immediate immediate)
 {
-	int r = check(__func__, scheduler);
+	int r = immediate_check(__func__, scheduler);
 	if (r)
 		return r;
 	struct tw__action_deferred deferred = {0};
 	tw__actions_lock(scheduler);
-	struct tw_action *action = find(scheduler, (int64_t)immediate.id);
+	struct tw_action *action = action_find(scheduler, (int64_t)immediate.id);
 	if (action) {
 		tw__action_close(action, TW_FATE_CANCELLED, &deferred);
 		tw__action_put(action);

@@ -65,7 +65,7 @@ static void take_instant(tw_action_scheduler *scheduler)
 }
 
 /* Returns the first failure, after which it continues or not. */
-static int run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
+static int action_run_until(tw_action_scheduler *scheduler, uint64_t until_ns)
 {
 	struct tw_action *action;
 	int first = 0;
@@ -87,7 +87,7 @@ static int drive(tw_action_scheduler *scheduler, uint64_t until_ns, bool stand_t
 	int r = scheduler->flushing ? -EBUSY : 0;
 	if (!r) {
 		tw__actions_begin(scheduler);
-		r = run_until(scheduler, until_ns);
+		r = action_run_until(scheduler, until_ns);
 		bool stopped = r && tw__actions_cancel_batch(scheduler);
 		if (!stopped && stand_there && until_ns > scheduler->virtual.now_ns)
 			scheduler->virtual.now_ns = until_ns;

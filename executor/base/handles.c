@@ -201,7 +201,7 @@ static struct tw__slab *claim_idle(struct tw__nodes *nodes, unsigned *fresh)
 	return NULL;
 }
 
-static void give_back(const struct tw__nodes *nodes, struct tw__slab *slab, unsigned fresh)
+static void handles_give_back(const struct tw__nodes *nodes, struct tw__slab *slab, unsigned fresh)
 {
 	for (unsigned place = 0; place < fresh; place++) {
 		uint32_t generation = tw_load_relaxed(&node_at(nodes, slab, place)->generation);
@@ -220,7 +220,7 @@ static void purge_some(struct tw__nodes *nodes)
 	pthread_mutex_unlock(&nodes->lock);
 	if (!slab)
 		return;
-	give_back(nodes, slab, fresh);
+	handles_give_back(nodes, slab, fresh);
 	pthread_mutex_lock(&nodes->lock);
 	uint64_t tag = word_tag(tw_load_relaxed(&slab->word));
 	tw_store_release(&slab->word, word_make(tag + 1, 0, 0, 0)); /* NODE1 */
@@ -231,7 +231,7 @@ static void purge_some(struct tw__nodes *nodes)
 /* -------------------------------------------------------------------- get and put */
 
 /* NULL: the slab is exhausted. */
-static struct tw__node *take(struct tw__nodes *nodes, struct tw__slab *slab)
+static struct tw__node *handles_take(struct tw__nodes *nodes, struct tw__slab *slab)
 {
 	uint64_t word = tw_load_acquire(&slab->word), next; /* NODE1 */
 	struct tw__node *node;
@@ -267,7 +267,7 @@ static struct tw__slab *search(struct tw__nodes *nodes)
 }
 
 /* The slab to take from next. The lock is held. Returns 0, -ENOMEM or -EAGAIN. */
-static int choose(struct tw__nodes *nodes, struct tw__slab **slab)
+static int handles_choose(struct tw__nodes *nodes, struct tw__slab **slab)
 {
 	static const enum tw__slab_state order[] = {TW__SLAB_IDLE, TW__SLAB_PARTIAL, TW__SLAB_PURGED};
 	for (unsigned i = 0; i < sizeof order / sizeof *order; i++)
@@ -286,7 +286,7 @@ static int next_slab(struct tw__nodes *nodes, struct tw__slab *exhausted)
 	struct tw__slab *slab = NULL;
 	int r = 0;
 	pthread_mutex_lock(&nodes->lock);
-	if (tw_load_relaxed(&nodes->current) == exhausted && !(r = choose(nodes, &slab))) {
+	if (tw_load_relaxed(&nodes->current) == exhausted && !(r = handles_choose(nodes, &slab))) {
 		unlist(nodes, slab);
 		tw_store_seq_cst(&nodes->current, slab); /* NODE4 */
 		if (exhausted && exhausted != slab)
@@ -300,7 +300,7 @@ int tw__node_get(struct tw__nodes *nodes, struct tw__node **out)
 {
 	for (;;) {
 		struct tw__slab *slab = tw_load_acquire(&nodes->current);
-		*out = slab ? take(nodes, slab) : NULL;
+		*out = slab ? handles_take(nodes, slab) : NULL;
 		if (tw_likely(*out != NULL))
 			return 0;
 		int r = next_slab(nodes, slab);
@@ -324,7 +324,8 @@ static void has_changed(struct tw__nodes *nodes, struct tw__slab *slab)
  * Adds nodes of one slab to its stack. The chain ends with *last; head is the place + 1 of its
  * first node.
  */
-static void push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head, struct tw__node *last, unsigned count)
+static void handles_push(struct tw__nodes *nodes, struct tw__slab *slab, unsigned head, struct tw__node *last,
+			 unsigned count)
 {
 	uint64_t word = tw_load_relaxed(&slab->word), next;
 	do {
@@ -341,7 +342,7 @@ void tw__node_put(struct tw__nodes *nodes, struct tw__node *node)
 	if (!tw__node_end(nodes, node))
 		return;
 	struct tw__slab *slab = slab_of(nodes, node->index);
-	push(nodes, slab, node->index - slab->first + 1, node, 1);
+	handles_push(nodes, slab, node->index - slab->first + 1, node, 1);
 }
 
 void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, struct tw__node *node)
@@ -360,7 +361,7 @@ void tw__node_put_later(struct tw__nodes *nodes, struct tw__node_batch *batch, s
 void tw__node_put_batch(struct tw__nodes *nodes, struct tw__node_batch *batch)
 {
 	if (batch->count)
-		push(nodes, slab_of(nodes, batch->last->index), batch->head, batch->last, batch->count);
+		handles_push(nodes, slab_of(nodes, batch->last->index), batch->head, batch->last, batch->count);
 	batch->count = 0;
 }
 

@@ -7,7 +7,7 @@
 enum { CACHE_LINE = 64, FIRST_CAPACITY = 15 };
 
 /* Doubles at least, so that n pushes copy fewer than 2 n nodes. */
-static uint32_t grown(const struct tw__heap *heap, uint32_t capacity)
+static uint32_t heap_grown(const struct tw__heap *heap, uint32_t capacity)
 {
 	uint32_t twice = heap->capacity ? 2 * heap->capacity + 1 : FIRST_CAPACITY;
 	return capacity < twice ? twice : capacity;
@@ -20,7 +20,7 @@ int tw__heap_reserve_as(struct tw__heap *heap, uint32_t capacity, unsigned shape
 		return 0;
 	if (capacity > TW__HEAP_MAX)
 		return -ENOMEM;
-	capacity = grown(heap, capacity);
+	capacity = heap_grown(heap, capacity);
 	size_t bytes = ((size_t)capacity + TW__HEAP_ARITY(shape) - 1) * sizeof *heap->nodes;
 	struct tw__heap_node *memory = aligned_alloc(CACHE_LINE, (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE);
 	if (!memory)

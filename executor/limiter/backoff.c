@@ -55,7 +55,7 @@ bool tw__job_may_retry(const struct tw_limiter *l, const struct tw__job *job, ui
 }
 
 /* delay_ns * hundredths / 100, at most cap. */
-static uint64_t grown(const struct tw_retry *retry, uint64_t delay_ns, uint32_t hundredths)
+static uint64_t limiter_grown(const struct tw_retry *retry, uint64_t delay_ns, uint32_t hundredths)
 {
 	unsigned __int128 next = (unsigned __int128)delay_ns * hundredths / 100;
 	return next < retry->cap_ns ? (uint64_t)next : retry->cap_ns;
@@ -66,12 +66,12 @@ static uint64_t draw_between(struct tw_limiter *l, uint64_t from_ns, uint64_t to
 	return from_ns + (to_ns > from_ns ? tw__random_upto(&l->random, to_ns - from_ns) : 0);
 }
 
-static uint64_t draw(struct tw_limiter *l, struct tw__job_options *o)
+static uint64_t limiter_draw(struct tw_limiter *l, struct tw__job_options *o)
 {
 	uint64_t delay_ns = o->delay_ns;
 	if (o->retry.jitter == TW_RETRY_JITTER_DECORRELATED)
-		return o->delay_ns = draw_between(l, first_delay(&o->retry), grown(&o->retry, delay_ns, 300));
-	o->delay_ns = grown(&o->retry, delay_ns, o->retry.factor_x100);
+		return o->delay_ns = draw_between(l, first_delay(&o->retry), limiter_grown(&o->retry, delay_ns, 300));
+	o->delay_ns = limiter_grown(&o->retry, delay_ns, o->retry.factor_x100);
 	if (o->retry.jitter == TW_RETRY_JITTER_FULL)
 		return draw_between(l, 0, delay_ns);
 	if (o->retry.jitter == TW_RETRY_JITTER_EQUAL)
@@ -85,7 +85,7 @@ uint64_t tw__job_draw_delay(struct tw_limiter *l, struct tw__job *job)
 	struct tw__job_options *o = job->options;
 	if (o->next == TW_JOB_NEXT_DELAY)
 		return o->next_delay_ns;
-	uint64_t delay_ns = draw_between(l, 0, o->retry.jitter_ns) + draw(l, o);
+	uint64_t delay_ns = draw_between(l, 0, o->retry.jitter_ns) + limiter_draw(l, o);
 	return delay_ns < TW_MAX_DELAY_NS ? delay_ns : TW_MAX_DELAY_NS;
 }
 

@@ -83,7 +83,7 @@ void tw__inbox_take(struct tw_limiter *l)
 	}
 }
 
-static void shut(struct tw_limiter *l)
+static void limiter_shut(struct tw_limiter *l)
 {
 	for (uintptr_t empty = TW__ATTENDED; !tw_cas_acq_rel(&l->inbox, &empty, 0); empty = TW__ATTENDED) /* INBOX2 */
 		tw__inbox_take(l);
@@ -95,7 +95,7 @@ void tw__inbox_attend(struct tw_limiter *l, struct tw__todo *todo)
 	TW_ASSERT_LOCKED(&l->lock);
 	bool all_out = all_permits_out(l);
 	if (l->attended && !all_out) {
-		shut(l);
+		limiter_shut(l);
 		/* The limit may have grown. Without memory one that runs will look when it is through. */
 		(void)tw__runner_reserve(l, l->ends.unfinished);
 		tw__dispatch(l, 0, todo);

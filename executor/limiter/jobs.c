@@ -20,7 +20,7 @@
 #define ATTEMPT_TAG (UINT64_C(7) << 29)
 
 /* The job of a handle, or NULL. The lock is held: it stays what it is. */
-static struct tw__job *find(struct tw_limiter *l, tw_job handle)
+static struct tw__job *limiter_find(struct tw_limiter *l, tw_job handle)
 {
 	uint64_t id = handle.id & ~ATTEMPT_TAG;
 	struct tw__node *node = tw__node_find(&l->nodes, id);
@@ -37,9 +37,9 @@ static bool names_attempt(const struct tw__job *job, tw_job handle)
 /* ----------------------------------------------------------------- complete */
 
 /* The lock is held. */
-static int complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end, struct tw__todo *todo)
+static int limiter_complete(struct tw_limiter *l, tw_job handle, const struct tw_job_end *end, struct tw__todo *todo)
 {
-	struct tw__job *job = find(l, handle);
+	struct tw__job *job = limiter_find(l, handle);
 	if (job && !(job->flags & TW__JOB_IS_ASYNC))
 		return -EINVAL; /* tw_job_complete tells */
 	if (!job || !(job->flags & TW__JOB_INSIDE) || job->flags & TW__JOB_COMPLETED || !names_attempt(job, handle))
@@ -69,7 +69,7 @@ static int complete_checked(const char *call, tw_limiter *l, tw_job job, const s
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
-	r = complete(l, job, end, &todo);
+	r = limiter_complete(l, job, end, &todo);
 	l->counters.refused_completions += r < 0;
 	tw__limiter_unlock(l, &todo);
 	return r == -EINVAL ? tw__refuse(r, call, "the job is synchronous: set TW_LIMITER_TASK_ASYNC") : r;
@@ -106,7 +106,7 @@ static void leave_line(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 }
 
 /* The lock is held. */
-static int cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
+static int limiter_cancel(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	switch (job->state) {
 	case TW_JOB_STATE_QUEUED:
@@ -137,8 +137,8 @@ int tw_job_cancel(tw_limiter *l, tw_job handle)
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
-	struct tw__job *job = find(l, handle);
-	int outcome = job ? cancel(l, job, &todo) : TW_GONE;
+	struct tw__job *job = limiter_find(l, handle);
+	int outcome = job ? limiter_cancel(l, job, &todo) : TW_GONE;
 	tw__limiter_unlock(l, &todo);
 	return outcome;
 }
@@ -183,7 +183,7 @@ int tw_job_set_priority(tw_limiter *l, tw_job handle, int32_t priority)
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
-	r = set_priority(l, find(l, handle), (int16_t)priority, &todo);
+	r = set_priority(l, limiter_find(l, handle), (int16_t)priority, &todo);
 	tw__limiter_unlock(l, &todo);
 	return r;
 }
@@ -193,7 +193,7 @@ bool tw_job_is_cancelled(tw_limiter *l, tw_job handle)
 	if (TW__CHECK(l, "limiter"))
 		return false;
 	tw__limiter_relock(l);
-	struct tw__job *job = find(l, handle);
+	struct tw__job *job = limiter_find(l, handle);
 	bool is = job && (job->flags & (TW__JOB_CANCEL | TW__JOB_OVERDUE) ||
 			  (job->state == TW_JOB_STATE_RUNNING && tw__job_is_late(l, job)));
 	pthread_mutex_unlock(&l->lock);
@@ -234,7 +234,7 @@ static bool needs_caller(const struct tw_limiter *l, const struct tw__job *job)
 	return (is_to_run || is_to_be_told) && tw__executor_needs_caller(l->base.executor);
 }
 
-static int refuse_wait(bool inside)
+static int limiter_jobs_refuse_wait(bool inside)
 {
 	return inside ? tw__misuse(-EDEADLK, "tw_job_wait: called by the job itself, or by one of its callbacks")
 		      : tw__misuse(-EDEADLK, "tw_job_wait: called by the only thread that runs the limiter's jobs; "
@@ -249,7 +249,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		return r;
 	uint64_t now_ns = timeout_ns && timeout_ns != TW_FOREVER ? tw_clock_now(tw_clock_monotonic()) : 0;
 	tw__limiter_lock(l, &todo);
-	struct tw__job *job = find(l, handle);
+	struct tw__job *job = limiter_find(l, handle);
 	r = !job || has_no_result(job) ? TW_GONE : 0;
 	bool waits = !r && !(job->flags & TW__JOB_TOLD);
 	bool inside = waits && tw__limiter_is_inside(l, job);
@@ -268,7 +268,7 @@ int tw_job_wait(tw_limiter *l, tw_job handle, uint64_t timeout_ns, struct tw_job
 		tw__job_look_for_end(l, job);
 	}
 	tw__limiter_unlock(l, &todo);
-	return r == -EDEADLK ? refuse_wait(inside) : r;
+	return r == -EDEADLK ? limiter_jobs_refuse_wait(inside) : r;
 }
 
 int tw_job_state(tw_limiter *l, tw_job handle)
@@ -277,7 +277,7 @@ int tw_job_state(tw_limiter *l, tw_job handle)
 	if (r)
 		return r;
 	tw__limiter_relock(l);
-	struct tw__job *job = find(l, handle);
+	struct tw__job *job = limiter_find(l, handle);
 	int state = !job || is_over(job) ? TW_JOB_STATE_GONE : job->state;
 	pthread_mutex_unlock(&l->lock);
 	return state;
@@ -290,7 +290,7 @@ int tw_job_forget(tw_limiter *l, tw_job handle)
 	if (r)
 		return r;
 	tw__limiter_lock(l, &todo);
-	struct tw__job *job = find(l, handle);
+	struct tw__job *job = limiter_find(l, handle);
 	r = !job || is_over(job) ? TW_GONE : job->flags & TW__JOB_KEEP ? 0 : -EINVAL; /* told below */
 	if (!r) {
 		job->flags &= (uint16_t)~TW__JOB_KEEP;

@@ -44,7 +44,7 @@ int tw__concurrency_refused(const char *call, tw_executor *executor, uint32_t ma
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_limiter_create", __VA_ARGS__)
 
-static int check_rate(const struct tw_limiter_config *c)
+static int limiter_life_check_rate(const struct tw_limiter_config *c)
 {
 	if ((c->rate_starts == 0) != (c->rate_interval_ns == 0))
 		return refuse("rate_starts and rate_interval_ns: set both, or neither");
@@ -78,7 +78,7 @@ static int check_waiting(const struct tw_limiter_config *c)
 	return 0;
 }
 
-static int config_check(const struct tw_limiter_config *c)
+static int limiter_config_check(const struct tw_limiter_config *c)
 {
 	if (c->max_concurrency == 0 || c->max_concurrency > TW__MAX_CONCURRENCY)
 		return refuse("max_concurrency %u: must be 1 to %u", c->max_concurrency, (unsigned)TW__MAX_CONCURRENCY);
@@ -91,7 +91,7 @@ static int config_check(const struct tw_limiter_config *c)
 		return refuse(TW__UNSOUND);
 	int r = check_waiting(c);
 	if (!r)
-		r = check_rate(c);
+		r = limiter_life_check_rate(c);
 	return r ? r : check_budget(c);
 }
 
@@ -101,7 +101,7 @@ static uint64_t seed_of(tw_service *service, uint64_t wanted)
 	return wanted ? tw__random_mix(wanted) : tw__service_draw_seed(service);
 }
 
-static void free_all(struct tw_limiter *l)
+static void limiter_free_all(struct tw_limiter *l)
 {
 	struct tw__runner *runner;
 	struct tw__listener *listener;
@@ -150,7 +150,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 		return tw__invalid("%s is NULL", !out ? "out" : service ? "config" : "service");
 	int r = TW__STRUCT_READ(tw_limiter_config, &config, executor, cfg);
 	if (!r)
-		r = config_check(&config);
+		r = limiter_config_check(&config);
 	if (r)
 		return r;
 	tw_executor *executor = tw__shared_executor(config.executor ? config.executor : service->executor);
@@ -168,7 +168,7 @@ int tw_limiter_create(tw_limiter **out, tw_service *service, const struct tw_lim
 	if (!r)
 		r = tw__base_hold(&l->base, service, config.executor);
 	if (r) {
-		free_all(l);
+		limiter_free_all(l);
 		return r;
 	}
 	l->random = seed_of(service, config.seed);
@@ -233,7 +233,7 @@ int tw_limiter_destroy(tw_limiter *l)
 	if (!l)
 		return 0;
 	if (TW__CHECK(l, "limiter")) { /* a forked child */
-		free_all(l);
+		limiter_free_all(l);
 		return 0;
 	}
 	if (tw__limiter_is_inside(l, NULL))
@@ -247,6 +247,6 @@ int tw_limiter_destroy(tw_limiter *l)
 	if (!over)
 		return -EBUSY;
 	tw__base_let_go(&l->base);
-	free_all(l);
+	limiter_free_all(l);
 	return 0;
 }

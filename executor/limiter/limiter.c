@@ -50,7 +50,7 @@ static int await_idle(struct tw_limiter *l, uint64_t timeout_ns)
 	return is_idle(l) || l->idles.told > before ? 0 : -ETIMEDOUT;
 }
 
-static int refuse_wait(const char *call, bool inside)
+static int limiter_refuse_wait(const char *call, bool inside)
 {
 	return inside ? tw__misuse(-EDEADLK,
 				   "%s: called from one of the limiter's jobs or callbacks; pass timeout 0, or call it "
@@ -79,9 +79,9 @@ int tw_limiter_wait_idle(tw_limiter *l, uint64_t timeout_ns)
 	if (r)
 		return r;
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return refuse_wait("tw_limiter_wait_idle", true);
+		return limiter_refuse_wait("tw_limiter_wait_idle", true);
 	r = await_unlocked(l, timeout_ns, true);
-	return r == -EDEADLK ? refuse_wait("tw_limiter_wait_idle", false) : r;
+	return r == -EDEADLK ? limiter_refuse_wait("tw_limiter_wait_idle", false) : r;
 }
 
 /* ------------------------------------------------------------- pause, resume */
@@ -161,7 +161,7 @@ static void refuse_jobs(struct tw_limiter *l)
 	tw__limiter_unlock(l, &todo);
 }
 
-static void drop_all(struct tw_limiter *l, uint64_t now_ns)
+static void limiter_drop_all(struct tw_limiter *l, uint64_t now_ns)
 {
 	struct tw__todo todo;
 	for (bool all = false; !all;) {
@@ -197,17 +197,17 @@ int tw_limiter_close(tw_limiter *l, enum tw_close_mode mode, uint64_t timeout_ns
 	if ((unsigned)mode > TW_CLOSE_DRAIN)
 		return tw__invalid("mode %u is not an enum tw_close_mode", (unsigned)mode);
 	if (timeout_ns && tw__limiter_is_inside(l, NULL))
-		return refuse_wait("tw_limiter_close", true);
+		return limiter_refuse_wait("tw_limiter_close", true);
 	uint64_t now_ns = tw_service_now(l->service);
 	call_enter(l);
 	refuse_jobs(l);
 	r = mode == TW_CLOSE_DROP ? -ETIMEDOUT : await_unlocked(l, timeout_ns, true);
 	if (r == -ETIMEDOUT) {
-		drop_all(l, now_ns);
+		limiter_drop_all(l, now_ns);
 		r = await_unlocked(l, mode == TW_CLOSE_DROP ? timeout_ns : 0, false);
 	}
 	call_leave(l);
-	return r == -EDEADLK ? refuse_wait("tw_limiter_close", false) : r;
+	return r == -EDEADLK ? limiter_refuse_wait("tw_limiter_close", false) : r;
 }
 
 int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn, void *arg)
@@ -226,7 +226,7 @@ int tw_limiter_close_then(tw_limiter *l, enum tw_close_mode mode, tw_idle_fn *fn
 	call_enter(l);
 	refuse_jobs(l);
 	if (mode == TW_CLOSE_DROP)
-		drop_all(l, tw_service_now(l->service));
+		limiter_drop_all(l, tw_service_now(l->service));
 	tw__limiter_lock(l, &todo);
 	tw__listener_add(l, listener, &todo);
 	tw__limiter_unlock(l, &todo);

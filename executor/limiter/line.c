@@ -59,7 +59,7 @@ static int64_t key_of(const struct tw__line *line, const struct tw__rank *rank)
 	return since_middle_ns - rank->priority * (int64_t)line->aging_ns;
 }
 
-static int grow(struct tw__line *line)
+static int limiter_grow(struct tw__line *line)
 {
 	uint32_t room = line->ranks_room ? 2 * line->ranks_room : 4;
 	struct tw__rank **ranks = malloc(room * sizeof(struct tw__rank *));
@@ -78,7 +78,8 @@ int tw__line_reserve(struct tw__line *line, int32_t priority)
 	uint32_t place = place_of(line, priority);
 	if (tw_likely(rank_at(line, place, priority) != NULL))
 		return 0;
-	if ((line->ranks_n == line->ranks_room && grow(line)) || tw__heap_reserve(&line->heap, line->ranks_n + 1))
+	if ((line->ranks_n == line->ranks_room && limiter_grow(line)) ||
+	    tw__heap_reserve(&line->heap, line->ranks_n + 1))
 		return -ENOMEM;
 	struct tw__rank *rank = malloc(sizeof *rank);
 	if (!rank)

@@ -72,7 +72,7 @@ void tw__line_leave(struct tw_limiter *l, struct tw__job *job, uint64_t now_ns, 
 
 /* ----------------------------------------------------------------- runners */
 
-static void run(struct tw__work *work);
+static void limiter_run(struct tw__work *work);
 
 int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 {
@@ -81,7 +81,7 @@ int tw__runner_reserve(struct tw_limiter *l, uint64_t wanted)
 		struct tw__runner *runner = malloc(sizeof *runner);
 		if (!runner)
 			return -ENOMEM;
-		tw__work_init(&runner->work, l->service, l->jobs_executor, run);
+		tw__work_init(&runner->work, l->service, l->jobs_executor, limiter_run);
 		runner->limiter = l;
 		runner->next = l->permits.free_runners;
 		l->permits.free_runners = runner;
@@ -188,7 +188,7 @@ static tw_job handle_of(const struct tw__job *job)
 	return (tw_job){tw__node_handle(&job->node) | tag << 29};
 }
 
-static int call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see, uint64_t now_ns)
+static int limiter_call(struct tw_limiter *l, struct tw__job *job, struct tw_job_run *see, uint64_t now_ns)
 {
 	struct tw__limiter_call frame;
 	tw__limiter_call_begin(&frame, l, job);
@@ -214,7 +214,7 @@ static bool is_error(int error)
  * Jobs at the head of the line whose time there has passed are timed out, not started: their timers
  * may come later than this. The number; there may be more.
  */
-static unsigned expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
+static unsigned limiter_expire(struct tw_limiter *l, uint64_t now_ns, struct tw__todo *todo)
 {
 	unsigned n = 0;
 	struct tw__job *job;
@@ -264,7 +264,7 @@ static void run_one(struct tw_limiter *l, struct tw__job *job, uint64_t *now_ns,
 	struct tw_job_run see = {.limiter = l, .job = handle_of(job), .id = job->id, .attempt = job->attempts};
 	tw__dispatch(l, *now_ns, todo);
 	tw__limiter_unlock(l, todo);
-	int r = call(l, job, &see, *now_ns);
+	int r = limiter_call(l, job, &see, *now_ns);
 	if (tw_unlikely(see.next != TW_JOB_NEXT_POLICY) && is_error(r))
 		r = check_next(&see, r);
 	*now_ns = tw_service_now(l->service);
@@ -302,7 +302,7 @@ static bool tell_first(struct tw_limiter *l, struct tw__runner *runner, uint64_t
 }
 
 /* Work in the executor's hands. */
-static void run(struct tw__work *work)
+static void limiter_run(struct tw__work *work)
 {
 	struct tw__runner *runner = (struct tw__runner *)(void *)work;
 	struct tw_limiter *l = runner->limiter;
@@ -313,7 +313,7 @@ static void run(struct tw__work *work)
 	l->permits.searching--;
 	l->permits.runners_in++;
 	for (int left = JOBS_IN_A_ROW; left && now_ns < end_ns; left--) {
-		if (tw_likely(!expire(l, now_ns, &todo))) {
+		if (tw_likely(!limiter_expire(l, now_ns, &todo))) {
 			if (!(job = pick(l, now_ns, &todo)))
 				break;
 			run_one(l, job, &now_ns, &todo);

@@ -38,7 +38,7 @@ void tw__rate_init(struct tw_limiter *l)
 	tw__work_init(&l->rate.retry, l->service, &tw__inline_executor, on_rate_retry);
 }
 
-static void arm(struct tw_limiter *l, uint64_t at_ns)
+static void limiter_arm(struct tw_limiter *l, uint64_t at_ns)
 {
 	struct tw_task task = {.size = sizeof task,
 			       .fn = on_token,
@@ -82,8 +82,8 @@ bool tw__rate_has_token(struct tw_limiter *l, uint64_t beyond, uint64_t now_ns)
 	uint64_t there = tw__rate_tokens(l, now_ns);
 	if (beyond < there)
 		return true;
-	if (beyond - there < l->rate.used) /* else whoever begins looks again */
-		arm(l, *token(l, 0));      /* not a later one: who is on his way for this one may find it gone */
+	if (beyond - there < l->rate.used)    /* else whoever begins looks again */
+		limiter_arm(l, *token(l, 0)); /* not a later one: who is on his way for this one may find it gone */
 	return false;
 }
 
@@ -96,13 +96,13 @@ void tw__rate_begin(struct tw_limiter *l)
 	/* planted: token_early */
 	*token(l, l->rate.used++) = tw_service_now(l->service) + l->rate.interval_ns;
 	if (l->line.count > l->permits.searching)
-		arm(l, *token(l, 0));
+		limiter_arm(l, *token(l, 0));
 	pthread_mutex_unlock(&l->lock);
 }
 
 /* ------------------------------------------------------------------- change */
 
-static int check_rate(const struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
+static int limiter_rate_check_rate(const struct tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 {
 	if (!l->config.rate_starts)
 		return tw__misuse(-EINVAL, "tw_limiter_set_rate: the limiter was created without a rate");
@@ -134,7 +134,7 @@ static uint64_t *move_tokens(struct tw_limiter *l, uint64_t *tokens, uint32_t st
 }
 
 /* Whoever has a use for a token arms it again. */
-static void disarm(struct tw_limiter *l)
+static void limiter_rate_disarm(struct tw_limiter *l)
 {
 	if (!l->rate.armed || tw_cancel(l->service, l->rate.timer) != TW_CANCELLED)
 		return;
@@ -147,7 +147,7 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	struct tw__todo todo;
 	int r = TW__CHECK(l, "limiter");
 	if (!r)
-		r = check_rate(l, starts, interval_ns);
+		r = limiter_rate_check_rate(l, starts, interval_ns);
 	if (r)
 		return r;
 	uint64_t *tokens = calloc(starts, sizeof *tokens);
@@ -157,7 +157,7 @@ int tw_limiter_set_rate(tw_limiter *l, uint32_t starts, uint64_t interval_ns)
 	tw__limiter_lock(l, &todo);
 	(void)tw__rate_tokens(l, now_ns); /* those that are back, by the old interval */
 	uint64_t *old = move_tokens(l, tokens, starts, interval_ns);
-	disarm(l);
+	limiter_rate_disarm(l);
 	tw__room_ring(l);
 	tw__dispatch(l, now_ns, &todo);
 	tw__limiter_unlock(l, &todo);

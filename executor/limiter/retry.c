@@ -30,7 +30,7 @@ static uint64_t due_of(const struct tw__job *job)
 }
 
 /* One whose callback is on its way already comes to nothing, and takes itself off the count. */
-static void disarm(struct tw_limiter *l, struct tw__job *job)
+static void limiter_retry_disarm(struct tw_limiter *l, struct tw__job *job)
 {
 	if (tw_unlikely(tw__heap_has(&job->options->untimed)))
 		tw__heap_remove(&l->times.untimed, &job->options->untimed);
@@ -47,11 +47,11 @@ void tw__job_disarm(struct tw_limiter *l, struct tw__job *job)
 {
 	TW_ASSERT_LOCKED(&l->lock);
 	if (job->options)
-		disarm(l, job);
+		limiter_retry_disarm(l, job);
 }
 
 /* Moves the job's timer, which costs less than another one. False: it has none to move. */
-static bool move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
+static bool limiter_move_timer(struct tw_limiter *l, struct tw__job *job, uint64_t at_ns)
 {
 	struct tw__job_options *o = job->options;
 	if (o->timer_at_ns == UINT64_MAX || at_ns == UINT64_MAX || tw_reset_at(l->service, o->timer, at_ns))
@@ -66,9 +66,9 @@ int tw__job_arm(struct tw_limiter *l, struct tw__job *job)
 	uint64_t at_ns = due_of(job);
 	if (at_ns == job->options->timer_at_ns && at_ns != UINT64_MAX)
 		return 0;
-	if (tw_likely(move_timer(l, job, at_ns)))
+	if (tw_likely(limiter_move_timer(l, job, at_ns)))
 		return 0;
-	disarm(l, job); /* it may be among the untimed, or the timer's callback may be on its way */
+	limiter_retry_disarm(l, job); /* it may be among the untimed, or the timer's callback may be on its way */
 	if (at_ns == UINT64_MAX)
 		return 0;
 	struct tw_task task = {.size = sizeof task,

@@ -55,7 +55,7 @@ int tw__results_reserve(struct tw_limiter *l)
 	return 0;
 }
 
-static void collect(struct tw_limiter *l, const struct tw__job *job)
+static void limiter_collect(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (l->config.flags & TW_LIMITER_COLLECT)
 		tw__result_of(job, &l->results->items[l->results->n++]);
@@ -87,7 +87,7 @@ static void count(struct tw_limiter *l, enum tw_job_status status)
 	}
 }
 
-static bool is_quiet(const struct tw_limiter *l)
+static bool limiter_is_quiet(const struct tw_limiter *l)
 {
 	return l->ends.unfinished == l->pending;
 }
@@ -101,7 +101,7 @@ void tw__job_finish(struct tw_limiter *l, struct tw__job *job, struct tw__todo *
 		tw__idle_reached(l);
 		todo->idle = true;
 	}
-	if (l->ends.quiet_waiters && is_quiet(l) && !todo->idle) /* else after the listeners */
+	if (l->ends.quiet_waiters && limiter_is_quiet(l) && !todo->idle) /* else after the listeners */
 		tw__limiter_ring(l);
 	tw__job_look_for_end(l, job);
 }
@@ -183,7 +183,7 @@ void tw__settle(struct tw_limiter *l, struct tw__job *job, enum tw_job_status st
 		job->value = NULL;
 	tw__job_disarm(l, job);
 	count(l, status);
-	collect(l, job);
+	limiter_collect(l, job);
 	if (job->flags & TW__JOB_INSIDE)
 		l->permits.late++; /* told by whoever tells it to stop */
 	else

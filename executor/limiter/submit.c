@@ -41,7 +41,7 @@ static int check_retry(struct tw_retry *retry)
 	return 0;
 }
 
-static int check(struct tw_limiter_task *task)
+static int limiter_check(struct tw_limiter_task *task)
 {
 	if (!task->fn)
 		return refuse("fn is NULL");
@@ -90,7 +90,7 @@ static struct tw__job_options *make_options(struct tw_limiter *l, const struct t
 }
 
 /* A node, filled in; not known to anybody yet. */
-static int make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns, struct tw__job **out)
+static int limiter_make(struct tw_limiter *l, const struct tw_limiter_task *task, uint64_t now_ns, struct tw__job **out)
 {
 	struct tw__job_options *options = NULL;
 	struct tw__node *node;
@@ -184,7 +184,7 @@ static int admit_waiting(struct tw_limiter *l, const struct tw__job *job, uint64
 }
 
 /* All that may fail is had before anything is changed. */
-static int reserve(struct tw_limiter *l, const struct tw__job *job)
+static int limiter_reserve(struct tw_limiter *l, const struct tw__job *job)
 {
 	if (tw__line_reserve(&l->line, job->priority) || tw__runner_reserve(l, l->ends.unfinished + 1))
 		return -ENOMEM;
@@ -214,7 +214,7 @@ static void tell_added(struct tw_limiter *l, struct tw__job *job)
 	job->flags &= (uint16_t)~TW__JOB_ADDING;
 }
 
-static void take_back(struct tw_limiter *l, struct tw__job *job)
+static void limiter_take_back(struct tw_limiter *l, struct tw__job *job)
 {
 	tw__line_remove(&l->line, job);
 	l->counters.added--;
@@ -238,7 +238,7 @@ static int accept_and_enter(struct tw_limiter *l, struct tw__job *job, uint64_t 
 	tw__line_enter(l, job, now_ns);
 	int r = job->options && !announced ? tw__job_arm(l, job) : 0;
 	if (r)
-		take_back(l, job);
+		limiter_take_back(l, job);
 	else if (job->options && announced) /* it cannot be taken back */
 		tw__job_keep_time(l, job);
 	return r;
@@ -259,12 +259,12 @@ static bool is_plain(const struct tw_limiter *l, const struct tw__job *job)
 	return l->has_inbox && !job->options && job->priority == 0;
 }
 
-static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
+static int limiter_submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_job *out)
 {
 	struct tw__job *job;
 	struct tw__todo todo;
 	uint64_t now_ns = tw_service_now(l->service);
-	int r = make(l, task, now_ns, &job);
+	int r = limiter_make(l, task, now_ns, &job);
 	if (r)
 		return r;
 	tw_job handle = {tw__node_handle(&job->node)};
@@ -277,7 +277,7 @@ static int submit(struct tw_limiter *l, const struct tw_limiter_task *task, tw_j
 		r = admit_waiting(l, job, room_deadline(task));
 		now_ns = tw_service_now(l->service); /* it comes into the line now */
 	}
-	if (!r && !(r = reserve(l, job))) {
+	if (!r && !(r = limiter_reserve(l, job))) {
 		if (out)
 			*out = handle;
 		r = accept_and_enter(l, job, now_ns);
@@ -301,8 +301,8 @@ int tw_limiter_submit_task(tw_limiter *l, const struct tw_limiter_task *task, tw
 	if (!r)
 		r = TW__STRUCT_READ(tw_limiter_task, &known, done, task);
 	if (!r)
-		r = check(&known);
-	return r ? r : submit(l, &known, out);
+		r = limiter_check(&known);
+	return r ? r : limiter_submit(l, &known, out);
 }
 
 int tw_limiter_submit(tw_limiter *l, tw_job_fn *fn, void *arg, tw_job *out)

@@ -54,7 +54,7 @@ bool tw__limiter_is_inside(const struct tw_limiter *l, const struct tw__job *job
 
 /* --------------------------------------------------- to be done without lock */
 
-static struct tw__job *take(struct tw__job **first, struct tw__job ***end)
+static struct tw__job *limiter_take(struct tw__job **first, struct tw__job ***end)
 {
 	struct tw__job *job = *first;
 	if (job && !(*first = job->next))
@@ -122,7 +122,7 @@ static void do_settled(struct tw_limiter *l, struct tw__job *job, struct tw__tod
 }
 
 /* Whether the job's predicate wants the retry. It may choose another delay. */
-static bool ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
+static bool limiter_ask(struct tw_limiter *l, struct tw__job *job, uint64_t *delay_ns)
 {
 	struct tw__limiter_call call;
 	int64_t chosen_ns = (int64_t)*delay_ns;
@@ -156,7 +156,7 @@ static void tell_retried(struct tw_limiter *l, struct tw__job *job, uint64_t del
 static void do_retry(struct tw_limiter *l, struct tw__job *job, struct tw__todo *todo)
 {
 	uint64_t delay_ns = tw__job_draw_delay(l, job);
-	bool wanted = !job->options->retry.allow || ask(l, job, &delay_ns);
+	bool wanted = !job->options->retry.allow || limiter_ask(l, job, &delay_ns);
 	uint64_t now_ns = tw_service_now(l->service);
 	wanted = wanted && tw__job_has_retries(l, job) && tw__job_can_wait(job, now_ns, delay_ns) && tw__budget_take(l);
 	if (wanted)
@@ -202,15 +202,15 @@ static void do_next(struct tw_limiter *l, struct tw__todo *todo)
 	struct tw__job *job;
 	if (todo->runners)
 		send_runners(l, todo);
-	else if ((job = take(&todo->stops, &todo->stops_end)))
+	else if ((job = limiter_take(&todo->stops, &todo->stops_end)))
 		do_stop(l, job, todo);
-	else if ((job = take(&todo->retries, &todo->retries_end)))
+	else if ((job = limiter_take(&todo->retries, &todo->retries_end)))
 		do_retry(l, job, todo);
 	else if (todo->low_water)
 		do_low_water(l, todo);
-	else if ((job = take(&todo->settled, &todo->settled_end)))
+	else if ((job = limiter_take(&todo->settled, &todo->settled_end)))
 		do_settled(l, job, todo);
-	else if ((job = take(&todo->releases, &todo->releases_end)))
+	else if ((job = limiter_take(&todo->releases, &todo->releases_end)))
 		do_release(l, job, todo);
 	else {
 		todo->idle = false;
@@ -267,7 +267,7 @@ void tw__limiter_unlock(struct tw_limiter *l, struct tw__todo *todo)
 enum { TELL_STOP = 1, TELL_SETTLED = 2, TELL_RELEASE = 4, TELL_LOW_WATER = 8, TELL_IDLE = 16 };
 
 /* On the executor. */
-static void tell(struct tw__work *work)
+static void limiter_tell(struct tw__work *work)
 {
 	struct tw__job_options *o =
 	    (struct tw__job_options *)(void *)((char *)work - offsetof(struct tw__job_options, tell));
@@ -306,7 +306,7 @@ struct tw__work *tw__tell_later(struct tw_limiter *l, struct tw__job *job, struc
 	todo_init(todo);
 	todo->runners = runners;
 	struct tw__work *work = &job->options->tell;
-	tw__work_init(work, l->service, l->base.executor, tell);
+	tw__work_init(work, l->service, l->base.executor, limiter_tell);
 	work->spare = what;
 	job->timers++; /* the work is part of the options */
 	l->out.tellers++;

@@ -51,7 +51,7 @@ static bool inherited(const struct tw_manual *manual)
 }
 
 /* The first check of each call: 0; -EINVAL for NULL; -EPERM in a forked child. */
-static int check(const struct tw_manual *manual, const char *call)
+static int manual_check(const struct tw_manual *manual, const char *call)
 {
 	if (!manual)
 		return tw__refuse(-EINVAL, call, "manual is NULL");
@@ -76,7 +76,7 @@ static void update_fd(tw_manual *manual)
 }
 
 /* Returns 0 or -EAGAIN. *was_empty: nothing waited before. */
-static int append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
+static int manual_append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
 {
 	int r = -EAGAIN;
 	pthread_mutex_lock(&manual->lock);
@@ -92,23 +92,23 @@ static int append(tw_manual *manual, tw_batch *batch, size_t n, bool *was_empty)
 	return r;
 }
 
-static int submit(tw_executor *self, tw_batch *batch, size_t n)
+static int manual_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_manual *manual = (tw_manual *)self;
 	bool was_empty = false;
 	/* read now: once the run is in the queue, it may end all */
 	tw_manual_notify_fn *notify = manual->notify;
 	void *notify_arg = manual->notify_arg;
-	int r = append(manual, batch, n, &was_empty);
+	int r = manual_append(manual, batch, n, &was_empty);
 	if (was_empty && notify)
 		notify(notify_arg);
 	return r;
 }
 
-static const struct tw_executor_ops ops = {sizeof ops, submit};
+static const struct tw_executor_ops ops = {sizeof ops, manual_submit};
 
 /* One ticket of the first hand-over. NULL: nothing waits. */
-static tw_batch *take(tw_manual *manual)
+static tw_batch *manual_take(tw_manual *manual)
 {
 	tw_batch *batch = NULL;
 	pthread_mutex_lock(&manual->lock);
@@ -128,13 +128,13 @@ static tw_batch *take(tw_manual *manual)
 
 int tw_manual_pump(tw_manual *manual, size_t budget)
 {
-	int r = check(manual, "tw_manual_pump");
+	int r = manual_check(manual, "tw_manual_pump");
 	if (r)
 		return r;
 	size_t waiting = tw_manual_waiting(manual), most = budget < waiting ? budget : waiting;
 	int done = 0;
 	tw_batch *batch;
-	for (most = most < INT_MAX ? most : INT_MAX; (size_t)done < most && (batch = take(manual)); done++) {
+	for (most = most < INT_MAX ? most : INT_MAX; (size_t)done < most && (batch = manual_take(manual)); done++) {
 		r = tw_run_one(batch);
 		if (r < 0) {
 			tw_run_return(batch);
@@ -156,7 +156,7 @@ size_t tw_manual_waiting(tw_manual *manual)
 
 int tw_manual_fd(tw_manual *manual)
 {
-	int r = check(manual, "tw_manual_fd");
+	int r = manual_check(manual, "tw_manual_fd");
 	if (r)
 		return r;
 	pthread_mutex_lock(&manual->lock);

@@ -132,7 +132,7 @@ static int listen_as(pid_t pid, uint32_t number)
 	return -error;
 }
 
-static int start(struct tw__publisher *publisher)
+static int monitor_start(struct tw__publisher *publisher)
 {
 	static _Atomic uint32_t numbers;
 	const struct tw_service_config threads = {.thread_name = "tw"};
@@ -145,7 +145,7 @@ static int start(struct tw__publisher *publisher)
 	return r;
 }
 
-static void stop(struct tw__publisher *publisher)
+static void monitor_stop(struct tw__publisher *publisher)
 {
 	tw_store_release(&publisher->ended, true);
 	shutdown(publisher->fd, SHUT_RDWR); /* accept returns */
@@ -153,14 +153,14 @@ static void stop(struct tw__publisher *publisher)
 	close(publisher->fd);
 }
 
-static int publish(tw_service *service, const char *name)
+static int monitor_publish(tw_service *service, const char *name)
 {
 	struct tw__publisher *publisher = calloc(1, sizeof *publisher);
 	if (!publisher)
 		return -ENOMEM;
 	publisher->service = service;
 	strncpy(publisher->name, name ? name : "service", NAME_ROOM - 1);
-	int r = start(publisher);
+	int r = monitor_start(publisher);
 	if (r) {
 		free(publisher);
 		return r;
@@ -168,7 +168,7 @@ static int publish(tw_service *service, const char *name)
 	struct tw__publisher *none = NULL;
 	if (tw_cas_acq_rel(&service->layers.publisher, &none, publisher))
 		return 0;
-	stop(publisher);
+	monitor_stop(publisher);
 	free(publisher);
 	return -EALREADY;
 }
@@ -181,7 +181,7 @@ int tw_service_publish(tw_service *service, const char *name)
 	if (!r && tw_load_relaxed(&service->layers.publisher))
 		r = -EALREADY;
 	if (!r)
-		r = publish(service, name);
+		r = monitor_publish(service, name);
 	return r == -EALREADY ? tw__misuse(r, "tw_service_publish: the service is published already") : r;
 }
 
@@ -192,7 +192,7 @@ void tw__unpublish(tw_service *service)
 	struct tw__publisher *publisher = tw_load_acquire(&service->layers.publisher);
 	if (!publisher)
 		return;
-	stop(publisher);
+	monitor_stop(publisher);
 	free(publisher);
 	tw_store_relaxed(&service->layers.publisher, NULL);
 }

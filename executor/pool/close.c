@@ -42,18 +42,18 @@ void tw__pool_stop(tw_pool *pool)
 }
 
 /* A batch of a service with another executor: the service offers the runs again, and is refused. */
-static void give_back(tw_batch *batch)
+static void pool_give_back(tw_batch *batch)
 {
 	for (uint32_t n = tw__batch_chunk(batch)->count; n > 0; n--)
 		tw_run_return(batch);
 }
 
-static void drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
+static void pool_drop_tasks(tw_pool *pool, tw_pool_dropped_fn *told, void *told_arg)
 {
 	struct tw__pool_task task;
 	while (tw__task_ring_pop(&pool->tasks, &task)) {
 		if (!task.fn) {
-			give_back(task.arg);
+			pool_give_back(task.arg);
 			continue;
 		}
 		tw_add_relaxed(&pool->counters.dropped, 1);
@@ -104,7 +104,7 @@ static int close_pool(tw_pool *pool, enum tw_close_mode mode, tw_pool_dropped_fn
 	}
 	shut_door(pool);
 	if (mode == TW_CLOSE_DROP)
-		drop_tasks(pool, told, told_arg);
+		pool_drop_tasks(pool, told, told_arg);
 	tw__pool_stop(pool);
 	tw__pool_await_bringers(pool);
 	tw_store_release(&pool->ended, 1); /* pairs with a second close */

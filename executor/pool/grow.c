@@ -53,7 +53,7 @@ struct tw__pool_times tw__pool_times = {.look_ns = 2 * MS,
 					.retry_ns = 10 * MS,
 					.max_retry_ns = 1000 * MS};
 
-static uint64_t clock_now(void)
+static uint64_t pool_grow_clock_now(void)
 {
 	return tw_clock_now(tw_clock_monotonic());
 }
@@ -63,7 +63,7 @@ static bool may_grow(const tw_pool *pool)
 	return pool->max_workers > pool->kept;
 }
 
-static void call(tw_pool *pool, uint32_t what)
+static void pool_call(tw_pool *pool, uint32_t what)
 {
 	if (!(tw_or_seq_cst(&pool->reserve.calls, what) & what))
 		tw__futex_wake(&pool->reserve.calls, 1);
@@ -72,7 +72,7 @@ static void call(tw_pool *pool, uint32_t what)
 void tw__reserve_arm(tw_pool *pool)
 {
 	if (!tw__reserve_is_armed(pool) && may_grow(pool))
-		call(pool, TW__CALL_ARMED);
+		pool_call(pool, TW__CALL_ARMED);
 }
 
 void tw__reserve_retired(struct tw__worker *self)
@@ -80,7 +80,7 @@ void tw__reserve_retired(struct tw__worker *self)
 	tw_pool *pool = self->pool;
 	tw_add_seq_cst(&pool->alive, (uint32_t)-1);
 	tw_store_release(&self->state, TW__WORKER_RETIRED); /* GROW1 */
-	call(pool, TW__CALL_JOIN);
+	pool_call(pool, TW__CALL_JOIN);
 }
 
 /* -------------------------------------------------------------------- looking */
@@ -197,7 +197,7 @@ static struct tw__worker *free_slot(tw_pool *pool)
 	return &pool->workers[slots];
 }
 
-static bool start_worker(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
+static bool pool_grow_start_worker(tw_pool *pool, struct tw__worker *worker, uint64_t now_ns)
 {
 	char suffix[16];
 	snprintf(suffix, sizeof suffix, "-%u", worker->index);
@@ -217,13 +217,13 @@ static bool start_worker(tw_pool *pool, struct tw__worker *worker, uint64_t now_
 }
 
 /* After a failure, and at the maximum, the next look comes later. */
-static void grow(tw_pool *pool, unsigned n, uint64_t now_ns)
+static void pool_grow(tw_pool *pool, unsigned n, uint64_t now_ns)
 {
 	struct tw__reserve *reserve = &pool->reserve;
 	struct tw__worker *slot = NULL;
 	bool failed = false, crowded = true;
 	for (; n > 0 && !failed && (slot = free_slot(pool)); n--) {
-		failed = !start_worker(pool, slot, now_ns);
+		failed = !pool_grow_start_worker(pool, slot, now_ns);
 		crowded = false;
 	}
 	if (failed) {
@@ -245,7 +245,7 @@ static void look(tw_pool *pool, uint64_t now_ns)
 	struct tw__reserve *reserve = &pool->reserve;
 	unsigned need = missing(pool, now_ns);
 	if (need > 0) {
-		grow(pool, need << 2 * reserve->steps, now_ns);
+		pool_grow(pool, need << 2 * reserve->steps, now_ns);
 		reserve->steps += reserve->steps < STEPS_MAX;
 		reserve->needed_ns = now_ns;
 		return;
@@ -258,7 +258,7 @@ static void look(tw_pool *pool, uint64_t now_ns)
 }
 
 /* No run waits for a busy pool. */
-static void disarm(tw_pool *pool)
+static void pool_disarm(tw_pool *pool)
 {
 	struct tw__reserve *reserve = &pool->reserve;
 	reserve->steps = 0;
@@ -306,7 +306,7 @@ static void see_to_need(tw_pool *pool, uint32_t calls, uint64_t now_ns)
 	if (is_short(pool))
 		look(pool, now_ns);
 	else
-		disarm(pool);
+		pool_disarm(pool);
 	if (calls & TW__CALL_STOP && reserve->look_at_ns == UINT64_MAX)
 		reserve->look_at_ns = now_ns + pool->times.look_ns;
 }
@@ -344,7 +344,7 @@ static void *reserve_main(void *arg)
 		uint32_t calls = tw_load_seq_cst(&pool->reserve.calls);
 		if (calls & TW__CALL_STOP && !tw__pool_runs_wait(pool))
 			return NULL;
-		uint64_t now_ns = clock_now();
+		uint64_t now_ns = pool_grow_clock_now();
 		see_to_need(pool, calls, now_ns);
 		see_to_joins(pool, calls, now_ns);
 		sleep_until_called(&pool->reserve, calls);
@@ -385,7 +385,7 @@ void tw__reserve_stop(tw_pool *pool)
 {
 	if (!pool->reserve.started)
 		return;
-	call(pool, TW__CALL_STOP);
+	pool_call(pool, TW__CALL_STOP);
 	pthread_join(pool->reserve.thread, NULL);
 }
 

@@ -25,7 +25,7 @@ bool tw__jobs_at_limit(tw_pool *pool)
 }
 
 /* False: the limit of workers inside jobs is reached. */
-static bool enter(tw_pool *pool)
+static bool pool_enter(tw_pool *pool)
 {
 	uint32_t inside = tw_load_seq_cst(&pool->jobs.inside); /* JOBS1 */
 	do {
@@ -47,7 +47,7 @@ bool tw__jobs_wait(tw_pool *pool)
 
 struct tw__work *tw__jobs_take(tw_pool *pool)
 {
-	while (!tw__work_queue_empty(&pool->jobs.queue) && enter(pool)) {
+	while (!tw__work_queue_empty(&pool->jobs.queue) && pool_enter(pool)) {
 		struct tw__work *work = tw__work_queue_pop(&pool->jobs.queue);
 		if (work)
 			return work;

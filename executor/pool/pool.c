@@ -52,7 +52,7 @@ static bool try_or_sleep(tw_pool *pool, const struct tw__pool_task *task, uint64
 	return true;
 }
 
-static uint64_t deadline_in(uint64_t timeout_ns)
+static uint64_t pool_deadline_in(uint64_t timeout_ns)
 {
 	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
 	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
@@ -61,7 +61,7 @@ static uint64_t deadline_in(uint64_t timeout_ns)
 static int wait_and_enqueue(tw_pool *pool, const struct tw__pool_task *task, uint64_t timeout_ns)
 {
 	int r;
-	uint64_t deadline_ns = deadline_in(timeout_ns);
+	uint64_t deadline_ns = pool_deadline_in(timeout_ns);
 	tw_add_seq_cst(&pool->waiting_for_room, 1); /* POOL5 */
 	while (try_or_sleep(pool, task, deadline_ns, &r)) {
 	}
@@ -117,7 +117,7 @@ static bool comes_again(const struct tw__work *work)
 	return tw__work_is_coming_again() && tw__this_worker && tw__this_worker->work == work;
 }
 
-static void submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
+static void pool_submit_work(tw_pool *pool, struct tw__work_queue *queue, struct tw__work *work)
 {
 	bool again = comes_again(work);
 	struct tw__bringer bringer = tw__bringing_begins(pool);
@@ -134,7 +134,7 @@ static int pool_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return try_enqueue(pool, &(struct tw__pool_task){NULL, batch, 0, NULL});
-	submit_work(pool, &pool->works, (struct tw__work *)(void *)batch);
+	pool_submit_work(pool, &pool->works, (struct tw__work *)(void *)batch);
 	return 0;
 }
 
@@ -146,7 +146,7 @@ static int jobs_submit(tw_executor *self, tw_batch *batch, size_t n)
 	(void)n;
 	if (!tw__batch_is_work(batch))
 		return -EINVAL; /* told to nobody: only limiters get this executor */
-	submit_work(pool, &pool->jobs.queue, (struct tw__work *)(void *)batch);
+	pool_submit_work(pool, &pool->jobs.queue, (struct tw__work *)(void *)batch);
 	return 0;
 }
 
@@ -204,7 +204,7 @@ void tw__pool_slot_init(tw_pool *pool, unsigned index)
 	tw__worker_init(&pool->workers[index], pool, index, &pinned_ops);
 }
 
-static int start_worker(tw_pool *pool, unsigned index, const struct tw_service_config *config)
+static int pool_start_worker(tw_pool *pool, unsigned index, const struct tw_service_config *config)
 {
 	struct tw__worker *worker = &pool->workers[index];
 	char suffix[16];
@@ -217,14 +217,14 @@ static int start_worker(tw_pool *pool, unsigned index, const struct tw_service_c
 	return r;
 }
 
-static int start(tw_pool *pool, const struct tw_service_config *config)
+static int pool_start(tw_pool *pool, const struct tw_service_config *config)
 {
 	int r = 0;
 	for (unsigned i = 0; i < pool->kept; i++)
 		tw__pool_slot_init(pool, i);
 	tw_store_seq_cst(&pool->slots, pool->kept);
 	for (unsigned i = 0; i < pool->kept && !r; i++)
-		r = start_worker(pool, i, config);
+		r = pool_start_worker(pool, i, config);
 	if (!r)
 		r = tw__reserve_start(pool, config);
 	if (r)
@@ -261,7 +261,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 	if (cells)
 		tw__task_ring_init(&pool->tasks, cells, queue);
 	if (pool->workers && cells) {
-		r = start(pool, config);
+		r = pool_start(pool, config);
 	}
 	if (r) {
 		tw__pool_free(pool);
@@ -273,7 +273,7 @@ int tw__pool_create(tw_pool **out, uint32_t queue, bool owned, const struct tw_s
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_pool_create", __VA_ARGS__)
 
-static int config_check(const struct tw_pool_config *c)
+static int pool_config_check(const struct tw_pool_config *c)
 {
 	if (c->workers > TW__WORKERS_MAX)
 		return refuse("workers %u: must be 1 to %u", c->workers, TW__WORKERS_MAX);
@@ -301,7 +301,7 @@ int tw_pool_create(tw_pool **out, const struct tw_pool_config *cfg)
 		return r;
 	if (!config.queue)
 		config.queue = 65536;
-	r = config_check(&config);
+	r = pool_config_check(&config);
 	struct tw_service_config threads = {.workers = config.workers,
 					    .max_workers = config.max_workers,
 					    .thread_name = config.thread_name ? config.thread_name : "tw",

@@ -205,7 +205,7 @@ static uint64_t sleep_limit_ns(const struct tw__worker *self)
  * The worker has been idle for too long. When its idle bit is taken back no thread can call it, so
  * it looks once more (POOL2). True: it has found work, and is counted as searching.
  */
-static bool retire(struct tw__worker *self, struct tw__find *find, uint32_t before)
+static bool pool_retire(struct tw__worker *self, struct tw__find *find, uint32_t before)
 {
 	tw_pool *pool = self->pool;
 	if (!take_idle(pool, self->index)) {
@@ -237,5 +237,5 @@ bool tw__worker_sleep(struct tw__worker *self, struct tw__find *find)
 			await_call(self, before, UINT64_MAX);
 		return found;
 	}
-	return !await_call(self, before, sleep_limit_ns(self)) && retire(self, find, before);
+	return !await_call(self, before, sleep_limit_ns(self)) && pool_retire(self, find, before);
 }

@@ -228,7 +228,7 @@ static void next_run(struct tw__worker *self)
 	tw_store_relaxed(&self->runs, tw_load_relaxed(&self->runs) + 2);
 }
 
-static uint64_t clock_now(void)
+static uint64_t pool_worker_clock_now(void)
 {
 	return tw_clock_now(tw_clock_monotonic());
 }
@@ -253,7 +253,7 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	bool watched = tw_load_relaxed(&pool->watchers);
 	if (tw_unlikely(!level))
 		return NULL;
-	uint64_t since_ns = watched && !begun_ns ? clock_now() : begun_ns;
+	uint64_t since_ns = watched && !begun_ns ? pool_worker_clock_now() : begun_ns;
 	uint64_t word = tw__user_name(level, TW_RUN_KIND_POOL_TASK, pool, fn, NULL, since_ns);
 	if (tw_likely(!watched)) {
 		tw_store_release(&level->word, word); /* user_code.h, USER1 */
@@ -264,11 +264,11 @@ static struct tw__run_level *show_task(tw_pool *pool, tw_fn *fn, uint64_t begun_
 	return level;
 }
 
-static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
+static void pool_run_task(struct tw__worker *self, const struct tw__pool_task *task)
 {
 	if (may_need_help(self) && tw__pool_more_waits(self->pool))
 		tw__pool_call_for_help(self->pool);
-	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? clock_now() : 0;
+	uint64_t begun_ns = tw_unlikely(task->queued_ns) ? pool_worker_clock_now() : 0;
 	run_begins(self);
 	struct tw__run_level *level = show_task(self->pool, task->fn, begun_ns);
 	run_in_context(task);
@@ -276,7 +276,7 @@ static void run_task(struct tw__worker *self, const struct tw__pool_task *task)
 	run_ends(self);
 	if (tw_unlikely(task->queued_ns)) {
 		tw__histogram_add(&self->wait, begun_ns - task->queued_ns, 1);
-		tw__histogram_add(&self->run, clock_now() - begun_ns, 1);
+		tw__histogram_add(&self->run, pool_worker_clock_now() - begun_ns, 1);
 	}
 	tw_bump(&self->completed, 1);
 }
@@ -361,7 +361,7 @@ static void work_on(struct tw__worker *self, const struct tw__find *find)
 	else if (find->batch)
 		run_batch(self, find);
 	else
-		run_task(self, &find->task);
+		pool_run_task(self, &find->task);
 }
 
 /*

@@ -77,7 +77,7 @@ static void call_later(tw_scheduler *scheduler)
  * delay no task of another host, and no executor can refuse it. It waits for the lock, which is
  * free: a timer is set only while nothing is ready.
  */
-static int set_timer(tw_scheduler *scheduler, int64_t at_ns)
+static int scheduler_set_timer(tw_scheduler *scheduler, int64_t at_ns)
 {
 	int r;
 	if (scheduler->host.timer_set) {
@@ -115,7 +115,7 @@ static void set_timer_for_first(tw_scheduler *scheduler)
 	}
 	if (scheduler->host.timer_set && scheduler->host.timer_ns == at_ns)
 		return;
-	if (set_timer(scheduler, at_ns))
+	if (scheduler_set_timer(scheduler, at_ns))
 		call_later(scheduler);
 }
 

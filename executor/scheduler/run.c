@@ -20,7 +20,7 @@ bool tw__scheduler_is_inside(const tw_scheduler *scheduler)
 
 /* -------------------------------------------------------------- under the lock */
 
-static bool slice_is_over(const tw_scheduler *scheduler, int64_t now_ns)
+static bool scheduler_slice_is_over(const tw_scheduler *scheduler, int64_t now_ns)
 {
 	return scheduler->interrupted || now_ns - scheduler->slice_begin_ns >= scheduler->slice_ns;
 }
@@ -30,7 +30,7 @@ static struct tw__task *next_task(tw_scheduler *scheduler, int64_t now_ns)
 	struct tw__task *task = tw__scheduler_head(scheduler, &scheduler->tasks);
 	if (!task || scheduler->paused || scheduler->closed)
 		return NULL;
-	return task->expiration_ns > now_ns && slice_is_over(scheduler, now_ns) ? NULL : task;
+	return task->expiration_ns > now_ns && scheduler_slice_is_over(scheduler, now_ns) ? NULL : task;
 }
 
 static void note_end(tw_scheduler *scheduler, struct tw__task *task, int result, int64_t now_ns)
@@ -65,8 +65,8 @@ static void end_unfinished(tw_scheduler *scheduler, struct tw__task *task, int64
 	tw__scheduler_remove_ran(scheduler, task);
 }
 
-static void finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result,
-		   int64_t now_ns)
+static void scheduler_finish(tw_scheduler *scheduler, struct tw__task *task, const struct tw_turn *turn, int result,
+			     int64_t now_ns)
 {
 	if (result != TW_TURN_AGAIN) {
 		note_end(scheduler, task, result, now_ns);
@@ -128,7 +128,7 @@ void tw__scheduler_tell(const tw_scheduler *scheduler, struct tw__ending ending,
  * Calls the user's functions, and restores the thread's state. Returns the turn's result: AGAIN
  * only with a continuation.
  */
-static int call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
+static int scheduler_call(struct tw__task *task, struct tw_turn *turn, int64_t now_ns)
 {
 	tw_service *service = turn->scheduler->base.service;
 	struct tw__turn_frame frame = {.outer = innermost, .scheduler = turn->scheduler, .turn = true};
@@ -170,13 +170,13 @@ static void run_turn(tw_scheduler *scheduler, struct tw__task *task, int64_t *no
 	begin(scheduler, task, &turn, *now_ns);
 	bool alone = is_alone(scheduler);
 	pthread_mutex_unlock(&scheduler->lock);
-	int result = call(task, &turn, *now_ns);
+	int result = scheduler_call(task, &turn, *now_ns);
 	if (!alone)
 		*now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	if (alone && (result == TW_TURN_AGAIN || !is_alone(scheduler)))
 		*now_ns = tw__scheduler_now(scheduler);
-	finish(scheduler, task, &turn, result, *now_ns);
+	scheduler_finish(scheduler, task, &turn, result, *now_ns);
 	scheduler->current = NULL;
 }
 
@@ -263,7 +263,7 @@ bool tw_scheduler_should_yield(tw_scheduler *scheduler)
 	int64_t now_ns = tw__scheduler_now(scheduler);
 	pthread_mutex_lock(&scheduler->lock);
 	tw__scheduler_promote(scheduler, now_ns, SIZE_MAX);
-	bool yield = slice_is_over(scheduler, now_ns) || scheduler->paused || scheduler->closed ||
+	bool yield = scheduler_slice_is_over(scheduler, now_ns) || scheduler->paused || scheduler->closed ||
 		     tw__scheduler_head(scheduler, &scheduler->tasks) != scheduler->current;
 	pthread_mutex_unlock(&scheduler->lock);
 	return yield;

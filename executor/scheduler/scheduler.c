@@ -80,7 +80,7 @@ int tw_scheduler_create(tw_scheduler **out, tw_service *service, const struct tw
 /* -------------------------------------------------------------------------- end */
 
 /* The calling thread may be the one that what is out waits for. */
-static bool would_wait_for_itself(const tw_scheduler *scheduler)
+static bool scheduler_would_wait_for_itself(const tw_scheduler *scheduler)
 {
 	tw_pool *pool = tw__pool_of(scheduler->base.executor);
 	return scheduler->config.host == TW_HOST_EXECUTOR && scheduler->host.state != TW__HOST_IDLE && pool &&
@@ -91,7 +91,7 @@ static bool would_wait_for_itself(const tw_scheduler *scheduler)
  * The lock is held; it is released while done functions are called. The task that runs is not
  * touched.
  */
-static void drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
+static void scheduler_drop_all(tw_scheduler *scheduler, struct tw__heap *heap)
 {
 	struct tw__task *task;
 	while ((task = tw__task_of(tw__heap_pop_loose(heap)))) {
@@ -149,12 +149,12 @@ static bool await(tw_scheduler *scheduler, bool what(const tw_scheduler *), uint
 }
 
 /* The lock is held. */
-static void shut(tw_scheduler *scheduler)
+static void scheduler_shut(tw_scheduler *scheduler)
 {
 	scheduler->closed = true;
 	fetch_home(scheduler);
-	drop_all(scheduler, &scheduler->timers);
-	drop_all(scheduler, &scheduler->tasks);
+	scheduler_drop_all(scheduler, &scheduler->timers);
+	scheduler_drop_all(scheduler, &scheduler->tasks);
 }
 
 int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
@@ -166,15 +166,15 @@ int tw_scheduler_close(tw_scheduler *scheduler, uint64_t timeout_ns)
 		return tw__misuse(-EDEADLK, "tw_scheduler_close: called from one of its own tasks");
 	pthread_mutex_lock(&scheduler->lock);
 	r = -EDEADLK;
-	if (!would_wait_for_itself(scheduler)) {
-		shut(scheduler);
+	if (!scheduler_would_wait_for_itself(scheduler)) {
+		scheduler_shut(scheduler);
 		r = await(scheduler, is_home, timeout_ns) ? 0 : -ETIMEDOUT;
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	return r == -EDEADLK ? tw__misuse(r, "tw_scheduler_close: its work waits for this worker") : r;
 }
 
-static void free_all(tw_scheduler *scheduler)
+static void scheduler_free_all(tw_scheduler *scheduler)
 {
 	tw__nodes_fini(&scheduler->nodes);
 	tw__heap_free(&scheduler->tasks);
@@ -184,13 +184,13 @@ static void free_all(tw_scheduler *scheduler)
 }
 
 /* It has returned, and no other thread uses it. */
-static void end(tw_scheduler *scheduler)
+static void scheduler_end(tw_scheduler *scheduler)
 {
 	struct tw__base base = scheduler->base;
 	bool left = scheduler->destroyed;
 	pthread_cond_destroy(&scheduler->home);
 	pthread_mutex_destroy(&scheduler->lock);
-	free_all(scheduler);
+	scheduler_free_all(scheduler);
 	(left ? tw__base_let_go_left : tw__base_let_go)(&base);
 }
 
@@ -202,7 +202,7 @@ void tw__scheduler_unlock_home(tw_scheduler *scheduler)
 		pthread_cond_broadcast(&scheduler->home);
 	pthread_mutex_unlock(&scheduler->lock);
 	if (tw_unlikely(last))
-		end(scheduler);
+		scheduler_end(scheduler);
 }
 
 /*
@@ -228,11 +228,11 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 	if (tw__scheduler_is_inside(scheduler))
 		return tw__misuse(-EDEADLK, "tw_scheduler_destroy: called from one of its own tasks");
 	if (TW__CHECK(scheduler, "scheduler")) { /* a forked child */
-		free_all(scheduler);
+		scheduler_free_all(scheduler);
 		return 0;
 	}
 	pthread_mutex_lock(&scheduler->lock);
-	shut(scheduler);
+	scheduler_shut(scheduler);
 	await(scheduler, turn_has_ended, TW_FOREVER);
 	while (!is_home(scheduler) && others_bring_it_home(scheduler))
 		await(scheduler, is_home, TW_FOREVER);
@@ -243,6 +243,6 @@ int tw_scheduler_destroy(tw_scheduler *scheduler)
 	}
 	pthread_mutex_unlock(&scheduler->lock);
 	if (home)
-		end(scheduler);
+		scheduler_end(scheduler);
 	return 0;
 }

@@ -59,7 +59,7 @@ void tw__scheduler_promote(tw_scheduler *scheduler, int64_t now_ns, size_t most)
 	}
 }
 
-static bool keep(struct tw__heap_item *item, void *arg)
+static bool scheduler_keep(struct tw__heap_item *item, void *arg)
 {
 	struct tw__task *task = tw__task_of(item);
 	if (!tw__task_is_cleared(task))
@@ -77,12 +77,12 @@ static void sweep_if_many(tw_scheduler *scheduler)
 	uint64_t all = scheduler->tasks.count + (uint64_t)scheduler->timers.count;
 	if (scheduler->stats.cleared <= all - scheduler->stats.cleared)
 		return;
-	tw__heap_sweep(&scheduler->tasks, keep, scheduler);
-	tw__heap_sweep(&scheduler->timers, keep, scheduler);
+	tw__heap_sweep(&scheduler->tasks, scheduler_keep, scheduler);
+	tw__heap_sweep(&scheduler->timers, scheduler_keep, scheduler);
 	scheduler->stats.sweeps++;
 }
 
-static void clear(tw_scheduler *scheduler, struct tw__task *task)
+static void scheduler_clear(tw_scheduler *scheduler, struct tw__task *task)
 {
 	task->fn = NULL;
 	task->running = false;
@@ -93,7 +93,7 @@ static void clear(tw_scheduler *scheduler, struct tw__task *task)
 void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 {
 	TW_ASSERT_LOCKED(&scheduler->lock);
-	clear(scheduler, task);
+	scheduler_clear(scheduler, task);
 	if (!tw__heap_has(&task->item)) {
 		tw__scheduler_forget(scheduler, task); /* close has taken it out */
 	} else if (tw__heap_peek(&scheduler->tasks) == &task->item) {
@@ -105,7 +105,7 @@ void tw__scheduler_remove_ran(tw_scheduler *scheduler, struct tw__task *task)
 
 /* -------------------------------------------------------------------- post */
 
-static int check(const struct tw_scheduler_task *task)
+static int scheduler_check(const struct tw_scheduler_task *task)
 {
 	if (!task->fn)
 		return tw__misuse(-EINVAL, "struct tw_scheduler_task: fn is NULL");
@@ -135,7 +135,7 @@ struct request {
 	tw_scheduler_task_id *out;
 };
 
-static int make_room(tw_scheduler *scheduler, bool delayed)
+static int scheduler_make_room(tw_scheduler *scheduler, bool delayed)
 {
 	int r =
 	    /* SCHEDULER4 */
@@ -145,7 +145,7 @@ static int make_room(tw_scheduler *scheduler, bool delayed)
 	return r;
 }
 
-static void fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
+static void scheduler_fill(const tw_scheduler *scheduler, struct tw__task *task, const struct request *request)
 {
 	const struct tw_scheduler_task *post = request->post;
 	enum tw_priority priority = tw__priority_known(post->priority);
@@ -162,7 +162,7 @@ static void fill(const tw_scheduler *scheduler, struct tw__task *task, const str
 	task->delayed = post->delay_ns != 0;
 }
 
-static void push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_ns)
+static void scheduler_push(tw_scheduler *scheduler, struct tw__task *task, int64_t start_ns)
 {
 	tw__heap_item_init(&task->item, ++scheduler->last_number);
 	if (task->delayed)
@@ -185,13 +185,13 @@ static int accept(tw_scheduler *scheduler, struct tw__task *task, const struct r
 		return -ESHUTDOWN;
 	if (living(&scheduler->stats) >= scheduler->config.max_tasks)
 		return -EAGAIN;
-	int r = make_room(scheduler, request->post->delay_ns != 0);
+	int r = scheduler_make_room(scheduler, request->post->delay_ns != 0);
 	if (r)
 		return r;
-	fill(scheduler, task, request);
+	scheduler_fill(scheduler, task, request);
 	if (request->out)
 		*request->out = (tw_scheduler_task_id){tw__node_handle(&task->node)};
-	push(scheduler, task, request->start_ns);
+	scheduler_push(scheduler, task, request->start_ns);
 	*call_host = tw__scheduler_settle(scheduler);
 	return 0;
 }
@@ -251,14 +251,14 @@ int tw_scheduler_submit_task(tw_scheduler *scheduler, const struct tw_scheduler_
 	if (!r)
 		r = TW__STRUCT_READ(tw_scheduler_task, &known, delay_ns, post);
 	if (!r)
-		r = check(&known);
+		r = scheduler_check(&known);
 	return r ? r : post_checked(scheduler, &known, out);
 }
 
 /* ------------------------------------------------------------------ cancel */
 
 /* The lock is held. TW_CANCELLED: call the done function of *ending. */
-static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
+static int scheduler_cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__ending *ending)
 {
 	if (tw__task_is_cleared(task))
 		return TW_GONE;
@@ -269,7 +269,7 @@ static int cancel(tw_scheduler *scheduler, struct tw__task *task, struct tw__end
 	if (scheduler->log.events)
 		tw__scheduler_log(scheduler, task, TW_EVENT_CANCEL, tw__scheduler_now(scheduler), 0);
 	*ending = tw__ending_of(task);
-	clear(scheduler, task);
+	scheduler_clear(scheduler, task);
 	scheduler->stats.cancelled++;
 	sweep_if_many(scheduler);
 	return TW_CANCELLED;
@@ -285,7 +285,8 @@ int tw_scheduler_cancel(tw_scheduler *scheduler, tw_scheduler_task_id handle)
 	if (!node)
 		return TW_GONE;
 	pthread_mutex_lock(&scheduler->lock);
-	int outcome = tw__node_is(node, handle.id) ? cancel(scheduler, (struct tw__task *)node, &ending) : TW_GONE;
+	int outcome =
+	    tw__node_is(node, handle.id) ? scheduler_cancel(scheduler, (struct tw__task *)node, &ending) : TW_GONE;
 	pthread_mutex_unlock(&scheduler->lock);
 	if (outcome == TW_CANCELLED)
 		tw__scheduler_tell(scheduler, ending, TW_FATE_CANCELLED, -ECANCELED);

@@ -33,7 +33,7 @@ int tw_semaphore_create(tw_semaphore **out, tw_service *service, tw_executor *ex
 	return 0;
 }
 
-static void free_all(tw_semaphore *s)
+static void semaphore_free_all(tw_semaphore *s)
 {
 	tw__nodes_fini(&s->nodes);
 	pthread_mutex_destroy(&s->lock);
@@ -45,7 +45,7 @@ int tw_semaphore_destroy(tw_semaphore *s)
 	if (!s)
 		return 0;
 	if (TW__CHECK(s, "semaphore")) { /* a forked child */
-		free_all(s);
+		semaphore_free_all(s);
 		return 0;
 	}
 	pthread_mutex_lock(&s->lock);
@@ -54,7 +54,7 @@ int tw_semaphore_destroy(tw_semaphore *s)
 	if (busy)
 		return -EBUSY;
 	tw__base_let_go(&s->base);
-	free_all(s);
+	semaphore_free_all(s);
 	return 0;
 }
 

@@ -89,7 +89,7 @@ static struct function *function_of(struct waiter *waiter)
 }
 
 /* Out of line, with permits that count as held. */
-static void choose(tw_semaphore *s, struct waiter *waiter)
+static void semaphore_choose(tw_semaphore *s, struct waiter *waiter)
 {
 	tw__permits_set(s, tw_load_relaxed(&s->word) + waiter->n);
 	tw__waiter_leave(s, waiter);
@@ -100,7 +100,7 @@ static void choose(tw_semaphore *s, struct waiter *waiter)
 }
 
 /* The first in line, of all or of the threads. */
-static struct waiter *first_of(tw_semaphore *s, bool threads_only)
+static struct waiter *semaphore_first_of(tw_semaphore *s, bool threads_only)
 {
 	return threads_only ? s->threads.first : tw__waiter_oldest(s);
 }
@@ -112,8 +112,8 @@ static struct waiter *first_of(tw_semaphore *s, bool threads_only)
 static void choose_fitting(tw_semaphore *s, bool threads_only, struct waiter ***end)
 {
 	struct waiter *waiter;
-	while ((waiter = first_of(s, threads_only)) && has_room(tw_load_relaxed(&s->word), waiter->n)) {
-		choose(s, waiter);
+	while ((waiter = semaphore_first_of(s, threads_only)) && has_room(tw_load_relaxed(&s->word), waiter->n)) {
+		semaphore_choose(s, waiter);
 		waiter->next = NULL;
 		**end = waiter;
 		*end = &waiter->next;

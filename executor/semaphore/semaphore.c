@@ -32,8 +32,8 @@
  * where the executor refuses functions, the oldest thread is found at once.
  *
  * A function's node: IDLE -> WAITING -> HANDED -> RUNNING -> IDLE, with the lock. From HANDED on
- * its work is with the executor, and comes back through run(). A cancel in HANDED makes it
- * CANCELLED: run() finds that, and calls nothing. An executor that refuses gives the node back to
+ * its work is with the executor, and comes back through semaphore_run(). A cancel in HANDED makes it
+ * CANCELLED: semaphore_run() finds that, and calls nothing. An executor that refuses gives the node back to
  * WAITING, first in line, if a thread waits for which its permits would do.
  *
  * Pairing table
@@ -77,7 +77,7 @@ static void put(tw_semaphore *s, struct function *function)
 	tw__node_put(&s->nodes, &function->node);
 }
 
-static void run(struct tw__work *work)
+static void semaphore_run(struct tw__work *work)
 {
 	struct function *function = (struct function *)(void *)((char *)work - offsetof(struct function, work));
 	tw_semaphore *s = function->semaphore;
@@ -121,7 +121,7 @@ static int acquire_async(const char *call, tw_semaphore *s, uint32_t n, tw_fn *f
 	function->arg = arg;
 	function->context = tw__context_capture();
 	function->waiter = (struct waiter){.n = n, .is_function = true};
-	tw__work_init(&function->work, s->service, s->base.executor, run);
+	tw__work_init(&function->work, s->service, s->base.executor, semaphore_run);
 	if (out)
 		*out = (tw_waiter){tw__node_handle(node)};
 	pthread_mutex_lock(&s->lock);
@@ -151,7 +151,7 @@ int tw_semaphore_acquire_n_async(tw_semaphore *s, int32_t n, tw_fn *fn, void *ar
 }
 
 /* The lock is held. *next: who gets permits now; *context: to be released. */
-static int cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
+static int semaphore_cancel(tw_semaphore *s, struct function *function, struct waiter **next, void **context)
 {
 	switch (function->state) {
 	case WAITING:
@@ -183,8 +183,9 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 	struct waiter *next = NULL;
 	void *context = NULL;
 	pthread_mutex_lock(&s->lock);
-	int outcome =
-	    tw__node_is(node, waiter.id) ? cancel(s, (struct function *)(void *)node, &next, &context) : TW_GONE;
+	int outcome = tw__node_is(node, waiter.id)
+			  ? semaphore_cancel(s, (struct function *)(void *)node, &next, &context)
+			  : TW_GONE;
 	pthread_mutex_unlock(&s->lock);
 	tw__context_release(context);
 	tw__permits_grant(s, next);
@@ -193,7 +194,7 @@ int tw_semaphore_cancel(tw_semaphore *s, tw_waiter waiter)
 
 /* ------------------------------------------------------------------ threads */
 
-static inline bool take(tw_semaphore *s, uint32_t n)
+static inline bool semaphore_take(tw_semaphore *s, uint32_t n)
 {
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
@@ -206,7 +207,7 @@ static inline bool take(tw_semaphore *s, uint32_t n)
 static inline int try_acquire(const char *call, tw_semaphore *s)
 {
 	int r = tw__base_check(call, s ? &s->base : NULL, "semaphore");
-	return r || tw_likely(take(s, 1)) ? r : -EAGAIN;
+	return r || tw_likely(semaphore_take(s, 1)) ? r : -EAGAIN;
 }
 
 int tw_semaphore_try_acquire(tw_semaphore *s)
@@ -273,13 +274,13 @@ int tw_semaphore_acquire(tw_semaphore *s, uint64_t timeout_ns)
 int tw_semaphore_try_acquire_n(tw_semaphore *s, int32_t n)
 {
 	int r = check_n(s, "tw_semaphore_try_acquire_n", n);
-	return r || take(s, (uint32_t)n) ? r : -EAGAIN;
+	return r || semaphore_take(s, (uint32_t)n) ? r : -EAGAIN;
 }
 
 int tw_semaphore_acquire_n(tw_semaphore *s, int32_t n, uint64_t timeout_ns)
 {
 	int r = check_n(s, "tw_semaphore_acquire_n", n);
-	if (r || take(s, (uint32_t)n))
+	if (r || semaphore_take(s, (uint32_t)n))
 		return r;
 	return timeout_ns ? wait_in_line(s, (uint32_t)n, deadline_of(timeout_ns)) : -EAGAIN;
 }
@@ -298,7 +299,7 @@ static int release_slowly(tw_semaphore *s, uint32_t n)
 	return was_held ? 0 : -EOVERFLOW;
 }
 
-static inline int release(tw_semaphore *s, uint32_t n)
+static inline int semaphore_release(tw_semaphore *s, uint32_t n)
 {
 	uint64_t word = tw_load_relaxed(&s->word);
 	do {
@@ -311,7 +312,7 @@ static inline int release(tw_semaphore *s, uint32_t n)
 int tw_semaphore_release(tw_semaphore *s)
 {
 	int r = TW__CHECK(s, "semaphore");
-	return tw_unlikely(r) ? r : release(s, 1);
+	return tw_unlikely(r) ? r : semaphore_release(s, 1);
 }
 
 int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
@@ -319,7 +320,7 @@ int tw_semaphore_release_n(tw_semaphore *s, int32_t n)
 	int r = TW__CHECK(s, "semaphore");
 	if (!r && n < 1)
 		r = tw__invalid("n %d: must be 1 or more", (int)n);
-	return r ? r : release(s, (uint32_t)n);
+	return r ? r : semaphore_release(s, (uint32_t)n);
 }
 
 /* ------------------------------------------------------------------ capacity */

@@ -22,7 +22,7 @@ static struct tw__sim_queue *queue_of(tw_sim *sim, tw_service *service)
 	return &sim->queues[i];
 }
 
-static int make_room(struct tw__sim_queue *queue)
+static int sim_make_room(struct tw__sim_queue *queue)
 {
 	if (queue->count < queue->room)
 		return 0;
@@ -47,7 +47,7 @@ static tw_service *service_of(const struct tw__sim_item *item)
 int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 {
 	struct tw__sim_queue *queue = queue_of(sim, service_of(item));
-	int r = make_room(queue);
+	int r = sim_make_room(queue);
 	if (r)
 		return r;
 	struct tw__sim_item *at = &queue->items[(queue->first + queue->count++) & (queue->room - 1)];
@@ -59,7 +59,7 @@ int tw__sim_enqueue(tw_sim *sim, const struct tw__sim_item *item)
 }
 
 /* With the lock. */
-static uint64_t draw(tw_sim *sim, uint64_t bound)
+static uint64_t sim_draw(tw_sim *sim, uint64_t bound)
 {
 	return bound > 1 ? tw__random_upto(&sim->random, bound - 1) : 0;
 }
@@ -67,7 +67,7 @@ static uint64_t draw(tw_sim *sim, uint64_t bound)
 uint64_t tw__sim_draw(tw_sim *sim, uint64_t bound)
 {
 	pthread_mutex_lock(&sim->lock);
-	uint64_t drawn = draw(sim, bound);
+	uint64_t drawn = sim_draw(sim, bound);
 	pthread_mutex_unlock(&sim->lock);
 	return drawn;
 }
@@ -76,7 +76,7 @@ int tw__sim_submit(tw_executor *self, tw_batch *batch, size_t n)
 {
 	tw_sim *sim = (tw_sim *)self;
 	pthread_mutex_lock(&sim->lock);
-	bool refused = sim->config.refuse_percent && draw(sim, 100) < sim->config.refuse_percent;
+	bool refused = sim->config.refuse_percent && sim_draw(sim, 100) < sim->config.refuse_percent;
 	int r = refused ? -EAGAIN : tw__sim_enqueue(sim, &(struct tw__sim_item){.batch = batch, .tickets = n});
 	tw__sim_event_locked(sim, r ? TW_SIM_REFUSED : TW_SIM_HANDED, UINT32_MAX, n);
 	pthread_mutex_unlock(&sim->lock);
@@ -98,7 +98,7 @@ static struct tw__sim_queue *any(tw_sim *sim)
 	unsigned count = 0;
 	for (unsigned i = 0; i < TW__SIM_QUEUES; i++)
 		count += sim->queues[i].count > 0;
-	uint64_t nth = draw(sim, count);
+	uint64_t nth = sim_draw(sim, count);
 	for (struct tw__sim_queue *q = sim->queues; q < sim->queues + TW__SIM_QUEUES; q++)
 		if (q->count && nth-- == 0)
 			return q;

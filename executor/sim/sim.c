@@ -104,7 +104,7 @@ int tw_sim_submit(tw_sim *sim, tw_fn *fn, void *arg)
 /* -------------------------------------------------------------------- running */
 
 /* Begins a public call that steps. Returns 0, or an error. */
-static int enter(const char *call, tw_sim *sim)
+static int sim_enter(const char *call, tw_sim *sim)
 {
 	int r = tw__sim_check_in(call, sim);
 	if (r)
@@ -116,7 +116,7 @@ static int enter(const char *call, tw_sim *sim)
 	return 0;
 }
 
-static int leave(tw_sim *sim, int answer)
+static int sim_leave(tw_sim *sim, int answer)
 {
 	sim->stepping = false;
 	return answer;
@@ -124,8 +124,8 @@ static int leave(tw_sim *sim, int answer)
 
 int tw_sim_step(tw_sim *sim)
 {
-	int r = enter(__func__, sim);
-	return r ? r : leave(sim, tw__sim_step(sim, INT64_MAX));
+	int r = sim_enter(__func__, sim);
+	return r ? r : sim_leave(sim, tw__sim_step(sim, INT64_MAX));
 }
 
 static int run_to(tw_sim *sim, uint64_t at_ns)
@@ -138,13 +138,13 @@ static int run_to(tw_sim *sim, uint64_t at_ns)
 	return r;
 }
 
-static int run_until(const char *call, tw_sim *sim, uint64_t at_ns)
+static int sim_run_until(const char *call, tw_sim *sim, uint64_t at_ns)
 {
-	int r = enter(call, sim);
+	int r = sim_enter(call, sim);
 	if (r)
 		return r;
 	bool in_range = at_ns <= INT64_MAX && at_ns >= tw_sim_now(sim);
-	r = leave(sim, in_range ? run_to(sim, at_ns) : 0);
+	r = sim_leave(sim, in_range ? run_to(sim, at_ns) : 0);
 	if (!in_range)
 		return tw__refuse(-ERANGE, call, "at_ns %" PRIu64 " is in the past, or above INT64_MAX", at_ns);
 	return r;
@@ -152,17 +152,17 @@ static int run_until(const char *call, tw_sim *sim, uint64_t at_ns)
 
 int tw_sim_run_until(tw_sim *sim, uint64_t at_ns)
 {
-	return run_until(__func__, sim, at_ns);
+	return sim_run_until(__func__, sim, at_ns);
 }
 
 int tw_sim_run_for(tw_sim *sim, uint64_t ns)
 {
-	return run_until(__func__, sim, ns > INT64_MAX ? UINT64_MAX : tw_sim_now(sim) + ns);
+	return sim_run_until(__func__, sim, ns > INT64_MAX ? UINT64_MAX : tw_sim_now(sim) + ns);
 }
 
 int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 {
-	int r = enter(__func__, sim);
+	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
 	uint64_t now_ns = tw_sim_now(sim), limit_ns = most_ns < INT64_MAX - now_ns ? now_ns + most_ns : INT64_MAX;
@@ -172,7 +172,7 @@ int tw_sim_run_until_idle(tw_sim *sim, uint64_t most_ns)
 		tw_clock_manual_set(sim->clock, limit_ns);
 		r = -ETIMEDOUT;
 	}
-	return leave(sim, r);
+	return sim_leave(sim, r);
 }
 
 /* ------------------------------------------------------------------------ end */
@@ -207,16 +207,16 @@ int tw_sim_close(tw_sim *sim, enum tw_close_mode mode)
 {
 	if ((unsigned)mode > TW_CLOSE_RUN)
 		return tw__invalid("mode %u: must be TW_CLOSE_DROP or TW_CLOSE_RUN", (unsigned)mode);
-	int r = enter(__func__, sim);
+	int r = sim_enter(__func__, sim);
 	if (r)
 		return r;
 	r = close_service(sim, mode);
 	if (!r)
 		r = tw_service_close(sim->service, TW_CLOSE_DROP, TW_FOREVER);
-	return leave(sim, r);
+	return sim_leave(sim, r);
 }
 
-static void free_all(tw_sim *sim)
+static void sim_free_all(tw_sim *sim)
 {
 	for (unsigned i = 0; i < TW__SIM_QUEUES; i++)
 		free(sim->queues[i].items);
@@ -227,7 +227,7 @@ static void free_all(tw_sim *sim)
 }
 
 /* Plain tasks that no worker has begun. All else belongs to services that are closed. */
-static void drop_tasks(tw_sim *sim)
+static void sim_drop_tasks(tw_sim *sim)
 {
 	struct tw__sim_queue *tasks = &sim->queues[0];
 	for (size_t i = 0, kept = 0, count = tasks->count; i < count; i++) {
@@ -255,19 +255,19 @@ int tw_sim_destroy(tw_sim *sim)
 	if (tw__sim_check(sim)) { /* a forked child */
 		int r = tw_service_destroy(sim->service);
 		if (!r)
-			free_all(sim);
+			sim_free_all(sim);
 		return r;
 	}
 	if (sim->stepping)
 		return tw__misuse(-EDEADLK, "tw_sim_destroy: called from inside a step, run or close");
 	if (others_on_clock(sim) || tw__service_is_held(sim->service))
 		return -EBUSY;
-	drop_tasks(sim);
+	sim_drop_tasks(sim);
 	int r = tw_sim_close(sim, TW_CLOSE_DROP);
 	if (!r)
 		r = tw_service_destroy(sim->service);
 	if (!r)
-		free_all(sim);
+		sim_free_all(sim);
 	return r;
 }
 
@@ -275,7 +275,7 @@ int tw_sim_destroy(tw_sim *sim)
 
 #define refuse(...) tw__refuse(-EINVAL, "tw_sim_create", __VA_ARGS__)
 
-static int complete(struct tw_sim_config *config)
+static int sim_complete(struct tw_sim_config *config)
 {
 	if (!config->workers)
 		config->workers = 4;
@@ -308,7 +308,7 @@ static int make_service(tw_sim *sim)
 	return tw_service_create(&sim->service, &config);
 }
 
-static int make(tw_sim *sim)
+static int sim_make(tw_sim *sim)
 {
 	sim->workers = calloc(sim->config.workers, sizeof *sim->workers);
 	if (!sim->workers)
@@ -325,7 +325,7 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 		return tw__invalid("out is NULL");
 	int r = TW__CONFIG_READ(tw_sim_config, &config, workers, cfg);
 	if (!r)
-		r = complete(&config);
+		r = sim_complete(&config);
 	if (r)
 		return r;
 	tw_sim *sim = tw__fork_watch() ? calloc(1, sizeof *sim) : NULL;
@@ -338,9 +338,9 @@ int tw_sim_create(tw_sim **out, const struct tw_sim_config *cfg)
 	sim->random = tw__random_of_lane(config.seed, 0);
 	sim->random_of_user = tw__random_of_lane(config.seed, 1);
 	pthread_mutex_init(&sim->lock, NULL);
-	r = make(sim);
+	r = sim_make(sim);
 	if (r) {
-		free_all(sim);
+		sim_free_all(sim);
 		return r;
 	}
 	*out = sim;

@@ -31,7 +31,7 @@ static struct tw__local *place_in(tw_service *service)
 	return local && tw__local_ready_to_run(local) ? local : NULL;
 }
 
-static int take(tw_sim *sim, unsigned index)
+static int sim_take(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
 	struct tw__sim_run *run = &worker->held;
@@ -66,7 +66,7 @@ static bool carry_out(const struct tw__sim_run *run, struct tw__local *local)
 	return true;
 }
 
-static int run(tw_sim *sim, unsigned index)
+static int sim_run(tw_sim *sim, unsigned index)
 {
 	struct tw__sim_worker *worker = &sim->workers[index];
 	struct tw__sim_run held = worker->held;
@@ -110,7 +110,7 @@ static int move_one(tw_sim *sim, uint64_t now_ns)
 		const struct tw__sim_worker *worker = &sim->workers[i];
 		bool can = takes ? can_take(sim, worker, now_ns) : can_run(worker, now_ns);
 		if (can && nth-- == 0)
-			return takes ? take(sim, i) : run(sim, i);
+			return takes ? sim_take(sim, i) : sim_run(sim, i);
 	}
 	return 0;
 }

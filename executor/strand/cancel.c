@@ -55,7 +55,7 @@ static void sweep_some(tw_strand *strand)
  * The task of a handle, if it is one of the strand's and alive. The lock is held, so it stays
  * alive.
  */
-static struct tw__task_node *find(tw_strand *strand, tw_strand_task_id handle)
+static struct tw__task_node *strand_find(tw_strand *strand, tw_strand_task_id handle)
 {
 	struct tw__node *node = tw__node_find(&tw__strands_of(tw__strand_service(strand))->tasks, handle.id);
 	struct tw__task_node *task = (struct tw__task_node *)node;
@@ -63,7 +63,7 @@ static struct tw__task_node *find(tw_strand *strand, tw_strand_task_id handle)
 }
 
 /* An enum tw_outcome. The lock is held. */
-static int cancel(tw_strand *strand, struct tw__task_node *task)
+static int strand_cancel(tw_strand *strand, struct tw__task_node *task)
 {
 	if (!task)
 		return TW_GONE;
@@ -125,14 +125,14 @@ int tw_strand_cancel(tw_strand *strand, tw_strand_task_id handle)
 	if (r)
 		return r;
 	begin_call(strand);
-	r = cancel(strand, find(strand, handle));
+	r = strand_cancel(strand, strand_find(strand, handle));
 	end_call(strand);
 	return r;
 }
 
 /* -------------------------------------------------------------------- waiting */
 
-static uint64_t deadline_in(uint64_t timeout_ns)
+static uint64_t strand_deadline_in(uint64_t timeout_ns)
 {
 	uint64_t now_ns = tw_clock_now(tw_clock_monotonic());
 	return timeout_ns > UINT64_MAX - now_ns ? UINT64_MAX : now_ns + timeout_ns;
@@ -163,15 +163,15 @@ int tw_strand_cancel_wait(tw_strand *strand, tw_strand_task_id handle, uint64_t 
 	int r = tw__strand_check(strand);
 	if (r)
 		return r;
-	uint64_t deadline_ns = deadline_in(timeout_ns);
+	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
 	begin_call(strand);
-	struct tw__task_node *task = find(strand, handle);
-	r = cancel(strand, task);
+	struct tw__task_node *task = strand_find(strand, handle);
+	r = strand_cancel(strand, task);
 	if (r == TW_RUNNING && tw__strand_inside(strand, task))
 		r = TW_SELF;
 	while (r == TW_RUNNING && in_time) {
 		in_time = tw__strand_await_bell(strand, deadline_ns);
-		if (!find(strand, handle))
+		if (!strand_find(strand, handle))
 			r = TW_FINISHED;
 	}
 	end_call(strand);
@@ -279,7 +279,7 @@ bool tw__strand_dispose(tw_strand *strand)
  * The lock is held. It is released and taken again, to submit the work that a close has left in the
  * queue.
  */
-static void submit_work(tw_strand *strand)
+static void strand_submit_work(tw_strand *strand)
 {
 	unlock_and_ring(strand);
 	tw__work_submit(&strand->work); /* the strand is ACTIVE until its work has run */
@@ -293,12 +293,12 @@ int tw_strand_close(tw_strand *strand)
 		return r;
 	begin_call(strand);
 	if (tw__strand_dispose(strand))
-		submit_work(strand);
+		strand_submit_work(strand);
 	end_call(strand);
 	return 0;
 }
 
-static bool is_busy(const tw_strand *strand)
+static bool strand_is_busy(const tw_strand *strand)
 {
 	return strand->flags & TW__STRAND_RUNNING || strand->settling;
 }
@@ -311,13 +311,13 @@ int tw_strand_close_wait(tw_strand *strand, uint64_t timeout_ns)
 		return r;
 	if (tw__strand_inside(strand, NULL))
 		return tw__misuse(-EDEADLK, "tw_strand_close_wait: called from one of the strand's tasks or releases");
-	uint64_t deadline_ns = deadline_in(timeout_ns);
+	uint64_t deadline_ns = strand_deadline_in(timeout_ns);
 	begin_call(strand);
 	if (tw__strand_dispose(strand))
-		submit_work(strand);
-	while (is_busy(strand) && in_time)
+		strand_submit_work(strand);
+	while (strand_is_busy(strand) && in_time)
 		in_time = tw__strand_await_bell(strand, deadline_ns);
-	bool quiet = !is_busy(strand);
+	bool quiet = !strand_is_busy(strand);
 	end_call(strand);
 	return quiet ? 0 : -ETIMEDOUT;
 }

@@ -63,7 +63,7 @@ void tw__strand_gather(tw_strand *strand)
 	}
 }
 
-static void pop(tw_strand *strand)
+static void strand_pop(tw_strand *strand)
 {
 	if (tw_unlikely(strand->swept == strand->first))
 		strand->swept = 0;
@@ -77,7 +77,7 @@ static void pop(tw_strand *strand)
  */
 static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 {
-	pop(strand);
+	strand_pop(strand);
 	strand->work.spare--;
 	task->linked = false;
 	if (task->state != TW__TASK_SETTLING)
@@ -85,7 +85,7 @@ static void pop_dead(tw_strand *strand, struct tw__task_node *task)
 }
 
 /* Takes the next task, or ticket, out of the queue. 0: there is none. */
-static tw__link take(tw_strand *strand)
+static tw__link strand_take(tw_strand *strand)
 {
 	for (;;) {
 		tw__link link = strand->first;
@@ -96,7 +96,7 @@ static tw__link take(tw_strand *strand)
 			uint32_t left = strand->head_left ? strand->head_left : chunk->count;
 			if (left == 1)
 				/* before the last ticket: after it the batch is not ours */
-				pop(strand);
+				strand_pop(strand);
 			else
 				strand->head_left = (uint8_t)(left - 1);
 			return link;
@@ -106,7 +106,7 @@ static tw__link take(tw_strand *strand)
 			pop_dead(strand, task);
 			continue;
 		}
-		pop(strand);
+		strand_pop(strand);
 		strand->queued--;
 		task->linked = false;
 		return link;
@@ -115,7 +115,7 @@ static tw__link take(tw_strand *strand)
 
 /* -------------------------------------------------------------------- endings */
 
-static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+static void strand_call_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	struct tw__strand_run run = {.strand = strand, .task = task, .releasing = true, .outer = tw__strand_runs};
 	struct tw__context_saved saved;
@@ -130,13 +130,13 @@ static void call_release(tw_strand *strand, struct tw__task_node *task, enum tw_
 }
 
 /* Calls its release, and its context's, with the lock released. */
-static void release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
+static void strand_release(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	task->state = TW__TASK_SETTLING;
 	strand->settling++;
 	tw__tiny_unlock(&strand->lock);
 	if (task->release)
-		call_release(strand, task, fate);
+		strand_call_release(strand, task, fate);
 	tw__context_release(task->context);
 	tw__tiny_lock(&strand->lock);
 	strand->settling--;
@@ -144,13 +144,13 @@ static void release(tw_strand *strand, struct tw__task_node *task, enum tw_fate 
 }
 
 /* The runner passes a batch, so that nodes are put together. NULL: the node is put immediately. */
-static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
+static void strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate, struct tw__node_batch *batch)
 {
 	struct tw__nodes *nodes = &tw__strands_of(tw__strand_service(strand))->tasks;
 	tw__strand_forget_series(strand, task);
 	strand->cancelled += fate == TW_FATE_CANCELLED;
 	if (task->release || tw_unlikely(task->context && tw__context_has_release(task->context)))
-		release(strand, task, fate);
+		strand_release(strand, task, fate);
 	if (tw_unlikely(task->terms)) {
 		free(task->terms);
 		task->terms = NULL;
@@ -168,12 +168,12 @@ static void end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate
 void tw__strand_end(tw_strand *strand, struct tw__task_node *task, enum tw_fate fate)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	end(strand, task, fate, NULL);
+	strand_end(strand, task, fate, NULL);
 }
 
 /* ----------------------------------------------------------------------- runs */
 
-static void call(struct tw__task_node *task)
+static void strand_call(struct tw__task_node *task)
 {
 	struct tw__context_saved saved;
 	tw__context_enter(task->context, &saved);
@@ -196,14 +196,14 @@ static bool call_by_terms(tw_service *service, struct tw__task_node *task)
 	run.overruns = terms->overruns;
 	terms->overruns = 0;
 	tw__current_run = &run;
-	call(task);
+	strand_call(task);
 	tw__current_run = run.outer;
 	return true;
 }
 
 /* Each of these is called with the lock held, and returns with it. */
 
-static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
+static void strand_run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__task_node *task)
 {
 	struct tw__node_batch *ended = &run->ended;
 	tw_service *service = tw__strand_service(strand);
@@ -214,7 +214,7 @@ static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	tw__tiny_unlock(&strand->lock);
 	struct tw__run_level *level = tw__user_begin_named(service, TW_RUN_KIND_STRAND_TASK, task->fn, task->name, 0);
 	if (tw_likely(!task->terms))
-		call(task);
+		strand_call(task);
 	else
 		ran = call_by_terms(service, task);
 	tw__user_end(level);
@@ -223,11 +223,11 @@ static void run_task(tw_strand *strand, struct tw__strand_run *run, struct tw__t
 	strand->flags &= (uint8_t)~TW__STRAND_RUNNING;
 	strand->runs += ran;
 	if (tw_likely(!tw__strand_repeats(task)))
-		end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
+		strand_end(strand, task, ran ? TW_FATE_FIRED : TW_FATE_LATE, ended);
 	else if (task->ended || tw__strand_disposed(strand))
-		end(strand, task, TW_FATE_CANCELLED, ended);
+		strand_end(strand, task, TW_FATE_CANCELLED, ended);
 	else if (!tw__strand_continue(strand, task, !ran))
-		end(strand, task, TW_FATE_FIRED, ended);
+		strand_end(strand, task, TW_FATE_FIRED, ended);
 }
 
 /* A ticket of a batch, or work of another layer, for which the strand is only an executor. */
@@ -253,9 +253,9 @@ static void perform(tw_strand *strand, struct tw__strand_run *run, tw__link link
 	if (link & TW__LINK_BATCH)
 		run_ticket(strand, (tw_batch *)(link - TW__LINK_BATCH));
 	else if (tw_unlikely(tw__strand_disposed(strand)))
-		end(strand, task, TW_FATE_CANCELLED, &run->ended);
+		strand_end(strand, task, TW_FATE_CANCELLED, &run->ended);
 	else
-		run_task(strand, run, task);
+		strand_run_task(strand, run, task);
 }
 
 /* Nothing is left to run: makes the strand idle, or gone, if nothing has come meanwhile. */
@@ -268,7 +268,7 @@ static bool go_idle(tw_strand *strand, bool last)
 }
 
 /* The lock is held, and released here. more: the budget is used up. */
-static void leave(tw_strand *strand, bool more)
+static void strand_run_leave(tw_strand *strand, bool more)
 {
 	bool again = !more && strand->flags & TW__STRAND_REARM && tw__strand_arm(strand) != 0;
 	_Atomic uint32_t *bell = &strand->bell;
@@ -320,7 +320,7 @@ static void slice_begin(struct slice *slice, tw_strand *strand)
  * It begins when something waits behind the first run, so a lone task pays for no clock. The lock
  * is held.
  */
-static bool slice_is_over(struct slice *slice, tw_strand *strand, bool first)
+static bool strand_slice_is_over(struct slice *slice, tw_strand *strand, bool first)
 {
 	if (!strand->first || (first && strand->first == strand->last))
 		return false;
@@ -343,7 +343,7 @@ void tw__strand_run_work(struct tw__work *work)
 	tw__tiny_lock(&strand->lock);
 	for (unsigned budget = BUDGET; budget; budget--) {
 		tw__strand_gather(strand);
-		if (slice_is_over(&slice, strand, budget == BUDGET) || !(link = take(strand)))
+		if (strand_slice_is_over(&slice, strand, budget == BUDGET) || !(link = strand_take(strand)))
 			break;
 		perform(strand, &run, link);
 		if (tw_unlikely(tw__strand_ring(strand)))
@@ -351,5 +351,5 @@ void tw__strand_run_work(struct tw__work *work)
 	}
 	tw__strand_runs = run.outer;
 	tw__node_put_batch(&tw__strands_of(tw__strand_service(strand))->tasks, &run.ended);
-	leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
+	strand_run_leave(strand, strand->first != 0 || strand->flags & TW__STRAND_OVERDUE);
 }

@@ -70,7 +70,7 @@ static int choose_executor(const struct tw__base *base, uint32_t flags, tw_execu
 	return 0;
 }
 
-static int make(tw_strand **out, const struct tw__base *base, uint32_t flags)
+static int strand_make(tw_strand **out, const struct tw__base *base, uint32_t flags)
 {
 	tw_executor *executor;
 	int r = choose_executor(base, flags, &executor);
@@ -103,7 +103,7 @@ int tw_strand_create(tw_strand **out, tw_service *service, tw_executor *executor
 	r = tw__base_hold(&base, service, executor);
 	if (r)
 		return r;
-	r = make(out, &base, config.flags);
+	r = strand_make(out, &base, config.flags);
 	if (r)
 		tw__base_let_go(&base);
 	return r;
@@ -137,7 +137,7 @@ static int pass_on(tw_strand *strand, tw_batch *batch, size_t n)
  * A layer on the strand that was destroyed before it may still have work under way: the driver
  * returns it.
  */
-static int send_home(struct tw__work *work)
+static int strand_send_home(struct tw__work *work)
 {
 	tw__work_leave_executor(work);
 	tw__work_submit_later(work);
@@ -154,7 +154,7 @@ static int submit_batch(tw_executor *self, tw_batch *batch, size_t n)
 		if (!work && word & TW__STRAND_DISPOSED)
 			return pass_on(strand, batch, n);
 		if (tw_unlikely((word & TW__STRAND_BITS) == TW__STRAND_GONE))
-			return send_home((struct tw__work *)(void *)batch);
+			return strand_send_home((struct tw__work *)(void *)batch);
 		*link = (tw__link)(word & ~(uint64_t)TW__STRAND_BITS);
 		mail = (uintptr_t)batch | (word & TW__STRAND_BITS) | TW__STRAND_ACTIVE;
 	} while (!tw_cas_acq_rel(&strand->word, &word, mail)); /* STRAND1 */
@@ -184,7 +184,7 @@ static void free_parts(tw_strand *strand)
 }
 
 /* The driver may still offer to it: it stays until the service ends. */
-static void retire(tw_strand *strand, struct tw__strands *strands)
+static void strand_retire(tw_strand *strand, struct tw__strands *strands)
 {
 	tw_strand *first = tw_load_relaxed(&strands->retired);
 	do {
@@ -203,7 +203,7 @@ void tw__strand_free(tw_strand *strand)
 	bool left = strand->flags & TW__STRAND_DESTROYED;
 	free_parts(strand);
 	if (strand->flags & TW__STRAND_EXPOSED)
-		retire(strand, tw__strands_of(base.service));
+		strand_retire(strand, tw__strands_of(base.service));
 	else
 		free(strand);
 	/* last: the service may be closed from here on. */
@@ -211,7 +211,7 @@ void tw__strand_free(tw_strand *strand)
 }
 
 /* Only the driver reads it, now and later, unless something is still to come. The lock is held. */
-static bool is_quiet(tw_strand *strand)
+static bool strand_is_quiet(tw_strand *strand)
 {
 	bool timer = strand->delays && strand->delays->timer.id;
 	return !(tw_load_relaxed(&strand->word) & TW__STRAND_ACTIVE) && !timer;
@@ -235,10 +235,10 @@ static bool may_wait(tw_strand *strand)
 static bool go(tw_strand *strand)
 {
 	uint64_t word = TW__STRAND_DISPOSED;
-	return is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
+	return strand_is_quiet(strand) && tw_cas_acq_rel(&strand->word, &word, TW__STRAND_GONE);
 }
 
-static int destroy_forked(tw_strand *strand)
+static int strand_destroy_forked(tw_strand *strand)
 {
 	free_parts(strand);
 	if (!(strand->flags & TW__STRAND_EXPOSED))
@@ -251,7 +251,7 @@ static int destroy_forked(tw_strand *strand)
  * the driver may carry out that run where the executor is not a pool, which never refuses work. The
  * lock is held.
  */
-static void leave(tw_strand *strand)
+static void strand_leave(tw_strand *strand)
 {
 	struct tw__base base = base_of(strand);
 	strand->flags |= TW__STRAND_DESTROYED;
@@ -265,18 +265,18 @@ int tw_strand_destroy(tw_strand *strand)
 	if (!strand)
 		return 0;
 	if (tw__strand_check(strand))
-		return destroy_forked(strand);
+		return strand_destroy_forked(strand);
 	tw__tiny_lock(&strand->lock);
 	if (tw__strand_dispose(strand)) {
 		tw__tiny_unlock(&strand->lock);
 		tw__work_submit(&strand->work); /* ACTIVE, and not DESTROYED: it stays */
 		tw__tiny_lock(&strand->lock);
 	}
-	while (!is_quiet(strand) && may_wait(strand))
+	while (!strand_is_quiet(strand) && may_wait(strand))
 		tw__strand_await_bell(strand, UINT64_MAX);
 	bool gone = go(strand), frees = gone && tw__strand_frees(strand);
 	if (!gone)
-		leave(strand);
+		strand_leave(strand);
 	tw__tiny_unlock(&strand->lock);
 	if (frees)
 		tw__strand_free(strand);

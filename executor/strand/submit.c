@@ -36,7 +36,7 @@ static bool names_context(const struct request *request)
 
 /* --------------------------------------------------------------------- the task */
 
-static void fill(struct tw__task_node *task, const struct request *request)
+static void strand_fill(struct tw__task_node *task, const struct request *request)
 {
 	task->fn = request->fn;
 	task->arg = request->arg;
@@ -83,7 +83,7 @@ static int add_terms(struct tw__task_node *task, const struct request *request)
 	return 0;
 }
 
-static void *context_of(const struct request *request)
+static void *strand_context_of(const struct request *request)
 {
 	if (tw_likely(!names_context(request)))
 		return tw__context_capture();
@@ -93,7 +93,7 @@ static void *context_of(const struct request *request)
 }
 
 /* The lock is held. *work: the caller submits the work. */
-static int enter(tw_strand *strand, struct tw__task_node *task, bool *work)
+static int strand_enter(tw_strand *strand, struct tw__task_node *task, bool *work)
 {
 	if (tw_unlikely(tw__strand_disposed(strand)))
 		return -ESHUTDOWN;
@@ -120,7 +120,7 @@ static int give_up(struct tw__nodes *nodes, struct tw__task_node *task, const st
 	return error;
 }
 
-static int submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
+static int strand_submit(tw_strand *strand, const struct request *request, tw_strand_task_id *out)
 {
 	tw_service *service = tw__strand_service(strand);
 	struct tw__nodes *nodes = &tw__strands_of(service)->tasks;
@@ -130,8 +130,8 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 	if (tw_unlikely(r))
 		return r;
 	struct tw__task_node *task = (struct tw__task_node *)node;
-	fill(task, request);
-	task->context = context_of(request);
+	strand_fill(task, request);
+	task->context = strand_context_of(request);
 	r = add_terms(task, request);
 	if (!r)
 		r = set_instant(service, task, request);
@@ -140,7 +140,7 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 	tw__tiny_lock(&strand->lock); /* planted: strand_unlocked */
 	if (out)
 		out->id = tw__node_handle(node); /* before a runner can see it */
-	r = enter(strand, task, &work);
+	r = strand_enter(strand, task, &work);
 	tw__tiny_unlock(&strand->lock);
 	if (tw_unlikely(r))
 		return give_up(nodes, task, request, r);
@@ -152,7 +152,7 @@ static int submit(tw_strand *strand, const struct request *request, tw_strand_ta
 /* -------------------------------------------------------------------- short forms */
 
 /* Tells that a time of the public function `call` is out of range. */
-static int out_of_range(const char *call, tw_strand_task_id *out)
+static int strand_out_of_range(const char *call, tw_strand_task_id *out)
 {
 	if (out)
 		*out = (tw_strand_task_id){0};
@@ -165,10 +165,10 @@ static int check_and_submit(const char *call, tw_strand *strand, const struct re
 	if (!r && !is_at(request) && request->when_ns > TW_MAX_DELAY_NS)
 		r = -ERANGE; /* told below */
 	if (!r)
-		r = submit(strand, request, out);
+		r = strand_submit(strand, request, out);
 	if (tw_unlikely(r) && out)
 		*out = (tw_strand_task_id){0};
-	return tw_unlikely(r == -ERANGE) ? out_of_range(call, out) : r;
+	return tw_unlikely(r == -ERANGE) ? strand_out_of_range(call, out) : r;
 }
 
 int tw_strand_submit(tw_strand *strand, tw_fn *fn, void *arg)
@@ -194,7 +194,7 @@ static int submit_burst(const char *call, tw_strand *strand, const struct tw_str
 	    .fn = spec->fn, .arg = spec->arg, .spec = spec, .period = &period, .when_ns = spec->delay_ns};
 	request.tolerance_ns = spec->tolerance_ns ? spec->tolerance_ns : usual_tolerance_ns;
 	if (spec->period_ns > TW_MAX_DELAY_NS || spec->tolerance_ns > TW_MAX_DELAY_NS)
-		return out_of_range(call, out);
+		return strand_out_of_range(call, out);
 	return check_and_submit(call, strand, &request, out);
 }
 
@@ -245,7 +245,7 @@ static int submit_period(const char *call, tw_strand *strand, const struct tw_st
 		return tw__misuse(-EINVAL, "struct tw_strand_task: period->first_ns must be 0 with TW_TASK_AT");
 	if (period.period_ns > TW_MAX_DELAY_NS || period.first_ns > TW_MAX_DELAY_NS ||
 	    spec->tolerance_ns > TW_MAX_DELAY_NS)
-		return out_of_range(call, out);
+		return strand_out_of_range(call, out);
 	struct request request = {.fn = spec->fn,
 				  .arg = spec->arg,
 				  .spec = spec,

@@ -43,7 +43,7 @@ static int schedule(tw_strand *strand, uint64_t due_ns, tw_timer *out)
  * A reset that finds the timer claimed is as good: DUE comes, or is there, and the runner then sets
  * the timer again.
  */
-static int move_timer(tw_strand *strand, uint64_t due_ns)
+static int strand_move_timer(tw_strand *strand, uint64_t due_ns)
 {
 	int r = tw_reset_at(tw__strand_service(strand), strand->delays->timer, due_ns);
 	if (r == 0)
@@ -63,7 +63,7 @@ int tw__strand_arm(tw_strand *strand)
 		return 0;
 	uint64_t due_ns = (uint64_t)tw__heap_key(&delays->heap, first);
 	if (delays->timer.id)
-		return delays->timer_ns <= due_ns ? 0 : move_timer(strand, due_ns);
+		return delays->timer_ns <= due_ns ? 0 : strand_move_timer(strand, due_ns);
 	int r = schedule(strand, due_ns, &delays->timer);
 	delays->timer_ns = due_ns;
 	return r;
@@ -78,7 +78,7 @@ void tw__strand_disarm(tw_strand *strand)
 }
 
 /* Room for the task, and for each series that is not in the heap. */
-static int reserve(tw_strand *strand, const struct tw__task_node *task)
+static int strand_reserve(tw_strand *strand, const struct tw__task_node *task)
 {
 	if (!strand->delays && !(strand->delays = calloc(1, sizeof *strand->delays)))
 		return -ENOMEM;
@@ -89,7 +89,7 @@ static int reserve(tw_strand *strand, const struct tw__task_node *task)
 	return 0;
 }
 
-static void push(tw_strand *strand, struct tw__task_node *task)
+static void strand_push(tw_strand *strand, struct tw__task_node *task)
 {
 	struct tw__strand_delays *delays = strand->delays;
 	task->state = TW__TASK_DELAYED;
@@ -112,14 +112,14 @@ void tw__strand_trim_heap(struct tw__strand_delays *delays)
 int tw__strand_delay(tw_strand *strand, struct tw__task_node *task)
 {
 	TW_ASSERT_TINY_LOCKED(&strand->lock);
-	int r = reserve(strand, task);
+	int r = strand_reserve(strand, task);
 	if (r)
 		return r;
 	if (task->state == TW__TASK_QUEUED) { /* a series that begins immediately */
 		tw__strand_queue_task(strand, task);
 		return 0;
 	}
-	push(strand, task);
+	strand_push(strand, task);
 	r = tw__strand_arm(strand);
 	if (r) {
 		tw__heap_remove(&strand->delays->heap, &task->item);
@@ -143,7 +143,7 @@ uint64_t tw__strand_next(uint64_t nominal_ns, uint64_t period_ns, uint64_t last_
  * limit to lateness a burst leaves out those that would be passed over one by one. As for timers:
  * wheel/run/series.c.
  */
-static uint64_t passed_over(const struct tw__strand_terms *terms, uint64_t behind_ns)
+static uint64_t strand_passed_over(const struct tw__strand_terms *terms, uint64_t behind_ns)
 {
 	uint64_t past = behind_ns / terms->period_ns + 1;
 	if (terms->missed == TW_MISSED_SKIP)
@@ -165,7 +165,7 @@ static void choose_next(struct tw__task_node *task, uint64_t now_ns)
 	task->due_ns = tw__strand_next(task->due_ns, terms->period_ns, terms->last_ns, now_ns, terms->tolerance_ns);
 	if (task->due_ns > now_ns)
 		return;
-	uint64_t missed = passed_over(terms, now_ns - task->due_ns);
+	uint64_t missed = strand_passed_over(terms, now_ns - task->due_ns);
 	task->due_ns += missed * terms->period_ns;
 	terms->overruns += missed;
 }
@@ -199,7 +199,7 @@ bool tw__strand_continue(tw_strand *strand, struct tw__task_node *task, bool too
 		tw__strand_queue_task(strand, task);
 		return true;
 	}
-	push(strand, task);
+	strand_push(strand, task);
 	arm_or_come_again(strand);
 	return true;
 }

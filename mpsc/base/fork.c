@@ -22,7 +22,7 @@ static _Atomic uint32_t generation;
 static pthread_once_t watch_once = PTHREAD_ONCE_INIT;
 static bool watching;
 
-static void after_fork_in_child(void)
+static void fork_after_fork_in_child(void)
 {
 	tw__registry = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
 	for (struct unwiped *u = tw_load_relaxed(&first_unwiped); u;
@@ -32,14 +32,14 @@ static void after_fork_in_child(void)
 	tw_add_relaxed(&generation, 1);
 }
 
-static void watch(void)
+static void fork_watch(void)
 {
-	watching = pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+	watching = pthread_atfork(NULL, NULL, fork_after_fork_in_child) == 0;
 }
 
 bool tw__fork_watch(void)
 {
-	pthread_once(&watch_once, watch);
+	pthread_once(&watch_once, fork_watch);
 	return watching;
 }
 
@@ -59,7 +59,7 @@ static void to_be_wiped(struct unwiped *at, void *head, size_t bytes)
 	pthread_mutex_unlock(&tw__registry);
 }
 
-static void forget(struct unwiped *unwiped)
+static void fork_forget(struct unwiped *unwiped)
 {
 	pthread_mutex_lock(&tw__registry);
 	_Atomic(struct unwiped *) *at = &first_unwiped;
@@ -98,7 +98,7 @@ void tw__wiped_free(void *at, size_t head)
 {
 	size_t page = page_bytes();
 	char *base = (char *)at + head - page;
-	forget((struct unwiped *)(void *)base);
+	fork_forget((struct unwiped *)(void *)base);
 	madvise(base, page, MADV_KEEPONFORK); /* the next owner's children are to find it as it was */
 	free(base);
 }

@@ -77,7 +77,7 @@ int tw_histogram_add(struct tw_histogram *sum, const struct tw_histogram *other)
 	return 0;
 }
 
-static bool is_earlier(const struct tw_histogram *earlier, const struct tw_histogram *later)
+static bool histogram_is_earlier(const struct tw_histogram *earlier, const struct tw_histogram *later)
 {
 	bool is = earlier->count <= later->count && earlier->sum_ns <= later->sum_ns;
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++)
@@ -89,7 +89,7 @@ int tw_histogram_subtract(struct tw_histogram *later, const struct tw_histogram 
 {
 	if (!later || !earlier)
 		return tw__invalid("%s is NULL", later ? "earlier" : "later");
-	if (!is_earlier(earlier, later))
+	if (!histogram_is_earlier(earlier, later))
 		return tw__refuse(-ERANGE, __func__, "earlier holds durations that later does not");
 	uint64_t bound = 0;
 	for (unsigned i = 0; i < TW_HISTOGRAM_BUCKETS; i++) {

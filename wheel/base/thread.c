@@ -53,8 +53,8 @@ static int set_attributes(pthread_attr_t *attr, const struct tw_service_config *
  * A C library without that attribute (musl): the new thread inherits the processors of its maker, who takes them on for so long.
  * Positive errno, as the pthread calls.
  */
-static int create(pthread_t *thread, const pthread_attr_t *attr, const struct tw_service_config *config,
-		  void *(*main)(void *), void *arg)
+static int thread_create(pthread_t *thread, const pthread_attr_t *attr, const struct tw_service_config *config,
+			 void *(*main)(void *), void *arg)
 {
 #ifndef __GLIBC__
 	cpu_set_t own;
@@ -83,7 +83,7 @@ int tw__spawn(pthread_t *thread, const struct tw_service_config *config, const c
 	if (!r) {
 		faults_only(&mask);
 		pthread_sigmask(SIG_SETMASK, &mask, &before); /* inherited by the new thread */
-		r = create(thread, &attr, config, main, arg);
+		r = thread_create(thread, &attr, config, main, arg);
 		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	pthread_attr_destroy(&attr);

@@ -11,7 +11,7 @@
 #define RATE_SPAN_NS UINT64_C(10000000) /* a rate is measured over no less */
 #define READ_GAP_COUNTS UINT64_C(3000)  /* a longer reading of the clock was interrupted */
 
-static uint64_t clock_now(void)
+static uint64_t tsc_clock_now(void)
 {
 	struct timespec now;
 	clock_gettime(CLOCK_MONOTONIC, &now);
@@ -44,7 +44,7 @@ void tw__counter_init(struct tw__counter *counter)
 }
 
 /* A new pair and, if the last one is old enough to measure by, a new rate. The sequence is odd, and ours. */
-static void publish(struct tw__counter *counter, uint64_t count, uint64_t ns)
+static void tsc_publish(struct tw__counter *counter, uint64_t count, uint64_t ns)
 {
 	uint64_t last_count = tw_load_relaxed(&counter->count), last_ns = tw_load_relaxed(&counter->ns);
 	uint64_t rate = tw_load_relaxed(&counter->rate);
@@ -61,13 +61,13 @@ static void publish(struct tw__counter *counter, uint64_t count, uint64_t ns)
 
 uint64_t tw__counter_slow_now(struct tw__counter *counter)
 {
-	uint64_t count = tw__counter_register(), ns = clock_now();
+	uint64_t count = tw__counter_register(), ns = tsc_clock_now();
 	if (!counter->usable || tw__counter_register() - count > READ_GAP_COUNTS)
 		return ns;
 	uint64_t sequence = tw_load_relaxed(&counter->sequence);
 	if (sequence & 1 || !tw_cas_acq_rel(&counter->sequence, &sequence, sequence + 1)) /* TSC1 */
 		return ns;
-	publish(counter, count, ns);
+	tsc_publish(counter, count, ns);
 	tw_store_release(&counter->sequence, sequence + 2);
 	return ns;
 }

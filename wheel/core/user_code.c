@@ -17,7 +17,7 @@ static bool ready;
 /* ------------------------------------------------------------------ records */
 
 /* The record's thread runs nothing any more. */
-static void clear(struct tw__run_record *record)
+static void user_code_clear(struct tw__run_record *record)
 {
 	for (unsigned i = 0; i < TW__RUN_LEVELS; i++)
 		tw_store_relaxed(&record->levels[i].word,
@@ -29,30 +29,30 @@ static void clear(struct tw__run_record *record)
  * A user's function may have ended the thread from inside (pthread_exit), so runs may still be shown.
  * A later exit handler of the thread that runs something takes a record anew.
  */
-static void thread_exits(void *arg)
+static void user_code_thread_exits(void *arg)
 {
 	struct tw__run_record *record = arg;
 	tw__my_run_record = NULL;
-	clear(record);
+	user_code_clear(record);
 	tw_store_release(&record->in_use, 0); /* pairs with take_free */
 }
 
 /* Only the thread that has forked goes on. What the others ran does not run here. */
-static void after_fork_in_child(void)
+static void user_code_after_fork_in_child(void)
 {
 	for (struct tw__run_record *record = tw_load_acquire(&tw__run_records); record;
 	     record = tw_load_acquire(&record->next)) {
 		if (record == tw__my_run_record)
 			continue;
-		clear(record);
+		user_code_clear(record);
 		tw_store_relaxed(&record->in_use, 0);
 	}
 }
 
 static void get_ready(void)
 {
-	ready =
-	    pthread_key_create(&exit_key, thread_exits) == 0 && pthread_atfork(NULL, NULL, after_fork_in_child) == 0;
+	ready = pthread_key_create(&exit_key, user_code_thread_exits) == 0 &&
+		pthread_atfork(NULL, NULL, user_code_after_fork_in_child) == 0;
 }
 
 static struct tw__run_record *take_free(void)
@@ -66,7 +66,7 @@ static struct tw__run_record *take_free(void)
 	return NULL;
 }
 
-static struct tw__run_record *make(void)
+static struct tw__run_record *user_code_make(void)
 {
 	struct tw__run_record *record = aligned_alloc(TW__CACHE_LINE, sizeof *record);
 	if (!record)
@@ -87,7 +87,7 @@ struct tw__run_record *tw__run_record_make(void)
 	pthread_once(&once, get_ready);
 	struct tw__run_record *record = ready ? take_free() : NULL;
 	if (ready && !record)
-		record = make();
+		record = user_code_make();
 	if (!record)
 		return NULL;
 	if (pthread_setspecific(exit_key, record)) {

@@ -9,7 +9,7 @@
 #include "wheel/core/service.h"
 #include "wheel/driver/driver.h"
 
-static bool is_armed(uint64_t word, uint64_t entry)
+static bool compact_is_armed(uint64_t word, uint64_t entry)
 {
 	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
 }
@@ -24,7 +24,7 @@ static void remove_ended(const tw_service *service, struct tw__chunk *chunk)
 	for (unsigned i = 0; i < chunk->count; i++) {
 		tw__wheel_entry entry = chunk->entries[i];
 		uint32_t slot = tw__entry_slot(entry);
-		if (!slot || is_armed(tw_load_acquire(&service->slots.words[slot]), entry))
+		if (!slot || compact_is_armed(tw_load_acquire(&service->slots.words[slot]), entry))
 			chunk->entries[left++] = entry;
 	}
 	chunk->count = left;

@@ -202,7 +202,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 }
 
 /* Whether many timers of a block are dead already, as those of quick requests are. Its oldest entries tell. */
-static bool many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
+static bool drain_many_are_dead(const tw_service *service, const struct tw__entry *entries, int n)
 {
 	int dead = 0, sample = n < SAMPLE ? n : SAMPLE;
 	for (int i = 0; i < sample; i++) {
@@ -243,7 +243,7 @@ static void drain_block(tw_service *service, struct tw__local *local, const stru
 			uint64_t now_ns)
 {
 	raise_to_stamp(service, local, now_ns);
-	bool drops = service->driver->sweep.writes_down || many_are_dead(service, entries, n);
+	bool drops = service->driver->sweep.writes_down || drain_many_are_dead(service, entries, n);
 	if (drops)
 		note_reached(service, entries, n);
 	for (int i = 0; i < n; i++)

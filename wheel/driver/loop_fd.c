@@ -15,7 +15,7 @@ void tw__loop_init(struct tw__loop *loop)
 	tw__alarm_init(&loop->alarm);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t loop_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -73,18 +73,18 @@ static uint64_t raise_plan(tw_service *service, uint64_t plan_ns)
 	tw_store_relaxed(&service->gate.plan, plan_ns); /* published with the word (GATE1, GATE4) */
 	tw__gate_publish(&service->gate, TW__GATE_PARKED | tw__driver_accepting(service));
 	bool sure = alone(service) || tw__gate_barrier(&service->gate);
-	uint64_t wake_ns = sure ? plan_ns : earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
+	uint64_t wake_ns = sure ? plan_ns : loop_earlier(plan_ns, tw__tick_ns(service, service->driver->wheel.next));
 	bool asked =
 	    tw__groups_waiting(&service->groups) || tw__works_waiting(service); /* group.h, GROUP5; work.h, WORK2 */
 	if (tw__driver_any_unread(service) || asked) {                          /* GATE2, GATE4 */
 		gather(service);
-		wake_ns = earlier(wake_ns, next_ns(service));
+		wake_ns = loop_earlier(wake_ns, next_ns(service));
 	}
 	return wake_ns;
 }
 
 /* Sets the descriptor for what comes next. */
-static void settle(tw_service *service)
+static void loop_settle(tw_service *service)
 {
 	if (tw__driver_any_unread(service)) /* callbacks have scheduled */
 		gather(service);
@@ -140,7 +140,7 @@ size_t tw__loop_advance(tw_service *service, struct tw__local *local, size_t bud
 	struct tw__turn turn = tw__turn(service, local, budget);
 	note(service, &turn, budget);
 	if (open)
-		settle(service);
+		loop_settle(service);
 	return turn.done;
 }
 
@@ -198,7 +198,7 @@ static int open_fd(tw_service *service)
 		return r;
 	tw__gate_arm_bell(&service->gate);
 	gather(service);
-	settle(service);
+	loop_settle(service);
 	tw_store_release(&service->driver->loop.open, true);
 	return 0;
 }

@@ -29,7 +29,7 @@ static uint16_t *head_of(struct tw__outboxes *boxes, const tw_executor *executor
 	return &boxes->table->heads[hash % TW__OUTBOX_HEADS];
 }
 
-static struct tw__outbox *find(struct tw__outboxes *boxes, const tw_executor *executor)
+static struct tw__outbox *outbox_find(struct tw__outboxes *boxes, const tw_executor *executor)
 {
 	for (uint32_t i = *head_of(boxes, executor); i; i = boxes->table->boxes[i - 1].hash_next)
 		if (boxes->table->boxes[i - 1].executor == executor)
@@ -38,7 +38,7 @@ static struct tw__outbox *find(struct tw__outboxes *boxes, const tw_executor *ex
 }
 
 /* NULL: all are in use. */
-static struct tw__outbox *make(struct tw__outboxes *boxes, tw_executor *executor)
+static struct tw__outbox *outbox_make(struct tw__outboxes *boxes, tw_executor *executor)
 {
 	struct tw__outbox *box = boxes->free;
 	if (box)
@@ -110,7 +110,7 @@ static void queue_return(struct tw__outboxes *boxes, struct tw__outbox *box)
 
 /* -------------------------------------------------------------------- sorting */
 
-static bool is_armed(uint64_t word, uint64_t entry)
+static bool outbox_is_armed(uint64_t word, uint64_t entry)
 {
 	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word);
 }
@@ -130,13 +130,13 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	TW_ASSERT(slot != 0);
 	uint64_t word = tw_load_acquire(&slots->words[slot]); /* WORD1 */
 	*executor = NULL;
-	if (!is_armed(word, entry))
+	if (!outbox_is_armed(word, entry))
 		return false;
 	if (!(word & TW__OPTION))
 		return true;
 	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* WORD5: before the second look */
 	*executor = tw_load_acquire(&slots->options[option].executor);   /* WORD5: likewise */
-	return is_armed(tw_load_relaxed(&slots->words[slot]), entry);
+	return outbox_is_armed(tw_load_relaxed(&slots->words[slot]), entry);
 }
 
 /*
@@ -165,11 +165,11 @@ static struct tw__chunk *room_in(tw_service *service, struct tw__outbox *box, ui
 }
 
 /* False: there is no room for it, nor for later runs of this executor in this turn. */
-static bool append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
+static bool outbox_append(tw_service *service, tw_executor *executor, uint64_t entry, uint64_t tick)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
-	struct tw__outbox *box = find(boxes, executor);
-	if (!box && !(box = make(boxes, executor)))
+	struct tw__outbox *box = outbox_find(boxes, executor);
+	if (!box && !(box = outbox_make(boxes, executor)))
 		return false;
 	struct tw__chunk *chunk = room_in(service, box, tick);
 	if (chunk)
@@ -190,7 +190,7 @@ void tw__outbox_sort(tw_service *service, struct tw__chunk *chunk)
 			continue;
 		if (!executor) {
 			chunk->entries[kept++] = entry;
-		} else if (!append(service, executor, entry, chunk->tick)) {
+		} else if (!outbox_append(service, executor, entry, chunk->tick)) {
 			tw__refile(service, entry);
 			service->driver->outboxes.refiled = true;
 		}
@@ -244,7 +244,7 @@ static void compact_named(tw_service *service)
 
 /* ------------------------------------------------------------------- delivery */
 
-static struct tw__chunk *pop(struct tw__outbox_list *list)
+static struct tw__chunk *outbox_pop(struct tw__outbox_list *list)
 {
 	struct tw__chunk *chunk = tw__chunk_pop(&list->chunks);
 	if (list->compacted == chunk)
@@ -300,11 +300,11 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 }
 
 /* Submits the first chunk of the list. False: refused, and the chunk is first again. */
-static bool offer(tw_service *service, struct tw__outbox *box, struct tw__outbox_list *list)
+static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw__outbox_list *list)
 {
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	tw_executor *executor = box->executor;
-	struct tw__chunk *chunk = pop(list);
+	struct tw__chunk *chunk = outbox_pop(list);
 	tw_batch *batch =
 	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
@@ -328,7 +328,7 @@ static bool run_here(tw_service *service, struct tw__local *local, struct tw__ou
 		    tw__run_inline(service, local, chunk, tw__forced(service), budget - *done, tw__driver_now(service));
 	if (chunk->holder_count < chunk->count)
 		return false;
-	tw__chunk_put(&service->driver->wheel, pop(&box->runs));
+	tw__chunk_put(&service->driver->wheel, outbox_pop(&box->runs));
 	return true;
 }
 
@@ -346,12 +346,12 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 			break;
 		split(service, &box->runs, budget - done);
 		size_t count = box->runs.chunks.first->count; /* now: once taken over the chunk may be gone */
-		if (offer(service, box, &box->runs))
+		if (outbox_offer(service, box, &box->runs))
 			done += count;
 		else if (service->config.on_refused == TW_REFUSED_RETRY)
 			break;
 		else if (service->config.on_refused == TW_REFUSED_DROP)
-			tw__outbox_drop(service, local, pop(&box->runs));
+			tw__outbox_drop(service, local, outbox_pop(&box->runs));
 		else if (!run_here(service, local, box, budget, &done))
 			break;
 	}

@@ -45,7 +45,7 @@ static bool leaves_own(tw_service *service, struct tw__chunk *chunk)
 }
 
 /* Puts due chunks into outboxes. */
-static void collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
+static void poll_collect(tw_service *service, struct tw__chunk_list *due, uint64_t now_ns)
 {
 	struct tw__chunk *chunk;
 	while ((chunk = tw__chunk_pop(due))) {
@@ -69,7 +69,7 @@ static void turn_wheel(tw_service *service)
 		more = tw__wheel_turn(&service->driver->wheel, service->driver->turning_to, &due);
 		tw_store_release(&service->gate.cursor,
 				 service->driver->wheel.next - 1); /* before batches are lent: claims rely on it */
-		collect(service, &due, now_ns);
+		poll_collect(service, &due, now_ns);
 	} while (tw_unlikely(more));
 }
 

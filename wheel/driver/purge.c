@@ -124,7 +124,7 @@ static bool free_segments(tw_service *service)
 	return left == 0;
 }
 
-static void start(tw_service *service)
+static void purge_start(tw_service *service)
 {
 	service->driver->purge.trimming = true;
 	service->driver->purge.trim_at_ns = 0;
@@ -138,7 +138,7 @@ static bool step(tw_service *service)
 {
 	bool more = free_segments(service);
 	if (cool(service)) {
-		start(service); /* from the top again */
+		purge_start(service); /* from the top again */
 		return true;
 	}
 	more |= give_chunks(service);
@@ -166,7 +166,7 @@ void tw__trim(tw_service *service, bool look, bool busy)
 	else if (look && !service->driver->purge.trim_at_ns)
 		service->driver->purge.trim_at_ns = service->driver->last_now_ns + PATIENCE_NS;
 	else if (look && service->driver->last_now_ns >= service->driver->purge.trim_at_ns)
-		start(service);
+		purge_start(service);
 }
 
 /* Turns that come anyway give memory back a second after a storm; a tick thread that sleeps is woken for it only so much later (G9). */

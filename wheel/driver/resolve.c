@@ -127,7 +127,7 @@ static bool is_met_again(struct tw__note *note, const struct tw__place *place)
  * The noted entry is dropped, though its generation is not over: the timer is with a worker by another entry. If it is armed again, that comes
  * through a lane, and must not find a note of an entry that is gone.
  */
-static void forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
+static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
 {
 	struct tw__note *note = &service->slots.notes[slot];
 	if (note_state(note, generation) == TW__NOTE_FILED && is_noted_at(note, place))
@@ -147,7 +147,7 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, co
 		return is_noted && is_met_again(note, place) ? TW__VERDICT_DEAD : place->low;
 	bool expires = what_for == TW__JUDGE_EXPIRE;
 	if (!approach(service, note, slot, word, expires ? place->high : service->driver->wheel.next)) {
-		forget(service, slot, generation, place);
+		resolve_forget(service, slot, generation, place);
 		return TW__VERDICT_DEAD;
 	}
 	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
@@ -187,7 +187,7 @@ static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, co
 		if ((word ^ entry) >> TW__GENERATION_SHIFT)
 			return TW__VERDICT_DEAD;
 		if (tw_unlikely(!tw__word_armed(word))) {
-			forget(service, slot, tw__word_generation(word), place);
+			resolve_forget(service, slot, tw__word_generation(word), place);
 			return TW__VERDICT_DEAD;
 		}
 		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))

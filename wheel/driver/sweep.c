@@ -64,7 +64,7 @@ static void take_census(tw_service *service, uint64_t budget)
 	tw__wheel_sweep_start(&service->driver->wheel);
 }
 
-static void start(tw_service *service, bool by_drained)
+static void sweep_start(tw_service *service, bool by_drained)
 {
 	bool by_words = tw_load_relaxed(&service->slots.fresh) > CENSUS_SLOTS;
 	service->driver->sweep.by = by_drained ? TW__SWEEP_BY_DRAINED
@@ -83,13 +83,13 @@ bool tw__sweep_under_way(const tw_service *service)
 }
 
 /* Looks again: a driver that sleeps is told of cancels only while it does, and then by one of so many. */
-static void end(tw_service *service)
+static void sweep_end(tw_service *service)
 {
 	uint64_t live, allowed, dead = count_dead(service, &live, &allowed);
 	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED)
 		service->driver->sweep.drained_suffices = dead <= live / 2 + allowed;
 	if (tw__sweep_wanted(service))
-		start(service, service->driver->sweep.drained_suffices);
+		sweep_start(service, service->driver->sweep.drained_suffices);
 }
 
 void tw__sweep(tw_service *service, uint64_t drained, bool look)
@@ -98,14 +98,14 @@ void tw__sweep(tw_service *service, uint64_t drained, bool look)
 	if (!tw__sweep_under_way(service)) {
 		if (!look || !tw__sweep_wanted(service))
 			return;
-		start(service, service->driver->sweep.drained_suffices);
+		sweep_start(service, service->driver->sweep.drained_suffices);
 	}
 	if (service->driver->sweep.census)
 		take_census(service,
 			    CENSUS_STEP + 8 * drained); /* more where more comes in, to get ahead of the cancels */
 	else if (!tw__wheel_sweep(&service->driver->wheel,
 				  SWEEP_STEP + service->driver->wheel.entries / 256 + 2 * drained))
-		end(service);
+		sweep_end(service);
 }
 
 void tw__sweep_all(tw_service *service)
@@ -114,7 +114,7 @@ void tw__sweep_all(tw_service *service)
 	if (service->driver->sweep.by == TW__SWEEP_BY_DRAINED && tw__sweep_under_way(service))
 		tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);
 	if (!tw__sweep_under_way(service))
-		start(service, false);
+		sweep_start(service, false);
 	if (service->driver->sweep.census)
 		take_census(service, UINT64_MAX);
 	tw__wheel_sweep(&service->driver->wheel, UINT64_MAX);

@@ -33,7 +33,8 @@ static void count_down(struct tw__groups *groups)
 }
 
 /* Closes the group and stores its completion, or changes nothing. */
-static int give(tw_service *service, struct tw__group *group, tw_group handle, const struct tw__completion *completion)
+static int completion_give(tw_service *service, struct tw__group *group, tw_group handle,
+			   const struct tw__completion *completion)
 {
 	int r = -EALREADY;
 	tw__group_lock(group); /* GROUP10 */
@@ -65,7 +66,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 		return -ENOENT;
 	if (!count_in(&service->groups))
 		return -ESHUTDOWN;
-	r = give(service, group, handle, &(struct tw__completion){fn, arg});
+	r = completion_give(service, group, handle, &(struct tw__completion){fn, arg});
 	if (r == 0)
 		tw__group_settle_soon(service, group, handle.id & TW__GROUP_INDEX_MASK);
 	else
@@ -77,7 +78,7 @@ int tw_group_close_then(tw_service *service, tw_group handle, tw_fn *fn, void *a
 }
 
 /* Whoever gets true calls the completion. The group may be another's by then. */
-static bool take(tw_service *service, struct tw__group *group, uint32_t index, struct tw__completion *taken)
+static bool completion_take(tw_service *service, struct tw__group *group, uint32_t index, struct tw__completion *taken)
 {
 	tw__group_lock(group); /* GROUP10 */
 	bool is_due = tw__group_is_complete(service, group);
@@ -91,7 +92,7 @@ static bool take(tw_service *service, struct tw__group *group, uint32_t index, s
 }
 
 /* As a callback that is no timer's. */
-static void call(tw_service *service, const struct tw__completion *completion)
+static void completion_call(tw_service *service, const struct tw__completion *completion)
 {
 	struct tw__run run = {.outer = tw__current_run, .service = service};
 	struct tw__context_saved saved;
@@ -109,8 +110,8 @@ void tw__group_complete(tw_service *service, struct tw__group *group, uint32_t i
 {
 	struct tw__completion taken;
 	if (tw_unlikely(tw_load_relaxed(&group->completion) == TW__COMPLETION_PENDING) && /* GROUP10 */
-	    take(service, group, index, &taken))
-		call(service, &taken);
+	    completion_take(service, group, index, &taken))
+		completion_call(service, &taken);
 }
 
 bool tw__groups_complete(tw_service *service)

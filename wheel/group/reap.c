@@ -19,7 +19,7 @@ enum {
 /* ------------------------------------------------------------------- a piece */
 
 /* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
-static bool take(tw_service *service, const struct tw__option *member)
+static bool reap_take(tw_service *service, const struct tw__option *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member); /* GROUP8: its tag is no older */
 	uint32_t slot = tw__entry_slot(entry);
@@ -43,7 +43,7 @@ static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t
 	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {
 		if (!tw__tag_is_stale(&service->groups, tw_load_relaxed(&options[i].tag)))
 			break;
-		if (take(service, &options[i]))
+		if (reap_take(service, &options[i]))
 			taken[n++] = tw_load_relaxed(&options[i].member); /* armed until just now: no other's */
 	}
 	tw__group_unlock(group);

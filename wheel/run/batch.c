@@ -83,7 +83,7 @@ void tw__batch_end_all(tw_batch *batch)
 	tw_store_release(cursor, tw_load_relaxed(cursor));       /* RUN1: nobody has it yet; claims see the mark */
 }
 
-static void send_home(tw_service *service, struct tw__chunk *chunk)
+static void batch_send_home(tw_service *service, struct tw__chunk *chunk)
 {
 	struct tw__chunk *first = tw_load_relaxed(&service->loans->returned);
 	do {
@@ -101,7 +101,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 		return;
 	tw_service *service = tw__batch_service(batch);
 	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
-	send_home(service, chunk);
+	batch_send_home(service, chunk);
 	if (tw_unlikely(given_back))
 		tw__gate_ring(
 		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, GATE3) */

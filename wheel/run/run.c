@@ -83,7 +83,8 @@ static bool goes_on(tw_service *service, struct tw__local *local, struct tw__run
 	return true;
 }
 
-static void finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed, uint64_t now_ns)
+static void run_finish(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t claimed,
+		       uint64_t now_ns)
 {
 	tw_bump(&local->runs, 1);
 	if (tw_likely(!run->rearm && !(claimed & TW__HAS_OPTION))) {
@@ -248,7 +249,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 	uint64_t now_ns = ended_ns(service, clock, &run, marks);
 	tw__histogram_add(&latencies[TW__LATENCY_RUN], now_ns > begun_ns ? now_ns - begun_ns : 0, 1);
 	TW_PROBE4(done, service, run.slot, run.generation, now_ns > begun_ns ? now_ns - begun_ns : 0);
-	finish(service, local, &run, marks, now_ns);
+	run_finish(service, local, &run, marks, now_ns);
 	if (tw_unlikely(run.outer))
 		tw__running_restore(local, before);
 	return true;
@@ -321,7 +322,7 @@ size_t tw__run_inline(tw_service *service, struct tw__local *local, struct tw__c
 
 /* ------------------------------------------------- for executors of others */
 
-static void give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
+static void run_give_back(tw_service *service, struct tw__local *local, const struct tw__chunk *chunk, uint64_t entry)
 {
 	if (!tw__entry_slot(entry)) {
 		tw__group_offer_again(service, (uint32_t)(entry >> TW__GENERATION_SHIFT));
@@ -387,7 +388,7 @@ void tw_run_return(tw_batch *batch)
 	int index = tw__batch_claim(batch, tw__batch_sequence(batch));
 	if (index >= 0) {
 		if (local && tw__local_ready_to_run(local))
-			give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
+			run_give_back(service, local, tw__batch_chunk(batch), tw__batch_chunk(batch)->entries[index]);
 		else
 			tw_or_seq_cst(tw__batch_word(batch, HOLDER_GIVEN_BACK), UINT64_C(1) << index);
 	}

@@ -16,7 +16,7 @@ static void count_missed(struct tw__local *local, struct tw__option *option, uin
 }
 
 /* How many of the instants from the next one on, which is past, get no run. */
-static uint64_t passed_over(const struct tw__option *option, uint64_t now_ns)
+static uint64_t series_passed_over(const struct tw__option *option, uint64_t now_ns)
 {
 	uint64_t behind_ns = now_ns - option->nominal_ns, past = behind_ns / option->period_ns + 1;
 	if (option->missed == TW_MISSED_SKIP)
@@ -44,7 +44,7 @@ static bool next_of_series(tw_service *service, struct tw__local *local, struct 
 	} else {
 		option->nominal_ns += option->period_ns;
 		if (option->nominal_ns <= now_ns) {
-			uint64_t missed = passed_over(option, now_ns);
+			uint64_t missed = series_passed_over(option, now_ns);
 			option->nominal_ns += missed * option->period_ns;
 			count_missed(local, option, missed);
 		}

@@ -222,7 +222,7 @@ int tw_service_liveness(tw_service *service, struct tw_service_liveness *out)
 /* --------------------------------------------------------------------- stuck */
 
 /* The user's function is run as a callback is: what would wait for the driver is refused to it. */
-static void tell(tw_service *service, const struct tw_service_liveness *seen)
+static void watchdog_tell(tw_service *service, const struct tw_service_liveness *seen)
 {
 	struct tw__run run = {.outer = tw__current_run, .service = service};
 	tw__current_run = &run;
@@ -258,7 +258,7 @@ static void tell_if_stuck(tw_service *service, const struct found *found, void *
 	if (!seen.longest_fn)
 		return; /* a timer that has just ended */
 	set_told(service, found);
-	tell(service, &seen);
+	watchdog_tell(service, &seen);
 }
 
 /*
@@ -291,7 +291,7 @@ static void tell_if_full(tw_service *service, uint64_t now_ns)
 	service->watch.full_told = true;
 	look_at_driver(service, &seen);
 	each_run(service, seen.now_ns, count_run, &seen);
-	tell(service, &seen);
+	watchdog_tell(service, &seen);
 }
 
 void tw__tell_stuck(tw_service *service, uint64_t now_ns)

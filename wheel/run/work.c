@@ -11,7 +11,7 @@ void tw__work_init(struct tw__work *work, tw_service *service, tw_executor *exec
 	tw_store_relaxed(&work->service_and_mark, (uintptr_t)service + 1);
 }
 
-static void push(tw_service *service, struct tw__work *work)
+static void work_push(tw_service *service, struct tw__work *work)
 {
 	work->next = tw_load_relaxed(&service->works->stack);
 	while (!tw_cas_seq_cst(&service->works->stack, &work->next, work)) { /* WORK1, WORK2 */
@@ -26,7 +26,7 @@ struct offering {
 
 static _Thread_local struct offering *offering;
 
-static void keep(struct offering *list, struct tw__work *work)
+static void work_keep(struct offering *list, struct tw__work *work)
 {
 	*list->end = work;
 	list->end = &work->next;
@@ -35,7 +35,7 @@ static void keep(struct offering *list, struct tw__work *work)
 static void push_and_ring(tw_service *service, struct tw__work *work)
 {
 	tw_add_relaxed(&service->works->pushers, 1); /* WORK4: comes before, by WORK1 and WORK3 */
-	push(service, work);
+	work_push(service, work);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* WORK2 */
 		tw__gate_ring(&service->gate);
 	tw_add_release(&service->works->pushers, (uint32_t)-1); /* WORK4; the last look at the service */
@@ -46,7 +46,7 @@ void tw__work_submit_later(struct tw__work *work)
 {
 	tw_service *service = tw__work_service(work); /* first: once pushed it may be run, and gone */
 	if (offering && offering->service == service)
-		keep(offering, work);
+		work_keep(offering, work);
 	else
 		push_and_ring(service, work);
 }
@@ -54,7 +54,7 @@ void tw__work_submit_later(struct tw__work *work)
 /* This thread is inside an executor's submit that tw__work_submit has called. */
 static _Thread_local bool submitting;
 
-static int hand_over(struct tw__work *work, tw_executor *executor, bool runs_nothing)
+static int work_hand_over(struct tw__work *work, tw_executor *executor, bool runs_nothing)
 {
 	bool outer = submitting;
 	submitting = runs_nothing;
@@ -67,7 +67,7 @@ int tw__work_try_submit(struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	if (executor != &tw__inline_executor)
-		return hand_over(work, executor, true);
+		return work_hand_over(work, executor, true);
 	push_and_ring(tw__work_service(work), work);
 	return 0;
 }
@@ -108,7 +108,7 @@ bool tw__inside_work(const tw_service *service)
 	return false;
 }
 
-static void run(tw_service *service, struct tw__work *work)
+static void work_run(tw_service *service, struct tw__work *work)
 {
 	struct running running = {service, innermost};
 	innermost = &running;
@@ -123,7 +123,7 @@ int tw__work_run(struct tw__work *work)
 		push_and_ring(service, work);
 		return 0;
 	}
-	run(service, work);
+	work_run(service, work);
 	return 1; /* the service may be gone with the last hold: no look at it */
 }
 
@@ -170,7 +170,7 @@ bool tw__work_recall(struct tw__work *work)
 			found = true;
 			continue;
 		}
-		push(service, others);
+		work_push(service, others);
 		pushed = true;
 	}
 	tw__tiny_unlock(&service->works->recall);
@@ -180,18 +180,18 @@ bool tw__work_recall(struct tw__work *work)
 }
 
 /* True: it was run here. Else it has been taken over, or is kept. */
-static bool offer(tw_service *service, struct tw__work *work)
+static bool work_offer(tw_service *service, struct tw__work *work)
 {
 	tw_executor *executor = tw_load_relaxed(&work->executor);
 	bool here = executor == &tw__inline_executor;
-	if (!here && hand_over(work, executor, false) < 0) {
+	if (!here && work_hand_over(work, executor, false) < 0) {
 		tw_bump(&service->loans->refused, 1);
 		here = service->config.on_refused == TW_REFUSED_INLINE;
 		if (!here)
-			keep(offering, work);
+			work_keep(offering, work);
 	}
 	if (here)
-		run(service, work);
+		work_run(service, work);
 	return here;
 }
 
@@ -200,7 +200,7 @@ static size_t offer_all(tw_service *service, struct tw__work *work)
 	size_t ran = 0;
 	for (struct tw__work *next; work; work = next) {
 		next = work->next;
-		ran += offer(service, work);
+		ran += work_offer(service, work);
 	}
 	return ran;
 }

@@ -71,7 +71,7 @@ static struct manual *as_manual(tw_clock *clock)
 }
 
 /* What a call that moves the clock to or by ns begins with. */
-static int check(const char *call, tw_clock *clock, uint64_t ns)
+static int manual_check(const char *call, tw_clock *clock, uint64_t ns)
 {
 	if (!as_manual(clock))
 		return tw__refuse(-EINVAL, call, "clock is not a manual clock");
@@ -171,7 +171,7 @@ static int refuse_inside(const char *call)
 int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	int r = check(__func__, clock, ns);
+	int r = manual_check(__func__, clock, ns);
 	if (r || tw__clock_in_callback(clock))
 		return r ? r : refuse_inside("tw_clock_manual_advance_to");
 	pthread_mutex_lock(&manual->advancing);
@@ -187,7 +187,7 @@ int tw_clock_manual_advance_to(tw_clock *clock, uint64_t ns)
 int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 {
 	struct manual *manual = as_manual(clock);
-	int r = check(__func__, clock, 0);
+	int r = manual_check(__func__, clock, 0);
 	if (r || tw__clock_in_callback(clock))
 		return r ? r : refuse_inside("tw_clock_manual_advance_by");
 	pthread_mutex_lock(&manual->advancing);
@@ -203,7 +203,7 @@ int tw_clock_manual_advance_by(tw_clock *clock, uint64_t ns)
 
 int tw_clock_manual_set(tw_clock *clock, uint64_t ns)
 {
-	int r = check(__func__, clock, ns);
+	int r = manual_check(__func__, clock, ns);
 	if (!r)
 		tw_store_release(&as_manual(clock)->now_ns, ns);
 	return r;

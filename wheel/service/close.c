@@ -54,7 +54,7 @@ static uint64_t after(uint64_t instant_ns, uint64_t span_ns)
 	return span_ns < UINT64_MAX - instant_ns ? instant_ns + span_ns : UINT64_MAX;
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t close_earlier(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -115,7 +115,7 @@ static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64
 	uint32_t bell = tw_load_acquire(&service->finish_bell); /* RUN5, CLOSE2 */
 	if (tw__closer_is_called(c))
 		return STEP_ASIDE;
-	tw__futex_wait(&service->finish_bell, bell, earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
+	tw__futex_wait(&service->finish_bell, bell, close_earlier(now_ns + POLL_NS + 8 * looking_ns, deadline_ns));
 	return 0;
 }
 
@@ -152,7 +152,7 @@ static int await_batches(const struct tw__closer *c)
 			return -ETIMEDOUT;
 		if (tw__closer_is_called(c))
 			return STEP_ASIDE;
-		tw__futex_wait(at, out, earlier(now_ns + SLICE_NS, c->deadline_ns));
+		tw__futex_wait(at, out, close_earlier(now_ns + SLICE_NS, c->deadline_ns));
 		out = tw_load_acquire(at); /* RUN4 */
 	}
 	return 0;
@@ -200,7 +200,7 @@ static int empty(const struct tw__closer *c)
 }
 
 /* The end of a close that does not wait. */
-static int leave(const struct tw__closer *c)
+static int close_leave(const struct tw__closer *c)
 {
 	tw__close_demand(c->service, TW__CLOSING_DROP);
 	int r = turn(c);
@@ -237,7 +237,7 @@ static bool is_at_rest(const struct tw__closer *c)
 }
 
 /* Batch calls that saw the gate open have published all (gate.h, GATE6). */
-static int settle(const struct tw__closer *c)
+static int close_settle(const struct tw__closer *c)
 {
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT), done = false;
 	int r = turn(c);
@@ -249,7 +249,7 @@ static int settle(const struct tw__closer *c)
 			r = come_to_rest(c);
 		done = !r && (!waits || is_at_rest(c));
 	}
-	return r || waits ? r : leave(c);
+	return r || waits ? r : close_leave(c);
 }
 
 /* Work has run whose pusher is still looking whether to ring (work.h, WORK4): a moment. */
@@ -263,7 +263,7 @@ static bool await_pushers(const struct tw__closer *c)
 	return true;
 }
 
-static int stop(const struct tw__closer *c, void (*quiet)(tw_service *))
+static int close_stop(const struct tw__closer *c, void (*quiet)(tw_service *))
 {
 	tw_service *service = c->service;
 	if (!await_pushers(c))
@@ -280,9 +280,9 @@ static int work(const struct tw__closer *c, void (*quiet)(tw_service *))
 {
 	if (c->service->closers->settled)
 		return 0;
-	int r = settle(c);
+	int r = close_settle(c);
 	if (!r && !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT))
-		r = stop(c, quiet);
+		r = close_stop(c, quiet);
 	return r;
 }
 
@@ -310,7 +310,7 @@ static int await_layers(const struct tw__closer *c)
 }
 
 /* Whom would a drain wait for, on a clock that only the caller could advance? */
-static bool would_wait_for_itself(const struct tw__closer *c)
+static bool close_would_wait_for_itself(const struct tw__closer *c)
 {
 	uint32_t asked = tw__close_mode(c);
 	return c->options->mode == TW_CLOSE_DRAIN && (asked == 0 || asked == TW__CLOSING_DRAIN) &&
@@ -331,7 +331,7 @@ static void set_deadlines(struct tw__closer *c)
 int tw__core_close(tw_service *service, const struct tw_close_options *options, void (*quiet)(tw_service *), bool alone)
 {
 	struct tw__closer c = {.service = service, .options = options, .alone = alone};
-	if (tw__inside(service) || would_wait_for_itself(&c))
+	if (tw__inside(service) || close_would_wait_for_itself(&c))
 		return -EDEADLK;
 	if (!alone && !tw_load_acquire(&service->phase.closed) && !tw__gate_barrier(&service->gate))
 		return -ENOTSUP;

@@ -21,7 +21,7 @@ static bool any_word(const struct tw__closer *c, word_fn *what)
 }
 
 /* DOOMED ones too: they are settled by turns like the rest of their group. */
-static bool is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
+static bool close_words_is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
@@ -55,7 +55,7 @@ static bool holds_up_drain(const struct tw__closer *c, uint32_t slot, uint64_t w
 {
 	bool runs = tw__word_state(word) == TW__RUNNING || is_releasing(c, slot, word);
 	bool waits = !(c->options->flags & TW_CLOSE_FLAG_NO_WAIT) && tw_load_relaxed(&c->service->ever.has_background);
-	return (is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
+	return (close_words_is_armed(c, slot, word) || (runs && waits)) && !is_background(c, slot, word);
 }
 
 /* Will run, if nothing happens, and is waited for. */
@@ -85,7 +85,7 @@ static bool drop(const struct tw__closer *c, uint32_t slot, uint64_t *word)
 
 static bool drop_if_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
-	while (is_armed(c, slot, word) && !drop(c, slot, &word)) {
+	while (close_words_is_armed(c, slot, word) && !drop(c, slot, &word)) {
 	}
 	return false;
 }
@@ -104,7 +104,7 @@ static bool drop_or_bar(const struct tw__closer *c, uint32_t slot, uint64_t word
 
 bool tw__close_any_armed(const struct tw__closer *c)
 {
-	return any_word(c, is_armed);
+	return any_word(c, close_words_is_armed);
 }
 
 bool tw__close_any_holds_up(const struct tw__closer *c)

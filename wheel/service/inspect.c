@@ -232,7 +232,7 @@ static void check_totals(tw_service *service, struct complaint *c, uint64_t pend
 			 ended, pending);
 }
 
-static void check(tw_service *service, struct complaint *c)
+static void inspect_check(tw_service *service, struct complaint *c)
 {
 	bool at_rest = comes_to_rest(service);
 	const char *wrong = tw__wheel_check(&service->driver->wheel);
@@ -255,7 +255,7 @@ int tw_service_validate(tw_service *service, char *why, size_t why_size)
 		return -EBUSY;
 	if (!tw__inside(service))
 		pthread_mutex_lock(&service->driving);
-	check(service, &c);
+	inspect_check(service, &c);
 	pthread_mutex_unlock(&service->driving);
 	return c.any ? -EFAULT : 0;
 }

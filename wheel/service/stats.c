@@ -98,7 +98,7 @@ static void read_driver(tw_service *service, struct tw_service_stats *stats)
 
 /* ------------------------------------------------------------ distributions */
 
-static void collect(tw_service *service, struct tw_service_histograms *out)
+static void stats_collect(tw_service *service, struct tw_service_histograms *out)
 {
 	tw__histogram_collect(&out->lateness, &service->driver->counters.lateness);
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
@@ -122,7 +122,7 @@ int tw_service_histograms(tw_service *service, struct tw_service_histograms *out
 	if (!histograms)
 		return -ENOMEM;
 	histograms->size = out->size;
-	collect(service, histograms);
+	stats_collect(service, histograms);
 	if (out->size > sizeof *histograms)
 		memset((char *)out + sizeof *histograms, 0, out->size - sizeof *histograms);
 	memcpy(out, histograms, out->size < sizeof *histograms ? out->size : sizeof *histograms);
@@ -147,7 +147,7 @@ int tw_service_stats(tw_service *service, struct tw_service_stats *out)
 	count_words(service, &stats);
 	count_groups(service, &stats);
 	read_driver(service, &stats);
-	collect(service, histograms);
+	stats_collect(service, histograms);
 	stats.lateness = tw__histogram_latency(&histograms->lateness);
 	stats.wait = tw__histogram_latency(&histograms->wait);
 	stats.run = tw__histogram_latency(&histograms->run);

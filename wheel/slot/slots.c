@@ -203,7 +203,7 @@ static bool find_room(struct tw__slots *slots, uint32_t *block)
 }
 
 /* A side record of a block with room. Under the lock. */
-static uint32_t take_from(struct tw__slots *slots, uint32_t index)
+static uint32_t slots_take_from(struct tw__slots *slots, uint32_t index)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
 	struct tw__option_block *block = &slots->store.blocks[index];
@@ -237,7 +237,7 @@ static void refill_options(struct tw__slots *slots, struct tw__option_cache *cac
 	uint32_t block, before = cache->count;
 	pthread_mutex_lock(&slots->lock);
 	while (cache->count < TW__OPTIONS_CACHED / 2 && find_room(slots, &block))
-		cache->options[cache->count++] = take_from(slots, block);
+		cache->options[cache->count++] = slots_take_from(slots, block);
 	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }

@@ -33,7 +33,7 @@ void tw__cold_put(struct tw__slots *slots, uint32_t slot)
 		slots->cold_low = block;
 }
 
-static uint32_t take_from(struct tw__slots *slots, uint32_t index, uint32_t want, uint32_t *out)
+static uint32_t purge_take_from(struct tw__slots *slots, uint32_t index, uint32_t want, uint32_t *out)
 {
 	struct tw__slot_block *block = &slots->blocks[index];
 	uint32_t n = 0;
@@ -53,7 +53,7 @@ uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 	TW_ASSERT_LOCKED(&slots->lock);
 	uint32_t n = 0, end = tw_load_relaxed(&slots->fresh) / TW__BLOCK + 1;
 	for (; slots->cold_low < end; slots->cold_low++) {
-		n += take_from(slots, slots->cold_low, want - n, out + n);
+		n += purge_take_from(slots, slots->cold_low, want - n, out + n);
 		if (n == want)
 			break;
 	}
@@ -76,7 +76,7 @@ bool tw__slots_cool(struct tw__slots *slots)
 }
 
 /* Advice that fails leaves things as they are: the memory is zeroed, or kept. */
-static void give(void *array, size_t size, uint32_t block)
+static void purge_give(void *array, size_t size, uint32_t block)
 {
 	madvise((char *)array + (size_t)block * TW__BLOCK * size, TW__BLOCK * size, MADV_DONTNEED);
 }
@@ -91,10 +91,10 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 	if (can) {
 		block->given = true;
 		tw_store_relaxed(&slots->given, tw_load_relaxed(&slots->given) + 1);
-		give(slots->records, sizeof *slots->records, index);
-		give(slots->notes, sizeof *slots->notes, index);
-		give(slots->far_ticks, sizeof *slots->far_ticks, index);
-		give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
+		purge_give(slots->records, sizeof *slots->records, index);
+		purge_give(slots->notes, sizeof *slots->notes, index);
+		purge_give(slots->far_ticks, sizeof *slots->far_ticks, index);
+		purge_give(slots->reached, sizeof *slots->reached, index); /* zero: nothing is known, which is true */
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;
@@ -110,7 +110,7 @@ bool tw__options_give(struct tw__slots *slots, uint32_t index)
 		block->used = 0;
 		block->free = 0;
 		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) - 1);
-		give(slots->options, sizeof *slots->options, index);
+		purge_give(slots->options, sizeof *slots->options, index);
 	}
 	pthread_mutex_unlock(&slots->lock);
 	return can;

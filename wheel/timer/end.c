@@ -58,7 +58,8 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 	end_rest(service, local, slot, generation, fate);
 }
 
-static inline bool end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
+static inline bool end_end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word,
+			   enum tw_fate fate)
 {
 	uint32_t generation = tw__word_generation(*word);
 	if (!end_word(service, slot, word))
@@ -69,14 +70,14 @@ static inline bool end(tw_service *service, struct tw__local *local, uint32_t sl
 
 bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate)
 {
-	return end(service, local, slot, word, fate);
+	return end_end(service, local, slot, word, fate);
 }
 
 void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word) &&
-	       !end(service, local, slot, &word, TW_FATE_CANCELLED)) {
+	       !end_end(service, local, slot, &word, TW_FATE_CANCELLED)) {
 	}
 }
 
@@ -84,7 +85,7 @@ int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool s
 {
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
-		if (!end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
+		if (!end_end(service, tw__local_of(service), slot, word, TW_FATE_CANCELLED))
 			return -1;
 		return unsettled ? TW_GONE : TW_CANCELLED;
 	}

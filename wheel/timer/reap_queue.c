@@ -1,7 +1,7 @@
 /* Groups on their way to be reaped: any thread pushes them, the driver takes them all. The rules: wheel/group/group.h. */
 #include "wheel/timer/reap_queue.h"
 
-static void push(tw_service *service, struct tw__group *group, uint32_t index)
+static void reap_queue_push(tw_service *service, struct tw__group *group, uint32_t index)
 {
 	TW_ASSERT(index > 0 && tw_load_relaxed(&group->queued) == 1);
 	uint32_t first = tw_load_relaxed(&service->groups.stack);
@@ -20,15 +20,16 @@ void tw__group_settle_soon(tw_service *service, struct tw__group *group, uint32_
 {
 	if (!raise_queued(group))
 		return;
-	push(service, group, index);
+	reap_queue_push(service, group, index);
 	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
 		tw__gate_ring(&service->gate);
 }
 
 void tw__group_offer_again(tw_service *service, uint32_t index)
 {
-	push(service, tw__group_at(&service->groups, index), index); /* `queued` is still raised, in our name */
-	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED)  /* GROUP5 */
+	reap_queue_push(service, tw__group_at(&service->groups, index),
+			index);                                     /* `queued` is still raised, in our name */
+	if (tw_load_seq_cst(&service->gate.word) & TW__GATE_PARKED) /* GROUP5 */
 		tw__gate_ring(&service->gate);
 }
 
@@ -36,6 +37,6 @@ void tw__group_settle_on(tw_service *service, struct tw__group *group, uint32_t 
 {
 	if (!raise_queued(group))
 		return;
-	push(service, group, index);
+	reap_queue_push(service, group, index);
 	tw__gate_ring(&service->gate); /* also where it ticks: it goes on at once, not a piece a tick */
 }

@@ -22,7 +22,7 @@ void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, u
 }
 
 /* The timer's release under its context, then the context's own. */
-static void call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
+static void release_call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
 {
 	struct tw__context_saved saved;
 	if (option->release) {
@@ -51,7 +51,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 				      .tag = tw_load_relaxed(&option->tag),
 				      .releasing = true};
 		tw__current_run = &run;
-		call_release(service, option, tw_load_relaxed(&record->arg), fate);
+		release_call_release(service, option, tw_load_relaxed(&record->arg), fate);
 		tw__current_run = run.outer;
 		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}

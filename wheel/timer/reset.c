@@ -92,7 +92,7 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 }
 
 /* Tells whether the tick is earlier than the timer's. The answer holds as long as the word. */
-static bool is_earlier(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
+static bool reset_is_earlier(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
 	if (word & (TW__UNFILED | TW__FAR))
 		return tick < tw__far_tick(&service->slots, slot); /* WORD6 */
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			return not_armed(service, slot, word, deadline_ns, mode);
 		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__OPTION))
 			return reset_with_option(service, slot, word, deadline_ns, mode);
-		if (mode & RESET_ONLY_EARLIER && !is_earlier(service, slot, word, tick)) {
+		if (mode & RESET_ONLY_EARLIER && !reset_is_earlier(service, slot, word, tick)) {
 			uint64_t seen = word;
 			word = tw_load_acquire(&service->slots.words[slot]);
 			if (word == seen)
@@ -233,8 +233,8 @@ static inline __attribute__((always_inline)) bool move_shortly(tw_service *servi
 	return true;
 }
 
-static __attribute__((noinline)) int out_of_range(const char *call, const tw_service *service, const char *what,
-						  uint64_t value)
+static __attribute__((noinline)) int reset_out_of_range(const char *call, const tw_service *service, const char *what,
+							uint64_t value)
 {
 	if (tw__forked(service))
 		return -EPERM;
@@ -248,7 +248,7 @@ int tw_reset_at(tw_service *service, tw_timer timer, uint64_t deadline_ns)
 	if (tw_likely(move_shortly(service, timer, deadline_ns)))
 		return 0;
 	if (tw_unlikely(deadline_ns > service->time.start_ns && deadline_ns - service->time.start_ns > TW_MAX_DELAY_NS))
-		return out_of_range(__func__, service, "deadline_ns", deadline_ns);
+		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_at(service, timer, deadline_ns);
 }
 
@@ -258,7 +258,7 @@ int tw_reset(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return out_of_range(__func__, service, "delay_ns", delay_ns);
+		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
 	if (tw_likely(tw__handle_entry(&service->slots, timer, &entry)))
 		__builtin_prefetch((const void *)&service->slots.words[(uint32_t)entry],
 				   1); /* while the clock is read */
@@ -273,7 +273,7 @@ int tw_reset_earlier_at(tw_service *service, tw_timer timer, uint64_t deadline_n
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(tw__beyond_range(service, deadline_ns)))
-		return out_of_range(__func__, service, "deadline_ns", deadline_ns);
+		return reset_out_of_range(__func__, service, "deadline_ns", deadline_ns);
 	return reset_by_mode(service, timer, deadline_ns, RESET_ONLY_EARLIER);
 }
 
@@ -282,6 +282,6 @@ int tw_reset_earlier(tw_service *service, tw_timer timer, uint64_t delay_ns)
 	if (tw_unlikely(!service))
 		return tw__invalid("service is NULL");
 	if (tw_unlikely(delay_ns > TW_MAX_DELAY_NS))
-		return out_of_range(__func__, service, "delay_ns", delay_ns);
+		return reset_out_of_range(__func__, service, "delay_ns", delay_ns);
 	return reset_by_mode(service, timer, tw__clock_read_fast(service) + delay_ns, RESET_ONLY_EARLIER);
 }

@@ -21,7 +21,7 @@
 enum { SCHEDULE_ENTRIES = 2 };
 
 /* A base or padding that the call has put is published: the next push needs nothing unpublished. */
-static int refused(struct tw__local *local, tw_timer *out, int error)
+static int schedule_refused(struct tw__local *local, tw_timer *out, int error)
 {
 	if (local && local->lane.unpublished)
 		tw__lane_publish(&local->lane);
@@ -40,21 +40,21 @@ int tw__refused_by_gate(tw_service *service)
 static __attribute__((noinline)) int refused_by_gate(tw_service *service, tw_timer *out)
 {
 	int error = tw__refused_by_gate(service);
-	return refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
+	return schedule_refused(error == -EPERM ? NULL : tw__local_of(service), out, error);
 }
 
-static __attribute__((noinline)) int out_of_range(tw_service *service, tw_timer *out)
+static __attribute__((noinline)) int schedule_out_of_range(tw_service *service, tw_timer *out)
 {
 	if (tw__forked(service))
-		return refused(NULL, out, -EPERM);
-	return refused(tw__local_of(service), out, -ERANGE); /* the caller tells */
+		return schedule_refused(NULL, out, -EPERM);
+	return schedule_refused(tw__local_of(service), out, -ERANGE); /* the caller tells */
 }
 
 /* Of the public function `call`, whose argument `what` is a time beyond the range. */
 static __attribute__((noinline)) int time_out_of_range(tw_service *service, tw_timer *out, const char *call,
 						       const char *what, uint64_t value)
 {
-	int r = out_of_range(service, out);
+	int r = schedule_out_of_range(service, out);
 	return r == -ERANGE ? tw__refuse(r, call, "%s %" PRIu64 " is beyond TW_MAX_DELAY_NS", what, value) : r;
 }
 
@@ -167,7 +167,7 @@ static inline bool comes_later(const tw_service *service, uint64_t tick)
 }
 
 /* Negative: refused. Else whether a new segment was begun. */
-static __attribute__((noinline)) int make_room(struct tw__lane *lane)
+static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 {
 	bool grew = false;
 	int r = tw__lane_grow(lane, SCHEDULE_ENTRIES, &grew);
@@ -186,16 +186,16 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	if (tw_unlikely(tw__gate_refuses(word)))
 		return refused_by_gate(service, out);
 	if (tw_unlikely(!local) && !(local = tw__local_of(service)))
-		return refused(NULL, out, -ENOMEM);
+		return schedule_refused(NULL, out, -ENOMEM);
 	int grew = 0;
 	if (tw_unlikely(!tw__lane_has_room(&local->lane, SCHEDULE_ENTRIES))) {
-		grew = make_room(&local->lane);
+		grew = schedule_make_room(&local->lane);
 		if (grew < 0)
-			return refused(local, out, grew);
+			return schedule_refused(local, out, grew);
 	}
 	uint64_t entry = tw__slot_get(&service->slots, &local->magazine);
 	if (tw_unlikely(!entry))
-		return refused(local, out, -EAGAIN);
+		return schedule_refused(local, out, -EAGAIN);
 
 	uint32_t slot = tw__entry_slot(entry), generation = tw__entry_generation(entry);
 	if (out)
@@ -224,7 +224,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		entered = tw__group_enter(&service->groups, &service->slots, option, entry);
 		if (tw_unlikely(entered < 0)) {
 			tw__slot_put(&service->slots, &local->magazine, slot, generation);
-			return refused(local, out, entered);
+			return schedule_refused(local, out, entered);
 		}
 	}
 	tw__magazine_count_scheduled(&local->magazine, 1);
@@ -232,7 +232,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 			     tw__word_make(generation, state, 0)); /* WORD1: pairs with claim */
 	if (option && tw_unlikely(tw__group_entered(service, local, option, entry, entered))) {
 		tw__magazine_count_scheduled(&local->magazine, -1);
-		return refused(local, out, -ESHUTDOWN);
+		return schedule_refused(local, out, -ESHUTDOWN);
 	}
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->time.published || comes_later(service, tick)))
@@ -263,7 +263,7 @@ static int arm_task(tw_service *service, struct tw__local *local, const struct t
 	uint64_t random = local->random, now_ns = 0;
 	int r = tw__task_prepare(service, local, task, period, &random, &now_ns, &arming);
 	if (r)
-		return refused(local, out, r);
+		return schedule_refused(local, out, r);
 	r = arm(service, local, arming.kind, arming.value, task->fn, task->arg, arming.option, false, out);
 	if (tw_likely(r == 0))
 		local->random = random;
@@ -278,9 +278,9 @@ static __attribute__((noinline)) int arm_with_context(tw_service *service, uint3
 {
 	struct tw_task task = {.size = sizeof task, .fn = fn, .arg = arg, .when_ns = when_ns, .flags = flags};
 	if (tw__forked(service))
-		return refused(NULL, out, -EPERM);
+		return schedule_refused(NULL, out, -EPERM);
 	struct tw__local *local = tw__local_of(service);
-	return local ? arm_task(service, local, &task, NULL, 0, out) : refused(NULL, out, -ENOMEM);
+	return local ? arm_task(service, local, &task, NULL, 0, out) : schedule_refused(NULL, out, -ENOMEM);
 }
 
 int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t entry, tw_timer *out)
@@ -340,12 +340,12 @@ static __attribute__((noinline)) int schedule_task(tw_service *service, const st
 	struct tw_period period;
 	int r = tw__task_read(service, &task, &other, &period);
 	if (r == -ERANGE)
-		r = out_of_range(service, out);
+		r = schedule_out_of_range(service, out);
 	if (r)
 		return r == -EPERM ? r : tw__task_misuse(given, r);
 	struct tw__local *local = tw__local_of(service);
 	if (!local)
-		return refused(NULL, out, -ENOMEM);
+		return schedule_refused(NULL, out, -ENOMEM);
 	return arm_task(service, local, task, task->period ? &period : NULL, kept, out);
 }
 
@@ -354,7 +354,7 @@ int tw_schedule_task(tw_service *service, const struct tw_task *task, tw_timer *
 	if (tw_unlikely(!service || !task))
 		return tw__invalid("%s is NULL", service ? "task" : "service");
 	if (tw__forked(service))
-		return refused(NULL, out, -EPERM);
+		return schedule_refused(NULL, out, -EPERM);
 	if (!tw__task_is_short(task) || !is_in_range(service, task) || tw__context_is_on())
 		return schedule_task(service, task, 0, out);
 	if (!task->group.id)

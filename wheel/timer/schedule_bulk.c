@@ -181,7 +181,7 @@ static void discard(struct batch_call *call, uint32_t slot, uint32_t generation)
 	tw__slot_put(slots, &call->local->magazine, slot, generation); /* never handed out: the same generation */
 }
 
-static void take_back(struct batch_call *call)
+static void bulk_take_back(struct batch_call *call)
 {
 	struct tw__lane_mark at = call->begin;
 	const struct tw__entry *entry, *end;
@@ -300,7 +300,7 @@ static int schedule_pinned(struct batch_call *call, tw_timer *out)
 	call->begin = tw__lane_here(&call->local->lane); /* after admission, which may move the lane's end */
 	r = put_all(call);
 	if (r) {
-		take_back(call);
+		bulk_take_back(call);
 		return r;
 	}
 	call->local->random = call->random;
@@ -332,7 +332,7 @@ static int tell_misuse(const struct batch_call *call, int error)
 	return error;
 }
 
-static int refused(struct tw__local *local, tw_timer *out, size_t n, int error)
+static int bulk_refused(struct tw__local *local, tw_timer *out, size_t n, int error)
 {
 	if (error == -EINVAL || error == -E2BIG)
 		return error;
@@ -348,7 +348,7 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 	if (!service || (n && !tasks))
 		return tw__invalid("%s is NULL", service ? "tasks" : "service");
 	if (tw__forked(service))
-		return refused(NULL, out, n, -EPERM);
+		return bulk_refused(NULL, out, n, -EPERM);
 	if (n == 0)
 		return 0;
 	struct batch_call call = {.service = service, .tasks = (const char *)tasks, .n = n, .stride = tasks->size};
@@ -356,13 +356,13 @@ int tw_schedule_bulk(tw_service *service, const struct tw_task *tasks, size_t n,
 		return tw__invalid("tasks[0].size %zu: use TW_INIT(tw_task)", call.stride);
 	call.local = tw__local_of(service);
 	if (!call.local)
-		return refused(NULL, out, n, -ENOMEM);
+		return bulk_refused(NULL, out, n, -ENOMEM);
 	int r = schedule_pinned(&call, out);
 	tw__gate_unpin(&call.local->lane.pinned); /* GATE6 */
 	if (tw_unlikely(call.orphan) && !r)
 		end_orphans(&call); /* close waits for them as for any release */
 	if (r)
-		refused(call.local, out, n, r);
+		bulk_refused(call.local, out, n, r);
 	return r == -EINVAL || r == -E2BIG || r == -ERANGE ? tell_misuse(&call, r) : r;
 }
 

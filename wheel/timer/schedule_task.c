@@ -37,7 +37,7 @@ static int read_period(struct tw_period *period, const struct tw_period *in)
 }
 
 /* The delay or deadline that a task or its period names. */
-static uint64_t first_of(const struct tw_task *task, const struct tw_period *period)
+static uint64_t task_first_of(const struct tw_task *task, const struct tw_period *period)
 {
 	return period && !(task->flags & TW_TASK_AT) ? period->first_ns : task->when_ns;
 }
@@ -49,7 +49,7 @@ static int check_range(const tw_service *service, const struct tw_task *task, co
 		return -ERANGE; /* the caller tells */
 	if (at ? tw__beyond_range(service, task->when_ns) : task->when_ns > TW_MAX_DELAY_NS)
 		return -ERANGE; /* the caller tells */
-	uint64_t latest_ns = first_of(task, period) + task->slack_ns + task->jitter_ns;
+	uint64_t latest_ns = task_first_of(task, period) + task->slack_ns + task->jitter_ns;
 	if (at ? tw__beyond_range(service, latest_ns) : latest_ns > TW_MAX_DELAY_NS)
 		return -ERANGE; /* the caller tells */
 	return 0;
@@ -86,7 +86,7 @@ static const char *task_fault(const struct tw_task *task, const struct tw_period
 	return NULL;
 }
 
-static int check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
+static int task_check(const tw_service *service, const struct tw_task *task, const struct tw_period *period)
 {
 	if (task_fault(task, period))
 		return -EINVAL; /* the caller tells: tw__task_misuse */
@@ -103,7 +103,7 @@ int tw__task_read(const tw_service *service, const struct tw_task **task, struct
 	}
 	if (!r && (*task)->period)
 		r = read_period(period, (*task)->period);
-	return r ? r : check(service, *task, (*task)->period ? period : NULL);
+	return r ? r : task_check(service, *task, (*task)->period ? period : NULL);
 }
 
 int tw__task_misuse(const struct tw_task *given, int error)
@@ -201,7 +201,7 @@ static void set_instants(tw_service *service, struct tw__option *option, const s
 }
 
 /* The context it names, or else the thread's. */
-static void *context_of(const struct tw_task *task)
+static void *task_context_of(const struct tw_task *task)
 {
 	if (tw_likely(!(task->flags & TW_TASK_CONTEXT)))
 		return tw__context_capture();
@@ -210,7 +210,7 @@ static void *context_of(const struct tw_task *task)
 	return task->context;
 }
 
-static int refused(const struct tw_task *task, void *context, int error)
+static int task_refused(const struct tw_task *task, void *context, int error)
 {
 	if (!(task->flags & TW_TASK_CONTEXT))
 		tw__context_release(context);
@@ -223,18 +223,18 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	uint64_t jitter_ns =
 	    task->jitter_ns ? tw__random_upto(random, task->jitter_ns) : 0; /* leaves no trace in the timer */
 	arming->kind = task->flags & TW_TASK_AT ? TW__KIND_DEADLINE : TW__KIND_DELAY;
-	arming->value = first_of(task, period) + jitter_ns;
-	void *context = context_of(task);
+	arming->value = task_first_of(task, period) + jitter_ns;
+	void *context = task_context_of(task);
 	if (!context && !tw__task_needs_option(service, task))
 		return 0;
 	if (!arming->option && task->group.id && !tw__group_of(&service->groups, task->group.id))
-		return refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
+		return task_refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
 	if (!arming->option)
 		arming->option = tw__option_get(&service->slots, &local->options);
 	else
 		tw__option_wipe(&service->slots.options[arming->option]);
 	if (!arming->option)
-		return refused(task, context, -ENOMEM);
+		return task_refused(task, context, -ENOMEM);
 	struct tw__option *option = &service->slots.options[arming->option];
 	fill_option(service, option, task, period, context);
 	set_instants(service, option, task, now_ns, arming);
