@@ -14,26 +14,25 @@ void tw_set_misuse_hook(tw_misuse_fn *hook)
 	tw_store_relaxed(&misuse_hook, hook);
 }
 
-int tw__misuse(int error, const char *format, ...)
+void tw__misuse_tell(const char *format, ...)
 {
 	tw_misuse_fn *hook = tw_load_relaxed(&misuse_hook);
 	if (!hook)
-		return error;
+		return;
 	char text[256];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	hook(text);
-	return error;
 }
 
-int tw__refuse(int error, const char *call, const char *format, ...)
+void tw__refuse_tell(const char *call, const char *format, ...)
 {
 	char text[256];
 	va_list arguments;
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	return tw__misuse(error, "%s: %s", call, text);
+	tw__misuse_tell("%s: %s", call, text);
 }

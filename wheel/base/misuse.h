@@ -14,12 +14,16 @@
  * Call it without locks held: the hook is user code. test/misuse.sh refuses an -EINVAL, -E2BIG or
  * -ERANGE of bad input that has no text, and a text that no test expects.
  */
-__attribute__((format(printf, 2, 3), cold)) int tw__misuse(int error, const char *format, ...);
+#define tw__misuse(error, ...) (tw__misuse_tell(__VA_ARGS__), (error))
 
 /* The same for the public function `call`: its name stands before the text. */
-__attribute__((format(printf, 3, 4), cold)) int tw__refuse(int error, const char *call, const char *format, ...);
+#define tw__refuse(error, call, ...) (tw__refuse_tell(call, __VA_ARGS__), (error))
 
 /* In a public function. */
 #define tw__invalid(...) tw__refuse(-EINVAL, __func__, __VA_ARGS__)
+
+/* Macros, so that the compiler and the analyzers see the value of an answer. What they call: */
+__attribute__((format(printf, 1, 2), cold)) void tw__misuse_tell(const char *format, ...);
+__attribute__((format(printf, 2, 3), cold)) void tw__refuse_tell(const char *call, const char *format, ...);
 
 #endif
