@@ -40,7 +40,7 @@
  *       lane.pinned (whoever closes): the Dekker pair with "no longer ACCEPTING" in PARKED's place and the pin in the tail's. A call that saw the gate
  *       open is seen pinned, and waited for by the closer (never by the driver): all that it publishes comes before its pin falls
  *       (store-release -> the closer's load). Without it close may end a part of a batch that the rest of is then refused.
- *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline FAR too soon, a stale or too new base
+ *   cursor, base_ns: relaxed loads of what only grows. A stale cursor makes a deadline BEYOND_RANGE too soon, a stale or too new base
  *       is a guess that the driver corrects; a claim needs a cursor no older than its batch, which the batch brings (run.h, RUN1).
  */
 #ifndef TW_MPSC_GATE_H

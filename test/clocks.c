@@ -1,10 +1,13 @@
 /*
  * clocks MODE: the service on the real clocks, where the system's clocks are not what they usually are (test/clocks.sh runs each mode).
  *
- *     clocks offset MONOTONIC BOOTTIME  in a time namespace (man time_namespaces) whose clocks differ by so many seconds
+ *     clocks offset MONOTONIC BOOTTIME  in a time namespace (man time_namespaces) whose clocks
+ *                                       differ by that many seconds
  *     clocks early                      in one whose clocks began a second ago
- *     clocks leap                       a process driven by hand, whose clocks leap ahead by a day, and by a century: as a machine's that was stopped
- *     clocks realtime FILE              under libfaketime, whose FILE moves the time of day back and forth by years meanwhile
+ *     clocks leap                       a process driven by hand, whose clocks leap ahead by a day
+ *                                       and by a century, as on a machine that was stopped
+ *     clocks realtime FILE              under libfaketime, whose FILE moves the time of day back and
+ *                                       forth by years meanwhile
  *
  * Whatever they say: no timer is early, by a clock that is read past the library; none is slept through; each ends once. Status 77: the
  * system does not allow it here, and nothing was tested.

@@ -1,5 +1,5 @@
 /*
- * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose side records the thread that cancels them keeps (group.h).
+ * stress_kept SECONDS [SEED]: members of groups, most of them bare, whose extension records the thread that cancels them keeps (group.h).
  *
  * Some threads schedule members and cancel most of them, have batches refused in which there are some, and schedule timers that belong to no
  * group. Others cancel the groups, wait for them, destroy them and make new ones in their place. Nearly all deadlines are far away: what a

@@ -132,7 +132,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-/* Words, records, notes and side records of the slots there may be; full lanes; chunks for what is live, dead and on its way; workers. */
+/* Words, records, notes and extension records of the slots there may be; full lanes; chunks for what is live, dead and on its way; workers. */
 static long bound_kib(unsigned producers)
 {
 	long slots = MAX_TIMERS + (long)(producers + 16) * 256, lane = LANE_ENTRIES + 2 * 255;

@@ -2,7 +2,7 @@
  * stress_storm SECONDS [SEED]: storms, and a trickle between them while memory goes back.
  *
  * Each thread arms a great many timers, cancels most, then goes on a little at a time: slow enough for the tick thread to take this
- * for quiet, and to give back what the storm has left (after a second), while the thread takes slots, side records and segments and returns
+ * for quiet, and to give back what the storm has left (after a second), while the thread takes slots, extension records and segments and returns
  * them. A record that goes while its slot is in use would call a wrong function, or none: each run says whose it is.
  */
 #include <errno.h>

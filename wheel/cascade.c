@@ -72,17 +72,17 @@ static bool prune_front(struct tw__wheel *wheel, struct tw__level *level, uint64
 {
 	struct tw__bucket *bucket = &level->buckets[number & level->mask];
 	struct tw__place place = tw__place_of(wheel, level, number);
-	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	uint64_t due_ticks[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && *budget > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count, kept = 0;
 		*budget -= *budget < n ? *budget : n;
-		wheel->judge(wheel->judge_context, TW__JUDGE_PRUNE, &place, chunk->entries, n, verdicts);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_PRUNE, &place, chunk->entries, n, due_ticks);
 		for (unsigned i = 0; i < n; i++) {
-			if (verdicts[i] < place.high)
+			if (due_ticks[i] < place.high)
 				chunk->entries[kept++] = chunk->entries[i];
-			else if (verdicts[i] != TW__VERDICT_DEAD)
-				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
+			else if (due_ticks[i] != TW__TICK_DEAD)
+				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
 		}
 		tw__level_remove(wheel, level, bucket, n - kept);
 		if (kept == 0) {
@@ -148,12 +148,12 @@ void tw__wheel_sweep_start(struct tw__wheel *wheel)
 }
 
 /* Drops a chunk's dead, in place and in order, without a branch that nobody could predict. How many live. */
-static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *verdicts)
+static unsigned cascade_pack(struct tw__chunk *chunk, const uint64_t *due_ticks)
 {
 	unsigned live = 0;
 	for (unsigned i = 0; i < chunk->count; i++) {
 		chunk->entries[live] = chunk->entries[i];
-		live += verdicts[i] != TW__VERDICT_DEAD;
+		live += due_ticks[i] != TW__TICK_DEAD;
 	}
 	TW_ASSERT(live <= chunk->count);
 	return chunk->count = live;
@@ -176,7 +176,7 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 	struct tw__bucket *bucket = &level->buckets[index];
 	uint64_t first = wheel->next >> level->shift;
 	struct tw__place place = tw__place_of(wheel, level, first + ((index - first) & level->mask));
-	uint64_t verdicts[TW__CHUNK_ENTRIES], dropped = 0;
+	uint64_t due_ticks[TW__CHUNK_ENTRIES], dropped = 0;
 	struct tw__chunk *out = wheel->sweep_at, *chunk = out ? out->next : bucket->list.first, *next;
 	if (!out)
 		wheel->sweep_pass++;
@@ -185,8 +185,8 @@ static bool sweep_bucket(struct tw__wheel *wheel, struct tw__level *level, uint6
 		unsigned n = chunk->count;
 		next = chunk->next;
 		*budget -= *budget < n ? *budget : n;
-		wheel->judge(wheel->judge_context, TW__JUDGE_SWEEP, &place, chunk->entries, n, verdicts);
-		dropped += n - cascade_pack(chunk, verdicts);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_SWEEP, &place, chunk->entries, n, due_ticks);
+		dropped += n - cascade_pack(chunk, due_ticks);
 		if (out)
 			cascade_fill(out, chunk);
 		if (chunk->count > 0) {

@@ -86,11 +86,11 @@ static unsigned log2_of(uint64_t power_of_two)
 }
 
 void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
-		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context)
+		    size_t arena_chunks, tw__resolve_fn *resolve, void *resolve_context)
 {
-	TW_ASSERT(buckets0 >= 64 && !(buckets0 & (buckets0 - 1)) && judge);
+	TW_ASSERT(buckets0 >= 64 && !(buckets0 & (buckets0 - 1)) && resolve);
 	*wheel = (struct tw__wheel){
-	    .arena = arena, .arena_chunks = arena_chunks, .judge = judge, .judge_context = judge_context};
+	    .arena = arena, .arena_chunks = arena_chunks, .resolve = resolve, .resolve_context = resolve_context};
 	wheel->slack = tw__wheel_slack(buckets0);
 	struct tw__bucket *buckets = table;
 	uint64_t *bits = (uint64_t *)(buckets + buckets0 + (TW__WHEEL_LEVELS - 1) * TW__UPPER_BUCKETS);
@@ -195,20 +195,20 @@ void tw__wheel_move(struct tw__wheel *wheel, struct tw__level *lower, uint64_t w
 	struct tw__level *upper = lower + 1;
 	struct tw__bucket *bucket = &upper->buckets[window & upper->mask];
 	struct tw__place place = tw__place_of(wheel, upper, window);
-	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	uint64_t due_ticks[TW__CHUNK_ENTRIES];
 	while (bucket->count > 0 && quota > 0) {
 		struct tw__chunk *chunk = tw__bucket_pop(wheel, bucket);
 		unsigned n = chunk->count;
 		tw__level_remove(wheel, upper, bucket, n);
-		wheel->judge(wheel->judge_context, TW__JUDGE_MOVE, &place, chunk->entries, n, verdicts);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_MOVE, &place, chunk->entries, n, due_ticks);
 		for (unsigned i = 0; i < n; i++) {
-			if (verdicts[i] == TW__VERDICT_DEAD) /* planted: last_tick_lost */
+			if (due_ticks[i] == TW__TICK_DEAD) /* planted: last_tick_lost */
 				continue;
-			if (verdicts[i] < place.high) /* it stays within the window, which is not open to others yet */
-				level_add(wheel, lower, verdicts[i] < place.low ? place.low : verdicts[i],
+			if (due_ticks[i] < place.high) /* it stays within the window, which is not open to others yet */
+				level_add(wheel, lower, due_ticks[i] < place.low ? place.low : due_ticks[i],
 					  chunk->entries[i]);
 			else
-				tw__wheel_add(wheel, verdicts[i], chunk->entries[i]);
+				tw__wheel_add(wheel, due_ticks[i], chunk->entries[i]);
 		}
 		tw__chunk_put(wheel, chunk);
 		quota -= quota < n ? quota : n;
@@ -260,18 +260,18 @@ static void wheel_hand_over(struct tw__wheel *wheel, struct tw__bucket *bucket, 
 			    struct tw__chunk_list *due)
 {
 	uint64_t tick = place->high - 1;
-	uint64_t verdicts[TW__CHUNK_ENTRIES];
+	uint64_t due_ticks[TW__CHUNK_ENTRIES];
 	struct tw__chunk *out = NULL, *chunk;
 	unsigned filled = 0;
 	while ((chunk = tw__bucket_pop(wheel, bucket))) {
 		unsigned n = chunk->count;
-		wheel->judge(wheel->judge_context, TW__JUDGE_EXPIRE, place, chunk->entries, n, verdicts);
+		wheel->resolve(wheel->resolve_context, TW__RESOLVE_EXPIRE, place, chunk->entries, n, due_ticks);
 		for (unsigned i = 0; i < n; i++) {
 			tw__wheel_entry entry = chunk->entries[i];
-			if (verdicts[i] == TW__VERDICT_DEAD)
+			if (due_ticks[i] == TW__TICK_DEAD)
 				continue;
-			if (verdicts[i] > tick) {
-				tw__wheel_add(wheel, verdicts[i], entry);
+			if (due_ticks[i] > tick) {
+				tw__wheel_add(wheel, due_ticks[i], entry);
 				continue;
 			}
 			if (!out || filled == TW__CHUNK_ENTRIES) {

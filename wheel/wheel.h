@@ -10,7 +10,7 @@
  * entries of one tick stand in the order in which they were added (G6), and no tick has to move a whole bucket (G12).
  *
  * A bucket is a list of chunks, appended to at the end, read as a stream. An entry's own deadline is not in it: the wheel asks a
- * **judge**, a chunk at a time, what has become of each: due now, dead, or meant for a later tick, since timers are
+ * **resolve**, a chunk at a time, what has become of each: due now, dead, or meant for a later tick, since timers are
  * cancelled and extended without touching the wheel.
  *
  * Cost: add is constant; a turn costs what it hands over and moves; empty stretches are jumped by bitmaps.
@@ -20,7 +20,7 @@
  * instead of linked timers, and nothing is ever unlinked from the middle.
  *
  * Rejected: moving a bucket down all at once (ticks of 10 ms and more with a million timers); one window a level, with
- * the rounds mixed in a bucket (each entry judged twice, or more).
+ * the rounds mixed in a bucket (each entry resolved twice, or more).
  */
 #ifndef TW_WHEEL_WHEEL_H
 #define TW_WHEEL_WHEEL_H
@@ -84,11 +84,11 @@ struct tw__cold_block {
 
 enum { TW__COLD_CHUNKS = 64 };
 
-enum tw__judge_for {
-	TW__JUDGE_EXPIRE, /* the bucket's time has come: verdict <= its tick hands the entry over */
-	TW__JUDGE_MOVE,   /* it is moved down: verdict < high puts the entry on the level below */
-	TW__JUDGE_PRUNE,  /* it is looked at ahead of its time: verdict < high leaves the entry where it is */
-	TW__JUDGE_SWEEP   /* only the dead are wanted; a live entry stays where it is */
+enum tw__resolve_for {
+	TW__RESOLVE_EXPIRE, /* the bucket's time has come: due_tick <= its tick hands the entry over */
+	TW__RESOLVE_MOVE,   /* it is moved down: due_tick < high puts the entry on the level below */
+	TW__RESOLVE_PRUNE,  /* it is looked at ahead of its time: due_tick < high leaves the entry where it is */
+	TW__RESOLVE_SWEEP   /* only the dead are wanted; a live entry stays where it is */
 };
 
 /*
@@ -103,14 +103,14 @@ struct tw__place {
 
 enum { TW__LEVEL_LATE = TW__WHEEL_LEVELS };
 
-#define TW__VERDICT_DEAD UINT64_MAX
+#define TW__TICK_DEAD UINT64_MAX
 
 /*
- * Fills verdicts[i] for entries[i], which stand at this place: the tick it is due in, or TW__VERDICT_DEAD. Where the verdict is not before
+ * Fills due ticks[i] for entries[i], which stand at this place: the tick it is due in, or TW__TICK_DEAD. Where the due tick is not before
  * place->high, the entry is added again for that tick.
  */
-typedef void tw__judge_fn(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-			  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts);
+typedef void tw__resolve_fn(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
+			  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks);
 
 struct tw__wheel {
 	struct tw__level levels[TW__WHEEL_LEVELS];
@@ -118,8 +118,8 @@ struct tw__wheel {
 	uint64_t next;          /* the first tick that was not turned through yet */
 	uint64_t entries;       /* in all buckets */
 	struct tw__bucket late; /* added when their tick was past already */
-	tw__judge_fn *judge;
-	void *judge_context;
+	tw__resolve_fn *resolve;
+	void *resolve_context;
 
 	/* Chunks: an arena used from its start, and a list of free ones. */
 	struct tw__chunk *arena;
@@ -147,7 +147,7 @@ size_t tw__wheel_chunks_for(uint32_t buckets0, uint64_t entries);
 size_t tw__wheel_slack(uint32_t buckets0);
 
 void tw__wheel_init(struct tw__wheel *wheel, uint32_t buckets0, void *table, struct tw__chunk *arena,
-		    size_t arena_chunks, tw__judge_fn *judge, void *judge_context);
+		    size_t arena_chunks, tw__resolve_fn *resolve, void *resolve_context);
 
 /* Adds an entry for a tick < next + TW__WHEEL_REACH. A tick that is past is handed over in the next turn. */
 void tw__wheel_add(struct tw__wheel *wheel, uint64_t tick, tw__wheel_entry entry);
@@ -158,7 +158,7 @@ bool tw__wheel_is_one_bucket(const struct tw__wheel *wheel, unsigned level, uint
 
 /*
  * Turns the wheel through tick `to` (does nothing if that is behind), and appends chunks of due entries to *due, in order of
- * ticks. Entries whose verdict is later are added again, the dead are dropped. True: it has stopped on the way; to be called again
+ * ticks. Entries whose due tick is later are added again, the dead are dropped. True: it has stopped on the way; to be called again
  * when those chunks have been seen to: each tick has its own, which its entries may hardly fill, and there may be as many ticks as entries.
  */
 bool tw__wheel_turn(struct tw__wheel *wheel, uint64_t to, struct tw__chunk_list *due);
@@ -199,7 +199,7 @@ static inline void tw__wheel_cold_init(struct tw__wheel *wheel, void *zeroed)
 }
 
 /* Puts up to n free chunks of the list into the cold, where the lowest are taken from first. How many. */
-size_t tw__wheel_cool(struct tw__wheel *wheel, size_t n);
+size_t tw__wheel_purge_chunks(struct tw__wheel *wheel, size_t n);
 
 /* The next block, from the top, of TW__COLD_CHUNKS chunks that are all cold: its memory may be given back. NULL: none is left. */
 struct tw__chunk *tw__wheel_give(struct tw__wheel *wheel);

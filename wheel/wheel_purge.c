@@ -18,7 +18,7 @@ struct tw__chunk *tw__chunk_from_cold(struct tw__wheel *wheel)
 	return &wheel->arena[wheel->cold_low * TW__COLD_CHUNKS + bit];
 }
 
-size_t tw__wheel_cool(struct tw__wheel *wheel, size_t n)
+size_t tw__wheel_purge_chunks(struct tw__wheel *wheel, size_t n)
 {
 	size_t done = 0;
 	struct tw__chunk *chunk;

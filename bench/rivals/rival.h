@@ -4,12 +4,14 @@
  *
  * Protocol, one line each. The bench writes the order:
  *
- *   WORKLOAD N THREADS OPS QUICK    OPS: operations per thread, 0: the program finds out; QUICK: 0 or 1
+ *   WORKLOAD N THREADS OPS QUICK    OPS: operations per thread, 0: the program finds out;
+ *                                   QUICK: 0 or 1
  *
  * The program writes:
  *
  *   cpu                    asks for its CPU time; the bench answers with nanoseconds
- *   window IN_NS SPAN_NS   timers are due from IN_NS after now, for SPAN_NS; the bench sleeps beside it as a baseline
+ *   window IN_NS SPAN_NS   timers are due from IN_NS after now, for SPAN_NS; the bench
+ *                          sleeps beside it as a baseline
  *   figure NAME VALUE      a figure of the cell
  *   ops N                  the operations per thread, for the next repetitions
  *   lateness BUCKET COUNT  a bucket of the histogram (recorder.h)

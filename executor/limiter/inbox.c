@@ -9,10 +9,11 @@
  * The word of the inbox: the last job that came, or 0; ATTENDED.
  *
  *   transition   from           to             by whom
- *   open         0              ATTENDED       who has the lock and gives it up: all permits are out
+ *   open         0              ATTENDED       the thread that gives up the lock: all permits are out
  *   leave        ATTENDED, any  ATTENDED, job  a submitter, without the lock
- *   take         ATTENDED, any  ATTENDED       who has the lock
- *   shut         ATTENDED       0              who has the lock and gives it up: a permit is there, or nothing may start. Fails if a job came
+ *   take         ATTENDED, any  ATTENDED       the thread that has the lock
+ *   shut         ATTENDED       0              the thread that gives up the lock: a permit is free, or
+ *                                              nothing may start. Fails if a job came
  *
  * Invariant: when the lock is free, ATTENDED implies that all permits are out (running or searching runners), and the limiter is neither
  * closed nor paused. Each of these ends under the lock only, and whoever ends it shuts the inbox, or has given out the permits anew,

@@ -12,13 +12,17 @@
  *
  * Life of a job, all under the lock
  *
- *   IN_LINE    in the list of its priority.                          -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
- *   RUNNING    INSIDE: an attempt is under way, and has a permit; IN_FN: its function has not returned. Not INSIDE: the attempt is over,
- *              what follows on it is held up by a stop callback or a hook that has not returned.
- *                                                                    -> RETRYING, SETTLED
- *   RETRYING   its timer runs.                                       -> IN_LINE (the timer), SETTLED
+ *   IN_LINE    in the list of its priority.
+ *              -> RUNNING (picked), SETTLED (cancelled, timed out, dropped)
+ *   RUNNING    INSIDE: an attempt is under way, and has its permits. IN_FN: its function has not
+ *              returned. Not INSIDE: the attempt is over; a stop callback or a hook that has not
+ *              returned holds up what follows.
+ *              -> RETRYING, SETTLED
+ *   RETRYING   its timer runs.
+ *              -> IN_LINE (the timer), SETTLED
  *   SETTLED    result final. TOLD: done has returned. INSIDE: it has timed out, its attempt goes on.
- *              TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED: counted off `unfinished`.
+ *              TOLD, not INSIDE, no stop callback under way: released (once), then FINISHED: counted
+ *              off `unfinished`.
  *
  * The node goes back when the job is FINISHED, not kept, and neither a thread that waits nor a timer's callback holds it.
  *

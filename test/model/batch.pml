@@ -171,7 +171,7 @@ active proctype driver()
 	lend(2, 1);
 	if
 	:: submit(2, 1)
-	:: cursor = 0; /* refused: tw__batch_unlend */
+	:: cursor = 0; /* refused: tw__batch_retract */
 		batches_out--;
 		run_entry(2, 0); /* tw__run_inline */
 		loan = 0

@@ -56,7 +56,7 @@
 #define UNBORN 0
 #define ARMED 1
 #define RUNNING 2
-#define DOOMED 3
+#define CANCEL_PENDING 3
 #define ENDED 4
 #if defined(CANCEL) && !defined(REARM) && !defined(COMPLETE)
 #define CANCELS 2
@@ -196,8 +196,8 @@ inline walk()
 		if
 		:: linked[m] && STALE(m) ->
 			if
-			:: atomic { word[m] == ARMED || word[m] == DOOMED -> word[m] = ENDED; taken[m] = true }
-			:: atomic { word[m] != ARMED && word[m] != DOOMED }
+			:: atomic { word[m] == ARMED || word[m] == CANCEL_PENDING -> word[m] = ENDED; taken[m] = true }
+			:: atomic { word[m] != ARMED && word[m] != CANCEL_PENDING }
 			fi
 		:: else
 		fi;
@@ -249,7 +249,7 @@ active proctype keeper() /* arms the second member, whose record it has kept fro
 			do
 			:: atomic { buffered || word[1] == ARMED -> buffered = false; word[1] = ENDED; assert(!completed) };
 			   end_rest(1); break
-			:: atomic { !buffered && word[1] == DOOMED -> word[1] = ENDED }; end_rest(1); break
+			:: atomic { !buffered && word[1] == CANCEL_PENDING -> word[1] = ENDED }; end_rest(1); break
 			:: atomic { !buffered && (word[1] == ENDED || word[1] == RUNNING) -> break }
 			od
 #endif
@@ -299,7 +299,7 @@ active proctype alone() /* tw_cancel of the first */
 #ifdef GONE_UNDOOMED
 			gone[0] = true
 #else
-			cas(0, ARMED, DOOMED);
+			cas(0, ARMED, CANCEL_PENDING);
 			if
 			:: won -> gone[0] = true
 			:: else
@@ -426,7 +426,7 @@ inline run_entry(w)
 						do
 						:: atomic { word[w] == ARMED -> word[w] = ENDED }; end_rest(w); break
 #ifndef SETTLE_ONCE
-						:: atomic { word[w] == DOOMED -> word[w] = ENDED }; end_rest(w); break
+						:: atomic { word[w] == CANCEL_PENDING -> word[w] = ENDED }; end_rest(w); break
 						:: word[w] == ENDED -> break
 #else
 						:: word[w] != ARMED -> break

@@ -1,5 +1,5 @@
 /*
- * A destroyed group's kept side records: wheel/group/reap.c (throw_out_if_dead), group.c; wheel/timer/member.h; group.h, GROUP8.
+ * A destroyed group's kept extension records: wheel/group/reap.c (throw_out_if_dead), group.c; wheel/timer/member.h; group.h, GROUP8.
  *
  * Modelled: one group, in whose list is one record, ended and kept. Its keeper arms a member in it without the lock; the store waits in a
  * buffer until the processor empties it, the keeper's next atomic operation, or somebody's barrier. Another thread destroys the group. A settling for

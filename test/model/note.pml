@@ -2,13 +2,13 @@
  * The refile rule for timers that were moved to earlier: wheel/driver/resolve.c; move, move_with_entry in wheel/timer/reset.c; file in wheel/driver/drain.c.
  *
  * Modelled: one timer, armed for tick 2, or with COARSE for tick 4, with its entry in the wheel; two threads reset it to any tick, one of them
- * also cancels it. To later is a CAS of the word alone; to earlier sets MULTI with the CAS, then pushes an entry into the lane. The driver
- * drains, turns through the ticks 0 .. 4, each bucket judged by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
+ * also cancels it. To later is a CAS of the word alone; to earlier sets RELOCATED with the CAS, then pushes an entry into the lane. The driver
+ * drains, turns through the ticks 0 .. 4, each bucket resolved by the rule (note {state, tick, level}); a claim hands the entry back to the lane if
  * the timer is no longer due, and says so: it is back. A bucket holds a number of entries of the timer. Time goes on by the driver's turns; a reset is relative to it.
  * With COARSE the ticks 3 and 4 have one bucket on a higher level, whose entries are moved down one at a time, whenever it likes, until it is
  * empty, at the latest when tick 3 comes; from then on they have buckets of their own. There one thread resets, three times.
  *
- * Left out: FAR words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
+ * Left out: BEYOND_RANGE words and way points, sweeps (the service's own tests), other timers, generations (word.pml).
  *
  * Holds:
  *   G3  (invariant of resolve.c) when all is turned through, and nothing is in a lane or batch, the timer has come to its end
@@ -164,7 +164,7 @@ inline file(tick)
 	fi
 }
 
-/* judge_noted for a bucket that is moved down */
+/* resolve_noted for a bucket that is moved down */
 inline move_one()
 {
 	atomic {
@@ -246,8 +246,8 @@ again:		seen = deadline;
 	od
 }
 
-/* judge_noted, judge_entry for the bucket that is turned through; low = tick, high = tick + 1 */
-inline judge(tick)
+/* resolve_noted, resolve_entry for the bucket that is turned through; low = tick, high = tick + 1 */
+inline resolve(tick)
 {
 	atomic { seen = deadline; was_multi = multi };
 	if
@@ -283,7 +283,7 @@ inline turn()
 	tick = next;
 	atomic { next++ };
 	do
-	:: bucket[tick] > 0 -> atomic { bucket[tick]--; judge(tick) }
+	:: bucket[tick] > 0 -> atomic { bucket[tick]--; resolve(tick) }
 	:: else -> break
 	od;
 	/* Every entry there is was drained before this turn: so one that is due was met. */

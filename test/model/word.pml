@@ -3,7 +3,7 @@
  *
  * Modelled: a slot that is scheduled twice in turn; of the first timer (generation 0) two entries are about, as after a reset to earlier.
  * One thread cancels it, one waits for its end (tw_cancel_wait) or, with RESET, moves it to later; two workers claim, run and finish;
- * the callback may reset or cancel its own timer. With OPTION the timers have a release. The word is one byte: generation, state,
+ * the callback may reset or cancel its own timer. With EXT the timers have a release. The word is one byte: generation, state,
  * marks or LATER in the place of the deadline; each compare-and-swap is one step.
  *
  * Left out: deadlines are "now" and "later", and the second timer's is later; the driver and its filing (note.pml): an entry is handed over
@@ -17,7 +17,7 @@
  *   1.3  after tw_cancel_wait no callback and no release is under way, and it does return (RUN5)
  *
  *   run: PLAIN    G1 G3 G4 1.3
- *   run: OPTION   G1 G3 G4 1.3
+ *   run: EXT   G1 G3 G4 1.3
  *   run: RESET    G1 G3 G4
  *   mutant: PLAIN CLAIM_BY_STORE         the claim is a store, not a compare-and-swap
  *   mutant: PLAIN NO_GENERATION          the claim does not look at the generation
@@ -26,21 +26,21 @@
  *   mutant: PLAIN BELL_AFTER_WORD        the waiter reads the bell after the word
  *   mutant: PLAIN RING_FIRST             the bell is moved before the word is
  *   mutant: RESET NO_DEADLINE            the claim does not look at the deadline
- *   mutant: OPTION SETTLE_BY_STORE       marks that come as the timer settles are lost
- *   mutant: OPTION FREE_BEFORE_RELEASE   the generation moves on before the release has returned
+ *   mutant: EXT SETTLE_BY_STORE       marks that come as the timer settles are lost
+ *   mutant: EXT FREE_BEFORE_RELEASE   the generation moves on before the release has returned
  */
 #define FREE 0
 #define ARMED 8
 #define RUNNING 16
-#define SETTLING 24
+#define RELEASING 24
 #define STATE(w) ((w) & 24)
 #define LATER 1 /* of ARMED: in the place of the deadline */
-#define ENDED 1 /* of RUNNING and SETTLING */
+#define ENDED 1 /* of RUNNING and RELEASING */
 #define WAITED 2
 #define GENERATION(w) ((w) >> 5)
 #define WORD(g, state) ((g) << 5 | (state))
-#ifdef OPTION
-#define SETTLED_BY_WINNER WORD(g, SETTLING)
+#ifdef EXT
+#define SETTLED_BY_WINNER WORD(g, RELEASING)
 #else
 #define SETTLED_BY_WINNER WORD(g + 1, FREE)
 #endif
@@ -137,7 +137,7 @@ inline cancel_or_mark(marks)
 		};
 		if
 		:: won ->
-#ifdef OPTION
+#ifdef EXT
 			release_and_free(g);
 #else
 			slot_free = true;
@@ -146,7 +146,7 @@ inline cancel_or_mark(marks)
 			break
 		:: else
 		fi
-	:: GENERATION(w) == g && (STATE(w) == RUNNING || STATE(w) == SETTLING) ->
+	:: GENERATION(w) == g && (STATE(w) == RUNNING || STATE(w) == RELEASING) ->
 		cas(w, w | marks);
 		if
 		:: won -> outcome = IS_RUNNING; break
@@ -248,13 +248,13 @@ inline finish()
 	:: won
 	:: else ->
 		count_end(g);
-#ifdef OPTION
+#ifdef EXT
 		w = word;
 		do
 #ifdef SETTLE_BY_STORE
-		:: word = WORD(g, SETTLING | (w & (ENDED | WAITED))); won = true
+		:: word = WORD(g, RELEASING | (w & (ENDED | WAITED))); won = true
 #else
-		:: !won -> cas(w, WORD(g, SETTLING | (w & (ENDED | WAITED))))
+		:: !won -> cas(w, WORD(g, RELEASING | (w & (ENDED | WAITED))))
 #endif
 		:: won -> break
 		od;

@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifdef RANDOM_FROM_INPUT /* a fuzzer's bytes stand in for the numbers, as long as there are any (test/fuzz) */
+/* A fuzzer's bytes replace the numbers, as long as there are any (test/fuzz). */
+#ifdef RANDOM_FROM_INPUT
 extern const uint8_t *random_input;
 extern size_t random_input_left;
 

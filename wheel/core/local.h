@@ -20,7 +20,7 @@ struct tw__local {
 
 	/* Its thread's alone. */
 	struct tw__magazine magazine;
-	struct tw__option_cache options;
+	struct tw__ext_cache options;
 	struct tw__kept kept;
 	uint64_t stamped;       /* the base its lane carries is that of this word of the gate, which was open; or 0 */
 	uint64_t short_word;    /* while the gate says this, a delay may go the short way (schedule_short.c) */
@@ -30,7 +30,7 @@ struct tw__local {
 	uint64_t random; /* state of its generator (timing.h) */
 
 	/* Written by its thread, read by a driver that is called: entries up to here may be due at once (loop_fd.c). */
-	_Atomic uint64_t hurried;
+	_Atomic uint64_t urgent;
 
 	/* Written by its thread, read by statistics. */
 	_Atomic uint64_t fired, dropped, late_dropped; /* scheduled and cancelled: see magazine */
@@ -43,7 +43,7 @@ struct tw__local {
 
 	/* The driver's alone. */
 	alignas(TW__CACHE_LINE) uint64_t base_ns; /* delays in this lane count from here; never falls (G6) */
-	uint64_t guess_ns;      /* what the thread itself counted from: base_ns is not earlier; 0: unknown */
+	uint64_t estimate_ns;      /* what the thread itself counted from: base_ns is not earlier; 0: unknown */
 	uint64_t base_sequence; /* the stamp that the lane carries at this point, or 0: base_ns is exact */
 	uint64_t stuck_told_ns; /* on_stuck was told of the run that began then */
 };
@@ -66,10 +66,10 @@ static inline struct tw__local *tw__local_at_hand(const tw_service *service)
 }
 
 /*
- * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_calm: nothing of it
+ * Makes what was put into the lane visible. Followed by a look at the gate (tw__gate_look_after_push). By tw__publish_later: nothing of it
  * is due before the next tick.
  */
-static inline void tw__publish_calm(tw_service *service, struct tw__local *local)
+static inline void tw__publish_later(tw_service *service, struct tw__local *local)
 {
 	if (tw_likely(service->gate.asymmetric))
 		tw__lane_publish(&local->lane);
@@ -79,8 +79,8 @@ static inline void tw__publish_calm(tw_service *service, struct tw__local *local
 
 static inline void tw__publish(tw_service *service, struct tw__local *local)
 {
-	tw_store_relaxed(&local->hurried, tw__lane_written(&local->lane)); /* published with the tail (lane.h, LANE1) */
-	tw__publish_calm(service, local);
+	tw_store_relaxed(&local->urgent, tw__lane_written(&local->lane)); /* published with the tail (lane.h, LANE1) */
+	tw__publish_later(service, local);
 }
 
 #endif

@@ -66,7 +66,7 @@ static void raise_to_stamp(const tw_service *service, struct tw__local *local, u
 /* The tick that an armed word asks for. `tick` is what its entry said, which tells the upper bits if the word was not moved. */
 static uint64_t asked_tick(const tw_service *service, uint64_t word, uint64_t tick)
 {
-	if (word & TW__UNFILED || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
+	if (word & TW__IN_LANE || ((tick ^ word) & TW__DEADLINE_MASK) == 0)
 		return tick;
 	return tw__word_deadline(word, service->driver->wheel.next);
 }
@@ -80,17 +80,17 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 	uint32_t generation = tw__word_generation(word);
 	uint64_t next = service->driver->wheel.next;
 	while (tw__word_generation(word) == generation && tw__word_armed(word)) {
-		if (word & TW__FAR) {
+		if (word & TW__BEYOND_RANGE) {
 			tw__file(service, slot, word, 0, back);
 			return;
 		}
 		uint64_t asked = asked_tick(service, word, tick);
-		if (at_least && asked < tick && !(word & TW__MULTI)) /* MULTI: a reset has moved it to earlier */
+		if (at_least && asked < tick && !(word & TW__RELOCATED)) /* RELOCATED: a reset has moved it to earlier */
 			asked = tick;
 		if (asked + TW__WHEEL_REACH < next)
 			asked = next - 1;
-		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__FAR : 0;
-		uint64_t filed = tw__word_move(word, TW__UNFILED, far, far ? tw__far_bits(asked) : asked);
+		uint64_t far = asked > next + TW__WHEEL_REACH - 2 ? TW__BEYOND_RANGE : 0;
+		uint64_t filed = tw__word_move(word, TW__IN_LANE, far, far ? tw__far_bits(asked) : asked);
 		if (far)
 			tw__note_far(service, slot, generation, asked);
 		bool done = filed == word;
@@ -107,7 +107,7 @@ static void file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tic
 
 static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
-	if (!(word & TW__FAR) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
+	if (!(word & TW__BEYOND_RANGE) || (word & TW__DEADLINE_MASK) != tw__far_bits(tick))
 		return; /* moved again since; that brought an entry of its own */
 	tw__note_far(service, slot, tw__word_generation(word), tick); /* planted: far_bits_lost */
 	tw__file(service, slot, word, 0, back);
@@ -116,7 +116,7 @@ static void file_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t
 /* Of a timer that is back: also if it was moved since, for the entry that this has brought was dropped if it came first (resolve.c). */
 static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
-	if (!(word & TW__FAR))
+	if (!(word & TW__BEYOND_RANGE))
 		file(service, slot, word, tw__word_deadline(word, service->driver->wheel.next), false, true);
 	else if ((word & TW__DEADLINE_MASK) == tw__far_bits(tick))
 		file_far(service, slot, word, tick, true);
@@ -125,7 +125,7 @@ static void file_back_far(tw_service *service, uint32_t slot, uint64_t word, uin
 }
 
 /* What a stamp's producer counted from; 0: unknown. */
-static uint64_t counted_from(const tw_service *service, const struct tw__entry *stamp)
+static uint64_t epoch_time(const tw_service *service, const struct tw__entry *stamp)
 {
 	uint64_t base_ns = service->driver->bases.bases_ns[stamp->value % TW__STAMPS];
 	bool is_its_own = (uint32_t)base_ns == (uint32_t)(stamp->what >> TW__GENERATION_SHIFT);
@@ -145,11 +145,11 @@ static __attribute__((noinline)) void take_base(tw_service *service, struct tw__
 	enum tw__kind kind = tw__what_kind(entry->what);
 	if (kind == TW__KIND_STAMP) {
 		local->base_sequence = entry->value;
-		local->guess_ns = counted_from(service, entry);
+		local->estimate_ns = epoch_time(service, entry);
 		raise_to_stamp(service, local, now_ns);
 	} else if (kind == TW__KIND_NOW) {
 		local->base_sequence = 0;
-		local->guess_ns = entry->value;
+		local->estimate_ns = entry->value;
 		raise_base(local, entry->value);
 	}
 }
@@ -171,7 +171,7 @@ static __attribute__((noinline)) bool drain_entry(tw_service *service, struct tw
 		file_far(service, slot, word, entry->value, false);
 	else if (kind == TW__KIND_BACK_FAR)
 		file_back_far(service, slot, word, entry->value);
-	else if (!(word & TW__UNFILED))
+	else if (!(word & TW__IN_LANE))
 		file(service, slot, word, entry->value, false, kind == TW__KIND_BACK);
 	return true;
 }
@@ -187,7 +187,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 	uint64_t tick, next = service->driver->wheel.next;
 	if (kind == TW__KIND_DELAY) {
 		tick = tw__tick_of(service, local->base_ns + entry->value);
-		if (local->guess_ns < local->base_ns && tw__tick_of(service, local->guess_ns + entry->value) < tick)
+		if (local->estimate_ns < local->base_ns && tw__tick_of(service, local->estimate_ns + entry->value) < tick)
 			return false;
 	} else if (kind == TW__KIND_DEADLINE) {
 		tick = tw__tick_of(service, entry->value);
@@ -195,7 +195,7 @@ static bool drain_blindly(tw_service *service, struct tw__local *local, const st
 		return false;
 	}
 	if (tick > next + TW__WHEEL_REACH / 2 || tick + TW__WHEEL_REACH < next)
-		return false; /* half the reach: a word is UNFILED only if it was a whole one away a moment ago */
+		return false; /* half the reach: a word is IN_LANE only if it was a whole one away a moment ago */
 	tw__wheel_add(&service->driver->wheel, tick, tw__what_entry(entry->what));
 	TW_PROBE4(file, service, tw__entry_slot(entry->what), (uint32_t)(entry->what >> TW__GENERATION_SHIFT), tick);
 	return true;

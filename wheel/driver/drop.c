@@ -12,7 +12,7 @@
 static bool is_due(const tw_service *service, uint64_t word, uint64_t batch_tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
-	return tw__forced(service) || (!(word & TW__FAR) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
+	return tw__forced(service) || (!(word & TW__BEYOND_RANGE) && tw__deadline_in_batch(word, batch_tick, cursor) <= cursor);
 }
 
 static void drop_entry(tw_service *service, struct tw__local *local, uint64_t entry, uint64_t tick)

@@ -100,11 +100,11 @@ static bool lanes_want_draining(tw_service *service)
 {
 	for (struct tw__lane *lane = tw__queue_first(&service->queue); lane; lane = lane->next) {
 		uint64_t tail = tw_load_acquire(&lane->tail), head = tw_load_relaxed(&lane->head); /* lane.h, LANE1 */
-		uint64_t hurried = tw_load_relaxed(&((struct tw__local *)lane)->hurried);
+		uint64_t urgent = tw_load_relaxed(&((struct tw__local *)lane)->urgent);
 		uint64_t most = lane->bound / 2 < MOST_UNREAD ? lane->bound / 2 : MOST_UNREAD;
-		bool any_hurried =
-		    tail != head && (int64_t)(hurried - head) > 0; /* a tail falls where a lane is packed */
-		if (any_hurried || tail - head > most)
+		bool any_urgent =
+		    tail != head && (int64_t)(urgent - head) > 0; /* a tail falls where a lane is packed */
+		if (any_urgent || tail - head > most)
 			return true;
 	}
 	return false;

@@ -119,7 +119,7 @@ static bool outbox_is_armed(uint64_t word, uint64_t entry)
  * The executor that a due timer names, or NULL: the service's own. False: the timer is not armed
  * any more, and a later arm brings an entry of its own.
  *
- * The name is in the timer's side record. The timer may be cancelled meanwhile and the record go to
+ * The name is in the timer's extension record. The timer may be cancelled meanwhile and the record go to
  * another one, so the word is read twice (word.h, WORD5). The record is never unmapped, and `executor`
  * is an atomic that nothing else overwrites (slots.h).
  */
@@ -132,7 +132,7 @@ static bool look_up(tw_service *service, uint64_t entry, tw_executor **executor)
 	*executor = NULL;
 	if (!outbox_is_armed(word, entry))
 		return false;
-	if (!(word & TW__OPTION))
+	if (!(word & TW__EXT))
 		return true;
 	uint32_t option = tw_load_acquire(&slots->records[slot].option); /* WORD5: before the second look */
 	*executor = tw_load_acquire(&slots->options[option].executor);   /* WORD5: likewise */
@@ -279,12 +279,12 @@ static void split(tw_service *service, struct tw__outbox_list *list, size_t n)
 }
 
 /* Whether the executor may hold one more chunk: at most as many as are left for the others. */
-static bool may_lend(const struct tw__outboxes *boxes, const struct tw__outbox *box)
+static bool may_submit(const struct tw__outboxes *boxes, const struct tw__outbox *box)
 {
-	return box->lent == 0 || (boxes->lent < boxes->lend_limit && box->lent < boxes->lend_limit - boxes->lent);
+	return box->lent == 0 || (boxes->lent < boxes->submit_limit && box->lent < boxes->submit_limit - boxes->lent);
 }
 
-static void count_lent(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
+static void count_submitted(struct tw__outboxes *boxes, struct tw__outbox *box, int change)
 {
 	box->lent += (uint32_t)change;
 	boxes->lent += (uint32_t)change;
@@ -295,7 +295,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk)
 	TW_ASSERT_DRIVER(service);
 	struct tw__outboxes *boxes = &service->driver->outboxes;
 	struct tw__outbox *box = box_at(boxes, chunk->holder_count >> TW__BATCH_OUTBOX_SHIFT);
-	count_lent(boxes, box, -1);
+	count_submitted(boxes, box, -1);
 	free_if_idle(boxes, box);
 }
 
@@ -306,13 +306,13 @@ static bool outbox_offer(tw_service *service, struct tw__outbox *box, struct tw_
 	tw_executor *executor = box->executor;
 	struct tw__chunk *chunk = outbox_pop(list);
 	tw_batch *batch =
-	    tw__batch_lend(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
+	    tw__batch_submit(service, chunk, tw__forced(service), index_of(boxes, box), service->driver->last_now_ns);
 	TW_PROBE4(handover, service, batch, chunk->count, chunk->tick);
-	count_lent(boxes, box, 1);
+	count_submitted(boxes, box, 1);
 	if (executor->ops->submit(executor, batch, chunk->count) >= 0)
 		return true;
-	count_lent(boxes, box, -1);
-	tw__batch_unlend(service, batch);
+	count_submitted(boxes, box, -1);
+	tw__batch_retract(service, batch);
 	chunk->holder_count = 0;
 	put_back(list, chunk);
 	tw_bump(&service->loans->refused, 1);
@@ -342,7 +342,7 @@ static size_t deliver(tw_service *service, struct tw__local *local, struct tw__o
 				break;
 			continue;
 		}
-		if (!may_lend(&service->driver->outboxes, box))
+		if (!may_submit(&service->driver->outboxes, box))
 			break;
 		split(service, &box->runs, budget - done);
 		size_t count = box->runs.chunks.first->count; /* now: once taken over the chunk may be gone */

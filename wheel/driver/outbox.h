@@ -15,7 +15,7 @@
  * Quota. A batch keeps its chunk until all its runs are finished. An executor that takes batches
  * and runs none would collect chunks without limit, since each batch may hold one timer that is
  * cancelled later. So the chunks that are out are limited for all executors together
- * (`lend_limit`), and an executor may hold at most as many as are still left for the others (as the
+ * (`submit_limit`), and an executor may hold at most as many as are still left for the others (as the
  * buffers of a shared-memory switch: A. Choudhury, E. Hahne, "Dynamic queue length thresholds",
  * 1998). The first executor that hangs takes at most a half, the second at most a third. An
  * executor that holds none may always take one batch. Beyond its quota an executor's runs wait in
@@ -67,7 +67,7 @@ struct tw__outboxes {
 	struct tw__outbox *free;
 	uint32_t used;             /* outboxes of the table that were ever used */
 	uint32_t came;             /* chunks that have come in this turn */
-	uint32_t lent, lend_limit; /* chunks that all executors have; may have */
+	uint32_t lent, submit_limit; /* chunks that all executors have; may have */
 	bool refiled;              /* in this turn runs were put back into the wheel: look again in the next tick */
 	bool short_of_chunks;      /* in this turn outboxes get no new chunk */
 };
@@ -97,7 +97,7 @@ void tw__outbox_returned(tw_service *service, const struct tw__chunk *chunk);
 /* Chunks that outboxes and batches may still come to need, and that the wheel must leave to them. */
 static inline size_t tw__outbox_reserve(const struct tw__outboxes *boxes)
 {
-	return boxes->lend_limit + 2 * (TW__OUTBOXES + 1) - boxes->lent - boxes->queued;
+	return boxes->submit_limit + 2 * (TW__OUTBOXES + 1) - boxes->lent - boxes->queued;
 }
 
 /* Whether any run waits. */

@@ -52,7 +52,7 @@ static uint64_t park(tw_service *service)
 	bool sure = tw__gate_barrier(&service->gate) && plan.certain;
 	bool groups =
 	    !tw__dropping(service) && tw__groups_waiting(&service->groups); /* GROUP5, also where chunks are short */
-	if (tw__driver_any_unread(service) || tw__driver_take_home(service) || requested(service) || groups)
+	if (tw__driver_any_unread(service) || tw__driver_collect(service) || requested(service) || groups)
 		return 0;
 	/*
 	 * Cancels since the last look, which did not ring: what they counted and their look at the word are another pair of stores and loads that

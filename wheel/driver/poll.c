@@ -83,7 +83,7 @@ static void empty_wheel(tw_service *service)
 		chunk->holder_count = 0;
 		chunk->tick = service->driver->wheel.next - 1;
 		for (unsigned i = 0; i < chunk->count; i++)
-			tw__note_handed(service, chunk->entries[i]);
+			tw__location_in_batch(service, chunk->entries[i]);
 		if (leaves_own(service, chunk))
 			tw__chunk_append(&service->driver->outboxes.own.runs.chunks, chunk);
 	}
@@ -103,14 +103,14 @@ void tw__refile(tw_service *service, uint64_t entry)
 		if ((word ^ entry) >> TW__GENERATION_SHIFT || !tw__word_armed(word))
 			return;
 		tick = tw__word_deadline(word, next);
-		if (tw_likely(word & TW__FAR || tick < next + TW__WHEEL_REACH))
+		if (tw_likely(word & TW__BEYOND_RANGE || tick < next + TW__WHEEL_REACH))
 			break;
-		tick = next - 1; /* due hours ago, and read as the future: so the judge must find this */
+		tick = next - 1; /* due hours ago, and read as the future: so the resolve must find this */
 	} while (!tw__word_cas_acq_rel(at, &word, tw__word_move(word, 0, 0, tick)));
 	tw__file(service, slot, word, tick, true);
 }
 
-unsigned tw__driver_take_home(tw_service *service)
+unsigned tw__driver_collect(tw_service *service)
 {
 	TW_ASSERT_DRIVER(service);
 	unsigned given_back = 0;
@@ -144,7 +144,7 @@ static void account(tw_service *service, uint64_t cpu_ns)
 uint64_t tw__driver_gather(tw_service *service, bool *again)
 {
 	TW_ASSERT_DRIVER(service);
-	tw__driver_take_home(service);
+	tw__driver_collect(service);
 	return tw__drain(service, again);
 }
 
@@ -153,7 +153,7 @@ struct tw__turn tw__turn(tw_service *service, struct tw__local *local, size_t bu
 	TW_ASSERT_DRIVER(service);
 	struct tw__turn turn = {0};
 	uint64_t cpu_ns = service->threaded ? cpu_now() : 0; /* a system call; a caller's loop accounts for itself */
-	tw__driver_take_home(service);
+	tw__driver_collect(service);
 	service->driver->outboxes.refiled = service->driver->outboxes.short_of_chunks = false;
 	turn.drained = tw__drain(service, &turn.again); /* first: what lanes hold is read against the old cursor */
 	turn_wheel(service);

@@ -40,7 +40,7 @@ static inline bool tw__groups_ready(const tw_service *service)
 }
 
 /* Takes in the chunks of batches that are over. The number of runs that were given back with them. `driving` held. */
-unsigned tw__driver_take_home(tw_service *service);
+unsigned tw__driver_collect(tw_service *service);
 
 /* Takes what lies in the lanes, or has come home with a batch, without turning. As tw__drain. `driving` held. */
 uint64_t tw__driver_gather(tw_service *service, bool *again);

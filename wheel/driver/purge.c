@@ -1,5 +1,5 @@
 /*
- * After a storm, memory goes back to the system (G11): records and notes of free slots, side records, chunks of the wheel, segments of
+ * After a storm, memory goes back to the system (G11): records and notes of free slots, extension records, chunks of the wheel, segments of
  * lanes.
  *
  * Hysteresis: it begins when more than twice of what is needed, and a constant, has been held for a second, and ends at what is needed and
@@ -76,8 +76,8 @@ static bool much_is_held(tw_service *service)
 /* Free slots and chunks leave their lists. False: none is left there. */
 static bool cool(tw_service *service)
 {
-	bool any = tw__wheel_cool(&service->driver->wheel, CHUNKS_A_STEP) > 0;
-	for (int i = 0; i < CHAINS_A_STEP && tw__slots_cool(&service->slots); i++)
+	bool any = tw__wheel_purge_chunks(&service->driver->wheel, CHUNKS_A_STEP) > 0;
+	for (int i = 0; i < CHAINS_A_STEP && tw__slots_purge_tables(&service->slots); i++)
 		any = true;
 	return any;
 }

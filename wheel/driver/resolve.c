@@ -1,9 +1,9 @@
 /*
  * What has become of an entry: the wheel asks, the control word answers.
  *
- * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is MULTI: then a reset to earlier, or far, has
+ * A timer has one entry at a time, in a lane, in the wheel or in a batch, unless it is RELOCATED: then a reset to earlier, or far, has
  * pushed another one, and the driver keeps a **note** {generation, tick, level}: the bucket of the wheel, and the tick within it, for
- * which the entry that counts stands there; or that it is handed over. Refile rule for MULTI words:
+ * which the entry that counts stands there; or that it is handed over. Refile rule for RELOCATED words:
  *   - an entry that a reset has brought is dropped if the timer is handed over: whoever claims it asks the word, and gives it back if it is not
  *     due; one that comes back, from a worker or a refusal, ends that;
  *   - an entry from a lane is dropped if there is a note not later than what it asks for; or the noted bucket has that tick too, then the
@@ -12,12 +12,12 @@
  *     one whose timer has been handed over already;
  *   - in the noted bucket, or without a note, it counts: handed over (the note says so), or filed again (the note moves). If the timer is
  *     not armed, a worker has it by another entry: the note says handed over.
- * Invariant: an armed MULTI timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
+ * Invariant: an armed RELOCATED timer has an entry in the noted bucket, or in a lane, or in a batch, that will be met no later
  * than its deadline. Without the rule, a timer toggled between 5 s and 60 s would collect entries for ever; so would one that is moved to
  * earlier a tick at a time, in a coarse bucket. An entry that is left behind may come to stand in the noted bucket again (a series that is
  * called early time and again, and armed for the same bucket each time): a sweep leaves one there.
  *
- * A FAR word holds only a hash of its deadline T; the note holds all of it once the lane entry that brought it is drained.
+ * A BEYOND_RANGE word holds only a hash of its deadline T; the note holds all of it once the lane entry that brought it is drained.
  * Far entries stand in the wheel at way points T - k * (TW__WHEEL_REACH - 1). Of these just one lies in the reach of the wheel
  * at any time, whenever a timer for T is filed: so all timers for T go from one way point to the next together, in the
  * order in which they came (G6).
@@ -39,7 +39,7 @@ static uint64_t at_least(uint64_t tick, uint64_t low)
 
 static enum tw__note_state note_state(const struct tw__note *note, uint32_t generation)
 {
-	return note->generation == generation ? note->state : TW__NOTE_NONE;
+	return note->generation == generation ? note->state : TW__NOWHERE;
 }
 
 /* What a note is to say: where the entry that counts stands. */
@@ -50,7 +50,7 @@ struct standing {
 	uint64_t tick;
 };
 
-/* The note knows the whole of this FAR word's deadline. */
+/* The note knows the whole of this BEYOND_RANGE word's deadline. */
 static bool far_known(const struct tw__note *note, uint64_t word)
 {
 	return note->generation == tw__word_generation(word) &&
@@ -71,15 +71,15 @@ static uint64_t way_point(uint64_t far_tick, uint64_t first)
 }
 
 /*
- * Clears FAR if the deadline has come near; *word is what it has become. False: the entry that brings the deadline is still in a
+ * Clears BEYOND_RANGE if the deadline has come near; *word is what it has become. False: the entry that brings the deadline is still in a
  * lane, and will be filed; or the timer is gone.
  */
 static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, uint64_t *word, uint64_t first)
 {
 	uint32_t generation = tw__word_generation(*word);
-	while (*word & TW__FAR) {
+	while (*word & TW__BEYOND_RANGE) {
 		if (!far_known(note, *word)) {
-			note->state = TW__NOTE_NONE;
+			note->state = TW__NOWHERE;
 			return false;
 		}
 		uint64_t far_tick = tw_load_relaxed(&note->far_tick);
@@ -88,7 +88,7 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 		/* Long past: as good as the last tick turned through, and cannot be taken for the future. */
 		uint64_t next = service->driver->wheel.next,
 			 near = far_tick + TW__WHEEL_REACH < next ? next - 1 : far_tick;
-		uint64_t cleared = tw__word_move(*word, TW__FAR, 0, near);
+		uint64_t cleared = tw__word_move(*word, TW__BEYOND_RANGE, 0, near);
 		if (tw__word_cas_acq_rel(&service->slots.words[slot], word, cleared))
 			*word = cleared;
 		else if (tw__word_generation(*word) != generation || !tw__word_armed(*word))
@@ -97,14 +97,14 @@ static bool approach(tw_service *service, struct tw__note *note, uint32_t slot, 
 	return true;
 }
 
-/* Where an entry stands after the wheel has heard this verdict of it. */
-static unsigned level_after(const tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
-			    uint64_t verdict)
+/* Where an entry stands after the wheel has heard this due tick of it. */
+static unsigned level_after(const tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
+			    uint64_t due_tick)
 {
-	if (verdict >= place->high)
-		return tw__wheel_level_for(&service->driver->wheel, verdict);
+	if (due_tick >= place->high)
+		return tw__wheel_level_for(&service->driver->wheel, due_tick);
 	/* planted: level_not_noted */
-	return what_for == TW__JUDGE_MOVE ? place->level - 1 : place->level;
+	return what_for == TW__RESOLVE_MOVE ? place->level - 1 : place->level;
 }
 
 static bool is_noted_at(const struct tw__note *note, const struct tw__place *place)
@@ -130,28 +130,28 @@ static bool is_met_again(struct tw__note *note, const struct tw__place *place)
 static void resolve_forget(tw_service *service, uint32_t slot, uint32_t generation, const struct tw__place *place)
 {
 	struct tw__note *note = &service->slots.notes[slot];
-	if (note_state(note, generation) == TW__NOTE_FILED && is_noted_at(note, place))
-		note->state = TW__NOTE_HANDED;
+	if (note_state(note, generation) == TW__IN_BUCKET && is_noted_at(note, place))
+		note->state = TW__IN_BATCH;
 }
 
-/* The verdict for a FAR or MULTI word in this place; *after: what the note is to say by then. */
-static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
+/* The due tick for a BEYOND_RANGE or RELOCATED word in this place; *after: what the note is to say by then. */
+static uint64_t resolve_noted(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
 			    uint32_t slot, uint64_t *word, struct standing *after)
 {
 	struct tw__note *note = &service->slots.notes[slot];
 	uint32_t generation = tw__word_generation(*word);
-	bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
-	if (note_state(note, generation) == TW__NOTE_HANDED || (is_noted && !is_noted_at(note, place)))
-		return TW__VERDICT_DEAD;
-	if (what_for == TW__JUDGE_SWEEP)
-		return is_noted && is_met_again(note, place) ? TW__VERDICT_DEAD : place->low;
-	bool expires = what_for == TW__JUDGE_EXPIRE;
+	bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
+	if (note_state(note, generation) == TW__IN_BATCH || (is_noted && !is_noted_at(note, place)))
+		return TW__TICK_DEAD;
+	if (what_for == TW__RESOLVE_SWEEP)
+		return is_noted && is_met_again(note, place) ? TW__TICK_DEAD : place->low;
+	bool expires = what_for == TW__RESOLVE_EXPIRE;
 	if (!approach(service, note, slot, word, expires ? place->high : service->driver->wheel.next)) {
 		resolve_forget(service, slot, generation, place);
-		return TW__VERDICT_DEAD;
+		return TW__TICK_DEAD;
 	}
 	uint64_t tick, far_tick = tw_load_relaxed(&note->far_tick);
-	if (!(*word & TW__FAR))
+	if (!(*word & TW__BEYOND_RANGE))
 		tick = tw__word_deadline(*word, service->driver->wheel.next);
 	else if (expires)
 		tick = way_point(far_tick, place->high);
@@ -159,9 +159,9 @@ static uint64_t judge_noted(tw_service *service, enum tw__judge_for what_for, co
 		tick = is_noted ? note->tick : place->low;
 	if (!expires)
 		tick = at_least(tick, place->low);
-	bool keeps_note = *word & (TW__FAR | TW__MULTI); /* a word that was FAR alone is plain from here on */
+	bool keeps_note = *word & (TW__BEYOND_RANGE | TW__RELOCATED); /* a word that was BEYOND_RANGE alone is plain from here on */
 	bool handed = expires && tick < place->high;
-	enum tw__note_state state = !keeps_note ? TW__NOTE_NONE : handed ? TW__NOTE_HANDED : TW__NOTE_FILED;
+	enum tw__note_state state = !keeps_note ? TW__NOWHERE : handed ? TW__IN_BATCH : TW__IN_BUCKET;
 	*after = (struct standing){true, state, level_after(service, what_for, place, tick), tick};
 	return tick;
 }
@@ -175,78 +175,78 @@ static void note_down(struct tw__note *note, uint32_t generation, const struct s
 	note->pass = 0;
 }
 
-/* The verdict for one entry. One that comes late by hours is refreshed first, if it is not moved meanwhile. */
-static uint64_t judge_entry(tw_service *service, enum tw__judge_for what_for, const struct tw__place *place,
+/* The due tick for one entry. One that comes late by hours is refreshed first, if it is not moved meanwhile. */
+static uint64_t resolve_entry(tw_service *service, enum tw__resolve_for what_for, const struct tw__place *place,
 			    tw__wheel_entry entry)
 {
 	uint32_t slot = tw__entry_slot(entry);
-	uint64_t word = tw_load_acquire(&service->slots.words[slot]), verdict, target = service->driver->turning_to;
+	uint64_t word = tw_load_acquire(&service->slots.words[slot]), due_tick, target = service->driver->turning_to;
 	struct standing after;
 	do {
 		after = (struct standing){0};
 		if ((word ^ entry) >> TW__GENERATION_SHIFT)
-			return TW__VERDICT_DEAD;
+			return TW__TICK_DEAD;
 		if (tw_unlikely(!tw__word_armed(word))) {
 			resolve_forget(service, slot, tw__word_generation(word), place);
-			return TW__VERDICT_DEAD;
+			return TW__TICK_DEAD;
 		}
-		if (tw_unlikely(word & (TW__FAR | TW__MULTI)))
-			verdict = judge_noted(service, what_for, place, slot, &word, &after);
+		if (tw_unlikely(word & (TW__BEYOND_RANGE | TW__RELOCATED)))
+			due_tick = resolve_noted(service, what_for, place, slot, &word, &after);
 		else
-			verdict = tw__word_deadline(word, service->driver->wheel.next);
-		if (tw_likely(what_for != TW__JUDGE_EXPIRE || verdict >= place->high ||
-			      verdict + TW__WHEEL_REACH > target))
+			due_tick = tw__word_deadline(word, service->driver->wheel.next);
+		if (tw_likely(what_for != TW__RESOLVE_EXPIRE || due_tick >= place->high ||
+			      due_tick + TW__WHEEL_REACH > target))
 			break;
 	} while (!tw__word_cas_acq_rel(&service->slots.words[slot], &word, tw__word_move(word, 0, 0, target)));
 	/* Only now: before, a note that says "handed over" would have the next look drop the entry. */
 	if (tw_unlikely(after.is_known))
 		note_down(&service->slots.notes[slot], (uint32_t)(entry >> TW__GENERATION_SHIFT), &after);
-	return at_least(verdict, place->low);
+	return at_least(due_tick, place->low);
 }
 
 /*
  * In such a sweep words are not read: what is written down of slots, and the notes, are the driver's own, and say enough. A timer whose note is of
- * this generation is FAR or MULTI.
+ * this generation is BEYOND_RANGE or RELOCATED.
  */
 static bool is_superfluous(const tw_service *service, const struct tw__place *place, tw__wheel_entry entry)
 {
 	uint32_t generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	struct tw__note *note = &service->slots.notes[tw__entry_slot(entry)];
 	enum tw__note_state state = note_state(note, generation);
-	if (state == TW__NOTE_FILED)
+	if (state == TW__IN_BUCKET)
 		return !is_noted_at(note, place) || is_met_again(note, place);
-	return state == TW__NOTE_HANDED;
+	return state == TW__IN_BATCH;
 }
 
-static void judge_sweep(const tw_service *service, const struct tw__place *place, const tw__wheel_entry *entries,
-			unsigned n, uint64_t *verdicts)
+static void resolve_sweep(const tw_service *service, const struct tw__place *place, const tw__wheel_entry *entries,
+			unsigned n, uint64_t *due_ticks)
 {
 	const uint32_t *reached = service->slots.reached;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(&reached[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++) {
 		bool dead = (uint32_t)(entries[i] >> TW__GENERATION_SHIFT) < reached[tw__entry_slot(entries[i])];
-		verdicts[i] = dead ? TW__VERDICT_DEAD : place->low;
+		due_ticks[i] = dead ? TW__TICK_DEAD : place->low;
 	}
 	if (tw_unlikely(tw_load_relaxed(&service->slots.noted)))
 		for (unsigned i = 0; i < n; i++)
-			if (verdicts[i] != TW__VERDICT_DEAD && is_superfluous(service, place, entries[i]))
-				verdicts[i] = TW__VERDICT_DEAD;
+			if (due_ticks[i] != TW__TICK_DEAD && is_superfluous(service, place, entries[i]))
+				due_ticks[i] = TW__TICK_DEAD;
 }
 
-void tw__judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-	       const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts)
+void tw__resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
+	       const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	tw_service *service = context;
-	if (what_for == TW__JUDGE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
-		judge_sweep(service, place, entries, n, verdicts);
+	if (what_for == TW__RESOLVE_SWEEP && service->driver->sweep.by != TW__SWEEP_BY_WORDS) {
+		resolve_sweep(service, place, entries, n, due_ticks);
 		return;
 	}
 	const _Atomic uint64_t *words = service->slots.words;
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch((const void *)&words[tw__entry_slot(entries[i])]);
 	for (unsigned i = 0; i < n; i++)
-		verdicts[i] = judge_entry(service, what_for, place, entries[i]);
+		due_ticks[i] = resolve_entry(service, what_for, place, entries[i]);
 }
 
 void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint64_t far_tick)
@@ -255,46 +255,46 @@ void tw__note_far(tw_service *service, uint32_t slot, uint32_t generation, uint6
 	struct tw__note *note = &service->slots.notes[slot];
 	if (note->generation != generation) {
 		note->generation = generation;
-		note->state = TW__NOTE_NONE;
+		note->state = TW__NOWHERE;
 	}
 	tw_store_relaxed(&note->far_tick, far_tick);
 	tw_store_relaxed(&service->slots.noted, true);
 }
 
-void tw__note_handed(tw_service *service, tw__wheel_entry entry)
+void tw__location_in_batch(tw_service *service, tw__wheel_entry entry)
 {
 	TW_ASSERT_DRIVER(service);
 	uint32_t slot = tw__entry_slot(entry), generation = (uint32_t)(entry >> TW__GENERATION_SHIFT);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
-	if (tw__word_armed(word) && word & (TW__FAR | TW__MULTI) &&
-	    note_state(&service->slots.notes[slot], generation) != TW__NOTE_NONE)
-		service->slots.notes[slot].state = TW__NOTE_HANDED;
+	if (tw__word_armed(word) && word & (TW__BEYOND_RANGE | TW__RELOCATED) &&
+	    note_state(&service->slots.notes[slot], generation) != TW__NOWHERE)
+		service->slots.notes[slot].state = TW__IN_BATCH;
 }
 
 void tw__file(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick, bool back)
 {
 	TW_ASSERT_DRIVER(service);
-	if (tw_unlikely(word & (TW__FAR | TW__MULTI))) {
+	if (tw_unlikely(word & (TW__BEYOND_RANGE | TW__RELOCATED))) {
 		struct tw__note *note = &service->slots.notes[slot];
 		uint32_t generation = tw__word_generation(word);
-		if (back && note_state(note, generation) == TW__NOTE_HANDED)
-			note->state = TW__NOTE_NONE;
-		if (word & TW__FAR) {
+		if (back && note_state(note, generation) == TW__IN_BATCH)
+			note->state = TW__NOWHERE;
+		if (word & TW__BEYOND_RANGE) {
 			if (!far_known(note, word))
 				return;
 			uint64_t far_tick = tw_load_relaxed(&note->far_tick), first = service->driver->wheel.next;
 			tick = far_tick > reach(first) ? way_point(far_tick, first) : far_tick;
 		}
-		bool is_noted = note_state(note, generation) == TW__NOTE_FILED;
+		bool is_noted = note_state(note, generation) == TW__IN_BUCKET;
 		/* planted: covered_by_later */
-		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__NOTE_HANDED)
+		if ((is_noted && note->tick <= tick) || note_state(note, generation) == TW__IN_BATCH)
 			return;
 		if (is_noted && tw__wheel_is_one_bucket(&service->driver->wheel, note->level, note->tick, tick)) {
 			note->tick = tick;
 			return;
 		}
 		unsigned level = tw__wheel_level_for(&service->driver->wheel, tick);
-		note_down(note, generation, &(struct standing){true, TW__NOTE_FILED, level, tick});
+		note_down(note, generation, &(struct standing){true, TW__IN_BUCKET, level, tick});
 		tw_store_relaxed(&service->slots.noted, true);
 	}
 	tw__wheel_add(&service->driver->wheel, tick, tw__entry_make(slot, tw__word_generation(word)));

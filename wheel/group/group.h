@@ -1,13 +1,13 @@
 /*
  * Groups of timers: cancelled together by one compare-and-swap, settled afterwards in pieces.
  *
- * A group is one word, a handle, and a list. Each member's side record carries a **tag**: the group's index and its serial
+ * A group is one word, a handle, and a list. Each member's extension record carries a **tag**: the group's index and its serial
  * number when the member was armed. Cancelling moves the serial number on, and so makes all members' tags stale at once: whoever comes
  * upon a stale member that is armed (claim, cancel, reset, drop) treats it as cancelled. The list, in order of tags, is for finding
  * those whom nobody comes upon.
  *
  * Kept members. Entering and leaving the list takes the group's lock, twice for each member. So the first thread that cancels a member by
- * itself becomes the group's **keeper**: from then on the side records of members that it ends stay on the list, in its own small stack
+ * itself becomes the group's **keeper**: from then on the extension records of members that it ends stay on the list, in its own small stack
  * (tw__kept), and the next member that it schedules with the same group takes such a record where it is, without the lock, if no
  * serial number has passed since: tags never fall. Who walks the list passes over a kept record, since its timer's word has moved on. A keeper
  * stays one until the group's index is given back; other threads enter and leave under the lock. At most TW__KEPT records a thread are kept, so
@@ -26,12 +26,13 @@
  * between a tag's arming and its settling, or under one compare-and-swap.
  *
  * Transition table of the word
- *   from          to                       by                      with
- *   DEAD, s       s+1                      create                  CAS, the list's lock held, after the handle was stored
- *   s             s+1                      cancel                  CAS; only under the group's own handle
- *   s             s+1 CLOSED               close                   likewise
- *   s             s+1 CLOSED DEAD          destroy                 likewise
- *   running n     n+1, n-1                 run begins, is over     add, whatever the rest is
+ *   from          to                by                   with
+ *   DEAD, s       s+1               create               CAS, the list's lock held, after the handle
+ *                                                        was stored
+ *   s             s+1               cancel               CAS; only under the group's own handle
+ *   s             s+1 CLOSED        close                likewise
+ *   s             s+1 CLOSED DEAD   destroy              likewise
+ *   running n     n+1, n-1          run begins, is over  add, whatever the rest is
  * The index goes to the next group when it is DEAD and its list is empty: found out under the lock, by destroy or by
  * the last member to leave.
  *
@@ -53,12 +54,12 @@
  * Pairing table
  *   GROUP1  claim, cancel, reset of a member: word acquire, tag against it, then CAS of the timer's word. Fresh tag: the call comes before the
  *       group's cancel, whatever the clock on the wall says: the CAS decides, and an answer "gone" is given only by whoever made
- *       a later claim impossible (DOOMED). Nothing hangs on how soon the new serial number is seen.
+ *       a later claim impossible (CANCEL_PENDING). Nothing hangs on how soon the new serial number is seen.
  *   GROUP2  arm: the tag is read, the list and the timer's word are written under the lock, against settling, which walks under the lock after
  *       the serial number has moved: a member with a stale tag is on the list, armed or beyond, for every walk that follows on
  *       the cancel. (If the arm came after that walk, it acquires the lock from it, and so reads the new serial number.)
  *       A batch enters in its first pass, while the words are free: walks pass over them. Its second pass takes the lock again, looks at the
- *       tag, and stores ARMED or SETTLING: a walk before it is acquired by it, so that the tag is seen stale; one after it sees the word.
+ *       tag, and stores ARMED or RELEASING: a walk before it is acquired by it, so that the tag is seen stale; one after it sees the word.
  *   GROUP3  re-arm: CAS of the timer's word to ARMED, then running-1 (acq_rel), which reads the serial number: if it has moved, it settles the
  *       timer itself. Else the cancel's CAS (acq_rel) comes later in the word's modification order, acquires from it, and the walk
  *       sees the timer armed. Without it a walk that met it running, and a re-arm that met a fresh tag, would both leave it.
@@ -70,7 +71,7 @@
  *       and release's writes are visible by the lock, or by the timer's word (WORD2).
  *   GROUP7  handle: stored, then the word leaves DEAD by CAS (release) -> word acquire, handle: with a word that is alive, the handle read is
  *       the one of that life, or a later one; a CAS from that word can succeed in that life only.
- *   GROUP8  arm with a kept record: the side record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
+ *   GROUP8  arm with a kept record: the extension record's `member`, the timer's word ARMED, compiler barrier, group word, against the cancel's CAS of the group
  *       word, heavy barrier, walk: the gate's GATE2 with the serial number in PARKED's place. A walk that does not see the timer armed
  *       is followed by a look that sees the serial number moved, and then the keeper settles the timer itself. The barrier is passed by cancel_wait, and
  *       by settling if `foreign` says that another than the keeper has cancelled: store-release after the CAS, before `queued` is raised;

@@ -19,13 +19,13 @@ enum {
 /* ------------------------------------------------------------------- a piece */
 
 /* Whether the member was to be settled, and is now this thread's to end. The group's lock is held. */
-static bool reap_take(tw_service *service, const struct tw__option *member)
+static bool reap_take(tw_service *service, const struct tw__ext *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member); /* GROUP8: its tag is no older */
 	uint32_t slot = tw__entry_slot(entry);
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (!((word ^ entry) >> TW__GENERATION_SHIFT) &&
-	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED))
+	       (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING))
 		if (tw__end_word(service, slot, &word))
 			return true;
 	return false;
@@ -37,7 +37,7 @@ static bool reap_take(tw_service *service, const struct tw__option *member)
  */
 static unsigned take_some(tw_service *service, struct tw__group *group, uint64_t *taken)
 {
-	const struct tw__option *options = service->slots.options;
+	const struct tw__ext *options = service->slots.options;
 	unsigned n = 0;
 	tw__group_lock(group); /* GROUP2, GROUP8 */
 	for (uint32_t i = group->first; i && n < AT_ONCE; i = options[i].next_member) {

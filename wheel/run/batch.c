@@ -18,14 +18,14 @@ static unsigned cursor_entries(uint64_t cursor)
 	return cursor & 0xff;
 }
 
-tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
+tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_batch *batch = (tw_batch *)(void *)chunk;
 	service->loans->batch_sequence = (service->loans->batch_sequence + 1) & (UINT64_MAX >> SEQUENCE_SHIFT);
 	chunk->holder_count = outbox << TW__BATCH_OUTBOX_SHIFT | (forced ? TW__BATCH_FORCED : 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_SERVICE), (uintptr_t)service);
-	chunk->holder[HOLDER_LENT_NS] = now_ns;
+	chunk->holder[HOLDER_SUBMITTED_NS] = now_ns;
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_FINISHED), 0);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK), 0);
 	tw_add_relaxed(&service->loans->batches_out, 1);
@@ -41,7 +41,7 @@ static void one_batch_less(_Atomic uint32_t *out)
 		tw__futex_wake(out, INT_MAX);
 }
 
-void tw__batch_unlend(tw_service *service, tw_batch *batch)
+void tw__batch_retract(tw_service *service, tw_batch *batch)
 {
 	TW_ASSERT_DRIVER(service);
 	tw_store_relaxed(tw__batch_word(batch, HOLDER_CURSOR), 0);
@@ -83,7 +83,7 @@ void tw__batch_end_all(tw_batch *batch)
 	tw_store_release(cursor, tw_load_relaxed(cursor));       /* RUN1: nobody has it yet; claims see the mark */
 }
 
-static void batch_send_home(tw_service *service, struct tw__chunk *chunk)
+static void batch_return(tw_service *service, struct tw__chunk *chunk)
 {
 	struct tw__chunk *first = tw_load_relaxed(&service->loans->returned);
 	do {
@@ -101,7 +101,7 @@ void tw__batch_finish(tw_batch *batch, unsigned n)
 		return;
 	tw_service *service = tw__batch_service(batch);
 	bool given_back = tw_load_relaxed(tw__batch_word(batch, HOLDER_GIVEN_BACK)) != 0;
-	batch_send_home(service, chunk);
+	batch_return(service, chunk);
 	if (tw_unlikely(given_back))
 		tw__gate_ring(
 		    &service->gate); /* the driver looks at what came home after arming the bell (gate.h, GATE3) */

@@ -45,7 +45,7 @@ enum tw__batch_flags {
 enum { TW__BATCH_OUTBOX_SHIFT = 8 };
 
 /* What a chunk's `holder` words hold while it is a batch. */
-enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_LENT_NS, HOLDER_GIVEN_BACK };
+enum { HOLDER_SERVICE, HOLDER_CURSOR, HOLDER_FINISHED, HOLDER_SUBMITTED_NS, HOLDER_GIVEN_BACK };
 
 static inline struct tw__chunk *tw__batch_chunk(tw_batch *batch)
 {
@@ -65,10 +65,10 @@ static inline _Atomic uint64_t *tw__batch_word(tw_batch *batch, int which)
 }
 
 /* Makes a chunk a batch of that outbox; it counts as out until it is home again. */
-tw_batch *tw__batch_lend(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns);
+tw_batch *tw__batch_submit(tw_service *service, struct tw__chunk *chunk, bool forced, uint32_t outbox, uint64_t now_ns);
 
 /* An executor refused it: it is an ordinary chunk again. */
-void tw__batch_unlend(tw_service *service, tw_batch *batch);
+void tw__batch_retract(tw_service *service, tw_batch *batch);
 
 /* Claims the next entry: its index, or -1. sequence: of the batch that is meant. */
 int tw__batch_claim(tw_batch *batch, uint64_t sequence);

@@ -50,7 +50,7 @@ static uint64_t read_ended(tw_service *service, const struct tw__run *run)
 	return word;
 }
 
-/* The end of a claimed timer with a side record. */
+/* The end of a claimed timer with an extension record. */
 static void end_option(tw_service *service, struct tw__local *local, struct tw__run *run, enum tw_fate fate)
 {
 	uint64_t word = read_ended(service, run), settling;
@@ -58,7 +58,7 @@ static void end_option(tw_service *service, struct tw__local *local, struct tw__
 		fate = TW_FATE_CANCELLED;
 	count_end(local, fate);
 	do {
-		settling = tw__word_make(run->generation, TW__SETTLING, word & (TW__ENDED | TW__WAITED));
+		settling = tw__word_make(run->generation, TW__RELEASING, word & (TW__ENDED | TW__WAITED));
 	} while (!tw__word_cas_acq_rel(&service->slots.words[run->slot], &word, settling));
 	tw__release(service, local, run->slot, run->generation, fate);
 	if (run->tag)
@@ -87,14 +87,14 @@ static void run_finish(tw_service *service, struct tw__local *local, struct tw__
 		       uint64_t now_ns)
 {
 	tw_bump(&local->runs, 1);
-	if (tw_likely(!run->rearm && !(claimed & TW__HAS_OPTION))) {
+	if (tw_likely(!run->rearm && !(claimed & TW__HAS_EXT))) {
 		tw_bump(&local->fired, 1);
 		tw__set_free(service, local, run->slot, run->generation);
 		return;
 	}
 	if (goes_on(service, local, run, now_ns))
 		return;
-	if (claimed & TW__HAS_OPTION) {
+	if (claimed & TW__HAS_EXT) {
 		end_option(service, local, run, TW_FATE_FIRED);
 		return;
 	}
@@ -146,7 +146,7 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 	for (;;) {
 		if (tw__word_generation(word) != generation || !tw__word_armed(word))
 			return tw__entry_slot(entry) ? false : settle_group(service, local, generation);
-		if (tw_unlikely(word & TW__OPTION) &&
+		if (tw_unlikely(word & TW__EXT) &&
 		    tw_unlikely(tw__member_is_stale(service, tw__entry_slot(entry)))) {
 			if (tw__end(service, local, tw__entry_slot(entry), &word, TW_FATE_CANCELLED))
 				return false;
@@ -155,11 +155,11 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
 		uint64_t cursor =
 		    tw_load_relaxed(&service->gate.cursor); /* not behind the batch's, which came after it */
 		uint64_t tick = tw__deadline_in_batch(word, of->tick, cursor);
-		if (tw_unlikely(!of->forced && (word & TW__FAR || tick > cursor))) {
+		if (tw_unlikely(!of->forced && (word & TW__BEYOND_RANGE || tick > cursor))) {
 			push_back(service, local, entry, tick);
 			return false;
 		}
-		*marks = (word & TW__MULTI ? TW__HAS_MULTI : 0) | (word & TW__OPTION ? TW__HAS_OPTION : 0);
+		*marks = (word & TW__RELOCATED ? TW__HAS_RELOCATED : 0) | (word & TW__EXT ? TW__HAS_EXT : 0);
 		if (tw_likely(tw__word_cas_acq_rel(at, &word, tw__word_make(generation, TW__RUNNING, *marks))))
 			return true;
 	}
@@ -169,11 +169,11 @@ static bool claim(tw_service *service, struct tw__local *local, uint64_t entry, 
  * What the instants of a claimed run say: the fate that keeps it from running, or TW_FATE_FIRED. A series learns what it missed.
  * The lock: a reset that came first may still be writing its instant.
  */
-static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__option *option,
+static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, struct tw__ext *option,
 				     struct tw__run_clock *clock)
 {
 	enum tw_fate fate = TW_FATE_FIRED;
-	pthread_mutex_t *lock = tw__option_lock(&service->slots, run->slot);
+	pthread_mutex_t *lock = tw__ext_lock(&service->slots, run->slot);
 	/* Since the last reading releases may have been called, and taken any time. */
 	uint64_t now_ns = option->max_lateness_ns ? tw__run_clock_exact(clock, service) : clock->now_ns;
 	uint64_t due_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
@@ -188,10 +188,10 @@ static enum tw_fate look_at_instants(tw_service *service, struct tw__run *run, s
 	return fate;
 }
 
-/* The same for any side record; a member of a group is counted. */
+/* The same for any extension record; a member of a group is counted. */
 static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struct tw__run_clock *clock)
 {
-	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
 	run->tag = tw_load_relaxed(&option->tag);
 	run->context = option->context;
 	if (run->tag)
@@ -201,10 +201,10 @@ static enum tw_fate begin_option(tw_service *service, struct tw__run *run, struc
 	return look_at_instants(service, run, option, clock);
 }
 
-/* When a run has ended. What a side record stands for is decided by it. */
+/* When a run has ended. What an extension record stands for is decided by it. */
 static uint64_t ended_ns(tw_service *service, struct tw__run_clock *clock, const struct tw__run *run, uint64_t marks)
 {
-	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_OPTION));
+	bool plain = tw_likely(!run->rearm && !(marks & TW__HAS_EXT));
 	return plain ? tw__run_clock_read(clock, service) : tw__run_clock_exact(clock, service);
 }
 
@@ -220,7 +220,7 @@ static bool run_entry(tw_service *service, struct tw__local *local, uint64_t ent
 			      .generation = (uint32_t)(entry >> TW__GENERATION_SHIFT),
 			      .closing = of->forced};
 	uint64_t begun_ns = clock->now_ns ? clock->now_ns : tw__run_clock_read(clock, service);
-	if (tw_unlikely(marks & TW__HAS_OPTION)) {
+	if (tw_unlikely(marks & TW__HAS_EXT)) {
 		if (clock->estimated)
 			tw__run_clock_exact(clock, service);
 		enum tw_fate fate = begin_option(service, &run, clock);
@@ -298,7 +298,7 @@ bool tw__batch_run(tw_batch *batch, struct tw__local *local, unsigned index, str
 		end_entry(service, local, chunk->entries[index]);
 		return false;
 	}
-	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_LENT_NS], chunk->holder_count & TW__BATCH_FORCED};
+	struct batch_of of = {chunk->tick, chunk->holder[HOLDER_SUBMITTED_NS], chunk->holder_count & TW__BATCH_FORCED};
 	return run_entry(service, local, chunk->entries[index], &of, clock);
 }
 

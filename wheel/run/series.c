@@ -9,14 +9,14 @@
 #include "wheel/core/wake.h"
 #include "wheel/run/series.h"
 
-static void count_missed(struct tw__local *local, struct tw__option *option, uint64_t missed)
+static void count_missed(struct tw__local *local, struct tw__ext *option, uint64_t missed)
 {
 	option->overruns += missed;
 	tw_bump(&local->overruns, missed);
 }
 
 /* How many of the instants from the next one on, which is past, get no run. */
-static uint64_t series_passed_over(const struct tw__option *option, uint64_t now_ns)
+static uint64_t series_passed_over(const struct tw__ext *option, uint64_t now_ns)
 {
 	uint64_t behind_ns = now_ns - option->nominal_ns, past = behind_ns / option->period_ns + 1;
 	if (option->missed == TW_MISSED_SKIP)
@@ -31,7 +31,7 @@ static uint64_t series_passed_over(const struct tw__option *option, uint64_t now
 }
 
 /* When a series runs next. False: it is at its end. */
-static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run, struct tw__option *option,
+static bool next_of_series(tw_service *service, struct tw__local *local, struct tw__run *run, struct tw__ext *option,
 			   uint64_t now_ns)
 {
 	if (run->passed_over)
@@ -62,8 +62,8 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 {
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
 	bool far = tick >= tw_load_relaxed(&service->gate.cursor) + TW__WHEEL_REACH;
-	uint64_t state = TW__ARMED | (word & TW__HAS_OPTION ? TW__OPTION : 0) | (far ? TW__FAR : 0) |
-			 (far || word & TW__HAS_MULTI ? TW__MULTI : 0);
+	uint64_t state = TW__ARMED | (word & TW__HAS_EXT ? TW__EXT : 0) | (far ? TW__BEYOND_RANGE : 0) |
+			 (far || word & TW__HAS_RELOCATED ? TW__RELOCATED : 0);
 	uint64_t armed = tw__word_make(run->generation, state, far ? tw__far_bits(tick) : tick);
 	bool done;
 	do {
@@ -80,9 +80,9 @@ static bool arm_again(tw_service *service, struct tw__local *local, struct tw__r
 	return true;
 }
 
-/* The same for a timer with a side record. What is due already, to catch up, is not to wait for the next tick. */
+/* The same for a timer with an extension record. What is due already, to catch up, is not to wait for the next tick. */
 static bool arm_option_again(tw_service *service, struct tw__local *local, struct tw__run *run, uint64_t word,
-			     struct tw__option *option, uint64_t now_ns)
+			     struct tw__ext *option, uint64_t now_ns)
 {
 	uint64_t deadline_ns = tw__within_slack(service, option->nominal_ns, option->slack_ns);
 	bool catches_up = option->period_ns && !run->rearm && deadline_ns <= now_ns; /* read while it is still ours */
@@ -98,7 +98,7 @@ static bool arm_option_again(tw_service *service, struct tw__local *local, struc
 /* A background series goes on in a drain, which waits for the others. When the drain is over the mode is another. */
 static bool goes_on_in_drain(tw_service *service, const struct tw__run *run, uint64_t word)
 {
-	return word & TW__HAS_OPTION && !run->rearm && tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
+	return word & TW__HAS_EXT && !run->rearm && tw_load_acquire(&service->phase.closing) == TW__CLOSING_DRAIN &&
 	       tw__traits_of(&service->slots, run->slot) & TW__TRAIT_BACKGROUND;
 }
 
@@ -106,9 +106,9 @@ bool tw__continues(tw_service *service, struct tw__local *local, struct tw__run 
 {
 	if (tw_unlikely(tw__gate_refuses(tw__gate_look(&service->gate))) && !goes_on_in_drain(service, run, word))
 		return false;
-	if (!(word & TW__HAS_OPTION))
+	if (!(word & TW__HAS_EXT))
 		return run->rearm && arm_again(service, local, run, word, run->rearm_ns);
-	struct tw__option *option = tw__option_of(&service->slots, run->slot);
+	struct tw__ext *option = tw__ext_of(&service->slots, run->slot);
 	bool more = option->period_ns && next_of_series(service, local, run, option, now_ns);
 	if (!more && !run->rearm)
 		return false;
@@ -125,5 +125,5 @@ bool tw__ended_as_cancelled(tw_service *service, struct tw__run *run, uint64_t w
 {
 	if (!(word & TW__ENDED))
 		return false;
-	return run->rearm || (word & TW__HAS_OPTION && tw__option_of(&service->slots, run->slot)->period_ns != 0);
+	return run->rearm || (word & TW__HAS_EXT && tw__ext_of(&service->slots, run->slot)->period_ns != 0);
 }

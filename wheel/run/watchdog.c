@@ -173,7 +173,7 @@ static void look_at_timers(tw_service *service, struct tw_service_liveness *out)
 	uint32_t end = tw_load_acquire(&slots->fresh);
 	for (uint32_t slot = 1; slot < end; slot++) {
 		uint64_t word = tw_load_relaxed(&slots->words[slot]);
-		if (!tw__word_armed(word) || word & (TW__UNFILED | TW__FAR))
+		if (!tw__word_armed(word) || word & (TW__IN_LANE | TW__BEYOND_RANGE))
 			continue; /* far ones: hours away when they were last met */
 		uint64_t late_ns = span(tw__tick_ns(service, tw__word_deadline(word, cursor)), now_ns);
 		if (late_ns == 0)

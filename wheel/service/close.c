@@ -103,7 +103,7 @@ static int turn(const struct tw__closer *c)
 /* -------------------------------------------------------------------- waits */
 
 /*
- * Waits a moment: for a run that someone waits for, a newcomer, or time to pass. Looking at all words costs; the more it costs,
+ * Waits a moment: for a run that someone waits for, a waiter, or time to pass. Looking at all words costs; the more it costs,
  * the less often it is done.
  */
 static int wait_a_moment(const struct tw__closer *c, uint64_t looking_ns, uint64_t deadline_ns)

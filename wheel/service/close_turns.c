@@ -36,13 +36,13 @@ void tw__closer_leave(const struct tw__closer *c)
 static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
 {
 	tw_service *service = c->service;
-	tw_add_seq_cst(&service->closers->newcomers,
+	tw_add_seq_cst(&service->closers->waiters,
 		       1); /* CLOSE2; before the demand, so that no other carries it out in passing */
 	tw__close_demand(service, mode);
 	tw__ring_finish(service);
 	bool locked = lock(service, until_ns);
-	tw_sub_seq_cst(&service->closers->newcomers, 1);
-	tw__futex_wake(&service->closers->newcomers, INT_MAX);
+	tw_sub_seq_cst(&service->closers->waiters, 1);
+	tw__futex_wake(&service->closers->waiters, INT_MAX);
 	return locked;
 }
 
@@ -50,16 +50,16 @@ static bool let_in(const struct tw__closer *c, uint32_t mode, uint64_t until_ns)
 static bool lock_again(const struct tw__closer *c, uint64_t until_ns)
 {
 	tw_service *service = c->service;
-	uint32_t newcomers;
-	while ((newcomers = tw_load_acquire(&service->closers->newcomers)))
-		if (!tw__futex_wait(&service->closers->newcomers, newcomers, until_ns))
+	uint32_t waiters;
+	while ((waiters = tw_load_acquire(&service->closers->waiters)))
+		if (!tw__futex_wait(&service->closers->waiters, waiters, until_ns))
 			return false;
 	return lock(service, until_ns);
 }
 
 bool tw__closer_is_called(const struct tw__closer *c)
 {
-	return tw_load_seq_cst(&c->service->closers->newcomers) != 0; /* CLOSE2 */
+	return tw_load_seq_cst(&c->service->closers->waiters) != 0; /* CLOSE2 */
 }
 
 int tw__closer_enter(const struct tw__closer *c, bool first)

@@ -1,12 +1,12 @@
 /*
  * Several closers: whose turn it is.
  *
- * `closing` is the strictest mode asked for so far; it only falls. One closer at a time works (close_lock); a newcomer is let in at once,
+ * `closing` is the strictest mode asked for so far; it only falls. One closer at a time works (close_lock); a waiter is let in at once,
  * wherever the other waits, and has the lock until it is done or the next one comes: so it finds what it asked for done by itself and no
  * other, and a drain ends when a drop is asked for.
  *
  * Pairing table
- *   CLOSE2  newcomers: add seq_cst, then finish_bell moves -> bell, then newcomers, then sleep on the bell's value: no newcomer is slept
+ *   CLOSE2  waiters: add seq_cst, then finish_bell moves -> bell, then waiters, then sleep on the bell's value: no waiter is slept
  *       through. (Waits on batches_out are cut in slices instead: that word is the executors'.)
  */
 #ifndef TW_WHEEL_CLOSERS_H
@@ -17,7 +17,7 @@
 /* The closers' part of a service. */
 struct tw__closers {
 	_Atomic uint32_t lock;
-	_Atomic uint32_t newcomers; /* closers that the one with the lock is to let in */
+	_Atomic uint32_t waiters; /* closers that the one with the lock is to let in */
 	bool settled;               /* under the lock: nothing is left, all threads have ended */
 };
 

@@ -20,27 +20,27 @@ static bool any_word(const struct tw__closer *c, word_fn *what)
 	return false;
 }
 
-/* DOOMED ones too: they are settled by turns like the rest of their group. */
+/* CANCEL_PENDING ones too: they are settled by turns like the rest of their group. */
 static bool close_words_is_armed(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
-	return tw__word_armed(word) || tw__word_state(word) == TW__DOOMED;
+	return tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING;
 }
 
 static bool is_releasing(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	(void)c;
 	(void)slot;
-	return tw__word_state(word) == TW__SETTLING;
+	return tw__word_state(word) == TW__RELEASING;
 }
 
 /* A background timer, of whose word `word` was read. False also if it has just ended. */
 static bool is_background(const struct tw__closer *c, uint32_t slot, uint64_t word)
 {
 	const struct tw__slots *slots = &c->service->slots;
-	uint64_t running = TW__RUNNING | TW__HAS_OPTION;
-	bool option = tw__word_armed(word) ? word & TW__OPTION
+	uint64_t running = TW__RUNNING | TW__HAS_EXT;
+	bool option = tw__word_armed(word) ? word & TW__EXT
 					   : tw__word_state(word) != TW__RUNNING || (word & running) == running;
 	if (!option || !(tw__traits_of(slots, slot) & TW__TRAIT_BACKGROUND))
 		return false;

@@ -42,7 +42,7 @@ static void local_orphaned(struct tw__lane *lane, void *context)
 	tw_store_relaxed(&local->shown.thread_id, 0); /* the next owner is another one */
 	tw__magazine_flush(&service->slots, &local->magazine);
 	tw__kept_flush(service, local, 0);
-	tw__option_cache_flush(&service->slots, &local->options);
+	tw__ext_cache_flush(&service->slots, &local->options);
 }
 
 /* What a full lane may drop: entries of timers that are gone. */
@@ -120,7 +120,7 @@ static uint64_t entries_for(uint32_t max_timers)
  *              spreads
  *   outboxes   packed, no more than their entries needed in the wheel, and a chunk that is not full
  *              for each outbox
- *   batches    lend_limit, and one for each outbox whose executor holds none (outbox.c, may_lend)
+ *   batches    submit_limit, and one for each outbox whose executor holds none (outbox.c, may_submit)
  *   lanes      a block is drained only while there is a chunk for each of its entries, beside what
  *              outboxes and batches may still need (drain.c)
  *   spare      what a step of a turn brings before it is packed, and chunks that were split for a
@@ -131,7 +131,7 @@ static int make_wheel(tw_service *service)
 	uint32_t buckets = service->config.buckets;
 	uint64_t entries = entries_for(service->config.max_timers);
 	service->driver->outboxes.own.executor = service->executor;
-	service->driver->outboxes.lend_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
+	service->driver->outboxes.submit_limit = (uint32_t)(entries / TW__CHUNK_ENTRIES / 4);
 	size_t chunks = tw__wheel_chunks_for(buckets, entries) + tw__wheel_slack(buckets) + TW__SPARE_CHUNKS +
 			TW__BLOCK_ENTRIES + tw__outbox_reserve(&service->driver->outboxes);
 	service->driver->memory.table_bytes = tw__wheel_table_bytes(buckets);
@@ -145,7 +145,7 @@ static int make_wheel(tw_service *service)
 	    !service->driver->outboxes.table)
 		return -ENOMEM;
 	tw__wheel_init(&service->driver->wheel, buckets, service->driver->memory.table, service->driver->memory.arena,
-		       chunks, tw__judge, service);
+		       chunks, tw__resolve, service);
 	tw__wheel_cold_init(&service->driver->wheel, service->driver->memory.cold);
 	return 0;
 }

@@ -143,7 +143,7 @@ __attribute__((format(printf, 2, 3))) static void complain(struct complaint *c, 
 }
 
 /* Every filed, armed timer must be found in the wheel or among what is ready: here the entries are marked off. */
-struct census {
+struct mark_pass {
 	tw_service *service;
 	uint64_t covered;
 };
@@ -151,34 +151,34 @@ struct census {
 static bool entry_counts(tw_service *service, uint64_t entry)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[tw__entry_slot(entry)]);
-	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__MULTI);
+	return (word ^ entry) >> TW__GENERATION_SHIFT == 0 && tw__word_armed(word) && !(word & TW__RELOCATED);
 }
 
-static void count_chunks(struct census *census, const struct tw__chunk *chunk, bool ready)
+static void count_chunks(struct mark_pass *mark_pass, const struct tw__chunk *chunk, bool ready)
 {
 	for (; chunk; chunk = chunk->next)
 		for (unsigned i = ready ? chunk->holder_count : 0; i < chunk->count; i++)
-			census->covered += entry_counts(census->service, chunk->entries[i]);
+			mark_pass->covered += entry_counts(mark_pass->service, chunk->entries[i]);
 }
 
-static void count_waiting(void *census, const struct tw__chunk *first)
+static void count_waiting(void *mark_pass, const struct tw__chunk *first)
 {
-	count_chunks(census, first, true);
+	count_chunks(mark_pass, first, true);
 }
 
 static uint64_t entries_in_wheel(tw_service *service)
 {
-	struct census census = {service, 0};
+	struct mark_pass mark_pass = {service, 0};
 	const struct tw__wheel *wheel = &service->driver->wheel;
-	count_chunks(&census, wheel->late.list.first, false);
+	count_chunks(&mark_pass, wheel->late.list.first, false);
 	for (unsigned i = 0; i < wheel->level_count; i++)
 		for (uint64_t b = 0; b <= wheel->levels[i].mask; b++)
-			count_chunks(&census, wheel->levels[i].buckets[b].list.first, false);
-	tw__outbox_visit(service, count_waiting, &census);
-	return census.covered;
+			count_chunks(&mark_pass, wheel->levels[i].buckets[b].list.first, false);
+	tw__outbox_visit(service, count_waiting, &mark_pass);
+	return mark_pass.covered;
 }
 
-/* A MULTI timer may be covered by the driver's note instead of by the count. */
+/* A RELOCATED timer may be covered by the driver's note instead of by the count. */
 static void check_words(tw_service *service, struct complaint *c, uint64_t *pending, uint64_t *filed)
 {
 	uint32_t end = tw_load_acquire(&service->slots.fresh);
@@ -187,9 +187,9 @@ static void check_words(tw_service *service, struct complaint *c, uint64_t *pend
 		if (state == TW__FREE)
 			continue;
 		*pending += !tw__is_unsettled(service, slot, word);
-		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__SETTLING && state != TW__DOOMED)
+		if (!tw__word_armed(word) && state != TW__RUNNING && state != TW__RELEASING && state != TW__CANCEL_PENDING)
 			complain(c, "slot %" PRIu32 " is in no known state", slot);
-		*filed += tw__word_armed(word) && !(word & (TW__UNFILED | TW__MULTI));
+		*filed += tw__word_armed(word) && !(word & (TW__IN_LANE | TW__RELOCATED));
 	}
 }
 

@@ -28,7 +28,7 @@ static void count_words(tw_service *service, struct tw_service_stats *stats)
 			continue;
 		}
 		stats->pending++;
-		if (tw__word_has_record(word) && tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag))
+		if (tw__word_has_record(word) && tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag))
 			stats->group_members++;
 	}
 }

@@ -79,7 +79,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 	prefer_huge_pages((char *)slots->reached, reached);
 	tw_store_relaxed(&slots->fresh, 1);
 	pthread_mutex_init(&slots->lock, NULL); /* cannot fail with default attributes */
-	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+	for (int i = 0; i < TW__EXT_LOCKS; i++)
 		pthread_mutex_init(&slots->option_locks[i], NULL);
 	return 0;
 }
@@ -87,7 +87,7 @@ int tw__slots_init(struct tw__slots *slots, uint32_t max_timers)
 void tw__slots_fini(struct tw__slots *slots)
 {
 	pthread_mutex_destroy(&slots->lock);
-	for (int i = 0; i < TW__OPTION_LOCKS; i++)
+	for (int i = 0; i < TW__EXT_LOCKS; i++)
 		pthread_mutex_destroy(&slots->option_locks[i]);
 	munmap(slots->mapping, slots->mapping_bytes);
 }
@@ -174,7 +174,7 @@ uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *
 	return n;
 }
 
-/* ------------------------------------------------------------- side records */
+/* ------------------------------------------------------------- extension records */
 
 static void set_room(struct tw__slots *slots, uint32_t block, bool has)
 {
@@ -202,16 +202,16 @@ static bool find_room(struct tw__slots *slots, uint32_t *block)
 	return true;
 }
 
-/* A side record of a block with room. Under the lock. */
+/* An extension record of a block with room. Under the lock. */
 static uint32_t slots_take_from(struct tw__slots *slots, uint32_t index)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
-	struct tw__option_block *block = &slots->store.blocks[index];
+	struct tw__ext_block *block = &slots->store.blocks[index];
 	uint32_t option = block->free;
 	if (block->used == 0)
 		tw_store_relaxed(&slots->store.held, tw_load_relaxed(&slots->store.held) + 1);
 	if (index == 0 && block->used == 0)
-		block->used = block->live = 1; /* 0 is no side record */
+		block->used = block->live = 1; /* 0 is no extension record */
 	if (option)
 		block->free = slots->options[option].next_free;
 	else
@@ -224,7 +224,7 @@ static uint32_t slots_take_from(struct tw__slots *slots, uint32_t index)
 static void give_to(struct tw__slots *slots, uint32_t option)
 {
 	TW_ASSERT_LOCKED(&slots->lock);
-	struct tw__option_block *block = &slots->store.blocks[option / TW__BLOCK];
+	struct tw__ext_block *block = &slots->store.blocks[option / TW__BLOCK];
 	slots->options[option].next_free = block->free;
 	block->free = option;
 	block->live--;
@@ -232,18 +232,18 @@ static void give_to(struct tw__slots *slots, uint32_t option)
 }
 
 /* Half a cache of them. */
-static void refill_options(struct tw__slots *slots, struct tw__option_cache *cache)
+static void refill_options(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	uint32_t block, before = cache->count;
 	pthread_mutex_lock(&slots->lock);
-	while (cache->count < TW__OPTIONS_CACHED / 2 && find_room(slots, &block))
+	while (cache->count < TW__EXTS_CACHED / 2 && find_room(slots, &block))
 		cache->options[cache->count++] = slots_take_from(slots, block);
 	tw_store_relaxed(&slots->store.live, tw_load_relaxed(&slots->store.live) + cache->count - before);
 	pthread_mutex_unlock(&slots->lock);
 }
 
 /* The oldest n. */
-static void unload_options(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t n)
+static void unload_options(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t n)
 {
 	pthread_mutex_lock(&slots->lock);
 	for (uint32_t i = 0; i < n; i++)
@@ -254,45 +254,45 @@ static void unload_options(struct tw__slots *slots, struct tw__option_cache *cac
 	memmove(cache->options, cache->options + n, cache->count * sizeof *cache->options);
 }
 
-void tw__option_wipe(struct tw__option *option)
+void tw__ext_wipe(struct tw__ext *option)
 {
-	size_t rest = offsetof(struct tw__option, release); /* before it: others may still look */
+	size_t rest = offsetof(struct tw__ext, release); /* before it: others may still look */
 	tw_store_release(&option->executor, NULL);          /* WORD5 */
 	memset((char *)option + rest, 0, sizeof *option - rest);
 }
 
-uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache)
+uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	if (tw_unlikely(cache->count == 0))
 		refill_options(slots, cache);
 	if (tw_unlikely(cache->count == 0))
 		return 0;
 	uint32_t index = cache->options[--cache->count];
-	struct tw__option *option = &slots->options[index];
-	tw__option_wipe(option);
+	struct tw__ext *option = &slots->options[index];
+	tw__ext_wipe(option);
 	return index;
 }
 
-void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option)
+void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t option)
 {
 	TW_ASSERT(option > 0 && option < slots->end);
-	struct tw__option_cache none = {0};
+	struct tw__ext_cache none = {0};
 	if (tw_unlikely(!cache))
 		cache = &none;
-	if (tw_unlikely(cache->count == TW__OPTIONS_CACHED))
-		unload_options(slots, cache, TW__OPTIONS_CACHED / 2);
+	if (tw_unlikely(cache->count == TW__EXTS_CACHED))
+		unload_options(slots, cache, TW__EXTS_CACHED / 2);
 	cache->options[cache->count++] = option;
 	if (tw_unlikely(cache == &none))
 		unload_options(slots, cache, 1);
 }
 
-void tw__option_await_all_resets(struct tw__slots *slots)
+void tw__ext_await_all_resets(struct tw__slots *slots)
 {
-	for (uint32_t slot = 0; slot < TW__OPTION_LOCKS; slot++)
-		tw__option_await_reset(slots, slot);
+	for (uint32_t slot = 0; slot < TW__EXT_LOCKS; slot++)
+		tw__ext_await_reset(slots, slot);
 }
 
-void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache)
+void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache)
 {
 	if (cache->count)
 		unload_options(slots, cache, cache->count);

@@ -18,21 +18,21 @@
 #include "tickwheel/service.h"
 #include "wheel/slot/word.h"
 
-enum { TW__OPTION_LOCKS = 16, TW__FAR_LOCKS = 16 };
+enum { TW__EXT_LOCKS = 16, TW__FAR_LOCKS = 16 };
 
 /* Written by the slot's owner before the word is published (WORD1), read by whoever won a transition. */
 struct tw__record {
 	_Atomic(tw_fn *) fn;
 	_Atomic(void *) arg;
-	_Atomic uint32_t option; /* index of the side record, or 0 */
+	_Atomic uint32_t option; /* index of the extension record, or 0 */
 	uint32_t link;           /* while free: next slot of its chain */
 };
 
-/* The driver's own knowledge of a timer that is FAR or MULTI: where the entry is that counts. */
+/* The driver's own knowledge of a timer that is BEYOND_RANGE or RELOCATED: where the entry is that counts. */
 enum tw__note_state {
-	TW__NOTE_NONE,
-	TW__NOTE_FILED, /* in the wheel, for `tick` */
-	TW__NOTE_HANDED /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
+	TW__NOWHERE,
+	TW__IN_BUCKET, /* in the wheel, for `tick` */
+	TW__IN_BATCH /* in a batch, or with a worker; it comes back through a lane if it was not due, or is armed again */
 };
 
 struct tw__note {
@@ -41,31 +41,31 @@ struct tw__note {
 	uint16_t level; /* of the wheel: it stands in the bucket there that has `tick` */
 	uint64_t tick;
 	uint64_t pass;             /* of a sweep, which has met the entry there since the note was written; or 0 */
-	_Atomic uint64_t far_tick; /* all of a FAR deadline; other threads read it for hints only */
+	_Atomic uint64_t far_tick; /* all of a BEYOND_RANGE deadline; other threads read it for hints only */
 };
 
-/* What a side record is for; tells how its timer is to be ended and moved. */
+/* What an extension record is for; tells how its timer is to be ended and moved. */
 enum tw__trait {
-	TW__TRAIT_RELEASE = 1,    /* there is a release, or a context that has one: the timer passes through SETTLING */
+	TW__TRAIT_RELEASE = 1,    /* there is a release, or a context that has one: the timer passes through RELEASING */
 	TW__TRAIT_BACKGROUND = 4, /* TW_TASK_BACKGROUND: a drain does not wait for it */
-	TW__TRAIT_MOVES = 2 /* a reset writes to the side record too (a series, slack, lateness): see tw__option_lock */
+	TW__TRAIT_MOVES = 2 /* a reset writes to the extension record too (a series, slack, lateness): see tw__ext_lock */
 };
 
 /*
- * Side record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
+ * Extension record of a timer with more than fn and arg; written by the timer's owner of the moment, or under the option lock.
  *
  * What stands before `release` is never wiped: others may still look at it when the record has gone to the next timer.
  * executor: the driver's, see outbox.c. Tag and traits may be read by whoever has seen the timer's word, before a compare-and-swap
- * of that word: if the side record was another's, the word has changed too, and the compare-and-swap fails. So
+ * of that word: if the extension record was another's, the word has changed too, and the compare-and-swap fails. So
  * relaxed accesses do. Who reads further without a compare-and-swap: tw__traits_of.
  */
-struct tw__option {
+struct tw__ext {
 	_Atomic(tw_executor *) executor; /* NULL: the service's */
 	_Atomic uint64_t tag;            /* group.h; 0: no group */
 	_Atomic uint32_t traits;         /* enum tw__trait */
 
 	/* Place in the group's list, under its lock. */
-	uint32_t next_member, previous_member; /* side records; written on entering */
+	uint32_t next_member, previous_member; /* extension records; written on entering */
 	_Atomic uint32_t linked;               /* it is in that list */
 	uint32_t bare;                         /* the owner's: what is zeroed is zero */
 	_Atomic uint64_t member;               /* entry of the timer that is, or was, the member (group.h, GROUP8) */
@@ -86,7 +86,7 @@ struct tw__option {
 	uint32_t next_free;
 };
 
-/* What stands for 1024 slots, or side records, where memory is given back (slots_purge.c). */
+/* What stands for 1024 slots, or extension records, where memory is given back (slots_purge.c). */
 enum { TW__BLOCK = 1024 };
 
 struct tw__slot_block {
@@ -94,25 +94,25 @@ struct tw__slot_block {
 	bool given;    /* their records' and notes' memory */
 };
 
-struct tw__option_block {
+struct tw__ext_block {
 	uint32_t free; /* first of its free list, or 0 */
 	uint16_t used; /* from here on never used, or given back since */
 	uint16_t live;
 };
 
-/* A thread's free side records, last in first out. */
-enum { TW__OPTIONS_CACHED = 64 };
+/* A thread's free extension records, last in first out. */
+enum { TW__EXTS_CACHED = 64 };
 
-struct tw__option_cache {
+struct tw__ext_cache {
 	uint32_t count;
-	uint32_t options[TW__OPTIONS_CACHED];
+	uint32_t options[TW__EXTS_CACHED];
 };
 
-/* All side records; under the lock, except for atomic members. */
-struct tw__option_store {
-	uint64_t *room; /* a bit for each block of side records that has room */
-	struct tw__option_block *blocks;
-	_Atomic uint32_t end;  /* blocks of side records ever begun */
+/* All extension records; under the lock, except for atomic members. */
+struct tw__ext_store {
+	uint64_t *room; /* a bit for each block of extension records that has room */
+	struct tw__ext_block *blocks;
+	_Atomic uint32_t end;  /* blocks of extension records ever begun */
 	_Atomic uint32_t held; /* of these: not given back */
 	_Atomic uint32_t live;
 };
@@ -121,9 +121,9 @@ struct tw__slots {
 	_Atomic uint64_t *words;
 	struct tw__record *records;
 	struct tw__note *notes;
-	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, FAR and UNFILED; see tw__far_move */
+	_Atomic uint64_t *far_ticks; /* deadlines that words do not hold, BEYOND_RANGE and IN_LANE; see tw__far_move */
 	uint32_t *reached; /* the driver's: a generation that the slot has reached; earlier ones are dead (sweep.c) */
-	struct tw__option *options;
+	struct tw__ext *options;
 	uint32_t end;  /* indices below it are addresses; 0 is never used */
 	uint64_t base; /* handles are entries plus this: a generation to begin with, in the upper half */
 	uint32_t max_timers;
@@ -137,10 +137,10 @@ struct tw__slots {
 	struct tw__slot_block *blocks;
 	uint32_t cold_low;      /* below this block nothing is cold */
 	_Atomic uint32_t given; /* blocks whose records are given back */
-	struct tw__option_store store;
+	struct tw__ext_store store;
 	_Atomic bool noted;                             /* notes have been written */
 	_Atomic bool counted;                           /* `reached` has been written */
-	pthread_mutex_t option_locks[TW__OPTION_LOCKS]; /* by slot; see tw__option_lock */
+	pthread_mutex_t option_locks[TW__EXT_LOCKS]; /* by slot; see tw__ext_lock */
 	_Atomic uint32_t far_locks[TW__FAR_LOCKS];      /* of far_ticks, by slot */
 	void *mapping;
 	size_t mapping_bytes;
@@ -162,36 +162,36 @@ uint32_t tw__slots_take_fresh(struct tw__slots *slots, uint32_t want, uint32_t *
 /* Under the lock: takes a chain of n free slots out of the depot, linked by their records. 0: there is none. */
 uint32_t tw__chain_pop(struct tw__slots *slots, uint32_t *n);
 
-/* Side records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
-uint32_t tw__option_get(struct tw__slots *slots, struct tw__option_cache *cache);
+/* Extension records: `release` and what follows it zero, the rest as it was; in no list. 0: there is none to be had. */
+uint32_t tw__ext_get(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /* What get does to it. */
-void tw__option_wipe(struct tw__option *option);
+void tw__ext_wipe(struct tw__ext *option);
 
-/* Gives back the side record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
-void tw__option_put(struct tw__slots *slots, struct tw__option_cache *cache, uint32_t option);
+/* Gives back the extension record of a timer that this thread has ended, and whose slot nobody writes by any more. cache may be NULL. */
+void tw__ext_put(struct tw__slots *slots, struct tw__ext_cache *cache, uint32_t option);
 
-/* Waits for a reset that is writing to the side record of the slot's timer. */
-static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot);
+/* Waits for a reset that is writing to the extension record of the slot's timer. */
+static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot);
 
 /* The same where the slot is not known any more. */
-void tw__option_await_all_resets(struct tw__slots *slots);
+void tw__ext_await_all_resets(struct tw__slots *slots);
 
 /* Gives all to the depot. */
-void tw__option_cache_flush(struct tw__slots *slots, struct tw__option_cache *cache);
+void tw__ext_cache_flush(struct tw__slots *slots, struct tw__ext_cache *cache);
 
 /*
- * Far deadlines, whole, for whoever asks how long a timer still has. A word that is FAR or UNFILED has its deadline here. Written
+ * Far deadlines, whole, for whoever asks how long a timer still has. A word that is BEYOND_RANGE or IN_LANE has its deadline here. Written
  * together with the word, under a lock that only far timers know (word.h, WORD6).
  *   set   before the word of a new timer is stored
  *   move  with the compare-and-swap of a live word to `moved`, as tw_cas_acq_rel answers
- *   tick  of a word that was FAR or UNFILED a moment ago
+ *   tick  of a word that was BEYOND_RANGE or IN_LANE a moment ago
  */
 void tw__far_set(struct tw__slots *slots, uint32_t slot, uint64_t tick);
 bool tw__far_move(struct tw__slots *slots, uint32_t slot, uint64_t *word, uint64_t moved, uint64_t tick);
 uint64_t tw__far_tick(struct tw__slots *slots, uint32_t slot);
 
-static inline struct tw__option *tw__option_of(const struct tw__slots *slots, uint32_t slot)
+static inline struct tw__ext *tw__ext_of(const struct tw__slots *slots, uint32_t slot)
 {
 	return &slots->options[tw_load_relaxed(&slots->records[slot].option)];
 }
@@ -202,13 +202,13 @@ static inline uint32_t tw__traits_of(const struct tw__slots *slots, uint32_t slo
 	return tw_load_acquire(&slots->options[tw_load_acquire(&slots->records[slot].option)].traits); /* WORD5 */
 }
 
-/* Whether a word that is in use belongs to a timer with a side record. */
+/* Whether a word that is in use belongs to a timer with an extension record. */
 static inline bool tw__word_has_record(uint64_t word)
 {
 	uint64_t state = tw__word_state(word);
 	if (tw__word_armed(word))
-		return word & TW__OPTION;
-	return state == TW__RUNNING ? word & TW__HAS_OPTION : state != TW__FREE;
+		return word & TW__EXT;
+	return state == TW__RUNNING ? word & TW__HAS_EXT : state != TW__FREE;
 }
 
 /*
@@ -223,19 +223,19 @@ static inline const char *tw__name_of(const struct tw__slots *slots, uint32_t sl
 }
 
 /*
- * Keeps the side record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
- * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without a side record know no lock.
+ * Keeps the extension record of a slot's timer from being freed, and its instants from being read half moved. Taken by resets of
+ * series around compare-and-swap and instant, by a run as it begins, by the end. Timers without an extension record know no lock.
  */
-static inline pthread_mutex_t *tw__option_lock(struct tw__slots *slots, uint32_t slot)
+static inline pthread_mutex_t *tw__ext_lock(struct tw__slots *slots, uint32_t slot)
 {
-	pthread_mutex_t *lock = &slots->option_locks[slot % TW__OPTION_LOCKS];
+	pthread_mutex_t *lock = &slots->option_locks[slot % TW__EXT_LOCKS];
 	pthread_mutex_lock(lock);
 	return lock;
 }
 
-static inline void tw__option_await_reset(struct tw__slots *slots, uint32_t slot)
+static inline void tw__ext_await_reset(struct tw__slots *slots, uint32_t slot)
 {
-	pthread_mutex_unlock(tw__option_lock(slots, slot));
+	pthread_mutex_unlock(tw__ext_lock(slots, slot));
 }
 
 /*

@@ -1,12 +1,12 @@
 /*
- * Slots and side records on their way back to the system, after a storm.
+ * Slots and extension records on their way back to the system, after a storm.
  *
- * What can go: the records of free slots, the driver's notes on them, and side records: they say nothing any more. What stays: the control words,
+ * What can go: the records of free slots, the driver's notes on them, and extension records: they say nothing any more. What stays: the control words,
  * 8 bytes a slot, whose generations are what makes old handles harmless (G5).
  *
  * A free slot in the depot is linked through its record, so its record cannot go. In quiet times the driver takes the depot's chains
  * apart and marks their slots in a bitmap instead: such slots are **cold**. A block of slots that are all cold needs no records. Slots are
- * taken from the lowest blocks first, so that what is needed later stays together. Side records are kept in blocks with
+ * taken from the lowest blocks first, so that what is needed later stays together. Extension records are kept in blocks with
  * a free list each, the lowest first, and need no such step.
  *
  * All under the depot's lock, which the driver only tries; the system's call is made under it too, so that nobody takes a slot
@@ -19,7 +19,7 @@
 _Static_assert(TW__BLOCK * sizeof(struct tw__record) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(struct tw__note) % 4096 == 0, "blocks are whole pages");
 _Static_assert(TW__BLOCK * sizeof(uint32_t) % 4096 == 0, "blocks are whole pages");
-_Static_assert(TW__BLOCK * sizeof(struct tw__option) % 4096 == 0, "blocks are whole pages");
+_Static_assert(TW__BLOCK * sizeof(struct tw__ext) % 4096 == 0, "blocks are whole pages");
 
 enum { WORDS = TW__BLOCK / 64 };
 
@@ -60,7 +60,7 @@ uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out)
 	return n;
 }
 
-bool tw__slots_cool(struct tw__slots *slots)
+bool tw__slots_purge_tables(struct tw__slots *slots)
 {
 	uint32_t n;
 	if (pthread_mutex_trylock(&slots->lock))
@@ -102,7 +102,7 @@ bool tw__slots_give(struct tw__slots *slots, uint32_t index)
 
 bool tw__options_give(struct tw__slots *slots, uint32_t index)
 {
-	struct tw__option_block *block = &slots->store.blocks[index];
+	struct tw__ext_block *block = &slots->store.blocks[index];
 	if (pthread_mutex_trylock(&slots->lock))
 		return false;
 	bool can = block->live == 0 && block->used > 0;

@@ -13,13 +13,13 @@ uint32_t tw__cold_take(struct tw__slots *slots, uint32_t want, uint32_t *out);
 void tw__cold_put(struct tw__slots *slots, uint32_t slot);
 
 /* For the driver; each only tries the lock. Makes one chain of the depot cold: false, there is none; true also if others have the lock. */
-bool tw__slots_cool(struct tw__slots *slots);
+bool tw__slots_purge_tables(struct tw__slots *slots);
 
-/* Gives back the memory of a block's records and notes, or of a block of side records, if nothing in it is in use. Whether it did. */
+/* Gives back the memory of a block's records and notes, or of a block of extension records, if nothing in it is in use. Whether it did. */
 bool tw__slots_give(struct tw__slots *slots, uint32_t block);
 bool tw__options_give(struct tw__slots *slots, uint32_t block);
 
-/* Bytes that hold slots and side records, an upper bound. */
+/* Bytes that hold slots and extension records, an upper bound. */
 uint64_t tw__slots_bytes(const struct tw__slots *slots);
 
 #endif

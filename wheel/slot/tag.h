@@ -25,10 +25,10 @@ struct tw__group {
 	_Atomic uint64_t handle; /* of the group that lives here now, or lived here last (GROUP7) */
 	_Atomic uint32_t queued; /* 1: on the stack, or in a batch (GROUP4) */
 	uint32_t next;           /* on the stack, and in the driver's list: its owner's who raised `queued` */
-	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' side records */
+	_Atomic(struct tw__local *) keeper; /* written under the lock; NULL: nobody keeps members' extension records */
 
 	_Atomic uint32_t lock;    /* of the rest; 0: free. Held for some stores */
-	uint32_t first, last;     /* members by index of their side records: tags never fall; 0: none */
+	uint32_t first, last;     /* members by index of their extension records: tags never fall; 0: none */
 	uint32_t members;         /* in that list, kept ones too */
 	_Atomic uint32_t waiters; /* threads in tw_group_cancel_wait (GROUP9) */
 	uint32_t next_free;
@@ -46,13 +46,13 @@ struct tw__completion {
 };
 
 /*
- * Side records that a thread keeps, of members that it has ended: a stack; if it is full, the lowest leaves its list. Written by the thread
+ * Extension records that a thread keeps, of members that it has ended: a stack; if it is full, the lowest leaves its list. Written by the thread
  * alone, and read by statistics.
  */
 enum { TW__KEPT = 8 };
 
 struct tw__kept {
-	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the side record */
+	_Atomic uint64_t items[TW__KEPT]; /* index of the group | index of the extension record */
 	_Atomic uint32_t count;
 };
 
@@ -85,7 +85,7 @@ static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t ta
 {
 	if (tw_likely(!tag))
 		return false;
-	/* Acquire, and a look at it: a side record read before its timer is known to be meant may be another's. */
+	/* Acquire, and a look at it: an extension record read before its timer is known to be meant may be another's. */
 	const struct tw__group *table = tw_load_acquire(&groups->table);
 	return table && (tw_load_acquire(&table[tag & TW__GROUP_INDEX_MASK].word) ^ tag) >> TW__GROUP_INDEX_BITS;
 }
@@ -93,7 +93,7 @@ static inline bool tw__tag_is_stale(const struct tw__groups *groups, uint64_t ta
 static inline struct tw__group *tw__group_at(struct tw__groups *groups, uint32_t index)
 {
 	TW_ASSERT(index > 0 && index < groups->end);
-	/* Acquire, for who has the index from a side record that was published by a timer's word, not by create. */
+	/* Acquire, for who has the index from an extension record that was published by a timer's word, not by create. */
 	return &tw_load_acquire(&groups->table)[index];
 }
 

@@ -4,16 +4,16 @@
 
 static bool armed_may_become(uint64_t from, uint64_t to)
 {
-	bool has_option = from & TW__OPTION;
+	bool has_option = from & TW__EXT;
 	if (tw__word_armed(to))
-		return (to & TW__OPTION) == (from & TW__OPTION) && (to & TW__MULTI) >= (from & TW__MULTI) &&
-		       (to & TW__UNFILED) <= (from & TW__UNFILED);
+		return (to & TW__EXT) == (from & TW__EXT) && (to & TW__RELOCATED) >= (from & TW__RELOCATED) &&
+		       (to & TW__IN_LANE) <= (from & TW__IN_LANE);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
-		return !(from & TW__UNFILED) && (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_OPTION : 0) |
-									     (from & TW__MULTI ? TW__HAS_MULTI : 0));
-	case TW__SETTLING:
-	case TW__DOOMED:
+		return !(from & TW__IN_LANE) && (to & TW__DEADLINE_MASK) == ((has_option ? TW__HAS_EXT : 0) |
+									     (from & TW__RELOCATED ? TW__HAS_RELOCATED : 0));
+	case TW__RELEASING:
+	case TW__CANCEL_PENDING:
 		return has_option && !(to & TW__DEADLINE_MASK);
 	default:
 		return false;
@@ -24,12 +24,12 @@ static bool running_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
 	if (tw__word_armed(to))
-		return !(from & (TW__ENDED | TW__BARRED)) && !!(to & TW__OPTION) == !!(from & TW__HAS_OPTION);
+		return !(from & (TW__ENDED | TW__BARRED)) && !!(to & TW__EXT) == !!(from & TW__HAS_EXT);
 	switch (tw__word_state(to)) {
 	case TW__RUNNING:
 		return !(marks & ~marks_then) && !((marks ^ marks_then) & ~(TW__ENDED | TW__WAITED | TW__BARRED));
-	case TW__SETTLING:
-		return marks & TW__HAS_OPTION && marks_then == (marks & (TW__ENDED | TW__WAITED));
+	case TW__RELEASING:
+		return marks & TW__HAS_EXT && marks_then == (marks & (TW__ENDED | TW__WAITED));
 	default:
 		return false;
 	}
@@ -38,7 +38,7 @@ static bool running_may_become(uint64_t from, uint64_t to)
 static bool releasing_may_become(uint64_t from, uint64_t to)
 {
 	uint64_t marks = from & TW__DEADLINE_MASK, marks_then = to & TW__DEADLINE_MASK;
-	return tw__word_state(to) == TW__SETTLING && !(marks & ~marks_then) &&
+	return tw__word_state(to) == TW__RELEASING && !(marks & ~marks_then) &&
 	       !(marks_then & ~(TW__ENDED | TW__WAITED));
 }
 
@@ -56,13 +56,13 @@ bool tw__word_may_become(uint64_t from, uint64_t to)
 		return armed_may_become(from, to);
 	switch (tw__word_state(from)) {
 	case TW__FREE:
-		return tw__word_armed(to) || tw__word_state(to) == TW__SETTLING;
+		return tw__word_armed(to) || tw__word_state(to) == TW__RELEASING;
 	case TW__RUNNING:
 		return running_may_become(from, to);
-	case TW__SETTLING:
+	case TW__RELEASING:
 		return releasing_may_become(from, to);
-	case TW__DOOMED:
-		return tw__word_state(to) == TW__SETTLING;
+	case TW__CANCEL_PENDING:
+		return tw__word_state(to) == TW__RELEASING;
 	default:
 		return false;
 	}

@@ -1,44 +1,63 @@
 /*
- * The control word: 8 bytes that decide a timer's fate. Every change of a live one is a compare-and-swap, by whoever gets
- * there first; whoever wins the transition does what follows from it, and nobody else does.
+ * The control word: 8 bytes that decide a timer's fate. Every change of a live word is a
+ * compare-and-swap. The thread that wins it does what follows from the change, and no other does.
  *
  *     63 ......... 32 | 31 ... 27 | 26 ............ 0
- *     generation      | state     | deadline, in ticks modulo 2^27, while armed; marks, while running
+ *     generation      | state     | armed: deadline, in ticks modulo 2^27; running: marks
  *
- * States of the 5 bits: FREE, RUNNING, SETTLING, DOOMED (its group was cancelled, and somebody was told so), or ARMED with four flags:
- *   UNFILED  new and far: the entry in the lane says when; the deadline bits are 0; far_ticks of slots.h has it too
- *   FAR      the deadline is a quarter of the range or more ahead: the bits are a hash of it; far_ticks and the driver's notes hold all of it
- *   MULTI    more than one entry may exist; the driver's notes say which counts
- *   OPTION   a side record exists (release, period, group, and what else struct tw_task has)
+ * States of the 5 bits: FREE, RUNNING, RELEASING, CANCEL_PENDING (the timer's group was cancelled,
+ * and a caller was told so), or ARMED with four flags:
+ *   IN_LANE       new and far: the entry in the lane has the deadline, and far_ticks (slots.h) has
+ *                 it too. The deadline bits are 0.
+ *   BEYOND_RANGE  the deadline is a quarter of the range or more ahead. The bits are a hash of it;
+ *                 far_ticks and the driver's notes hold all of it.
+ *   RELOCATED     more than one entry may exist; the driver's notes say which counts
+ *   EXT           an extension record exists (release, period, group, and what else struct tw_task
+ *                 has)
  *
  * Transition table (G: generation)
- *   from              to                by                        with
- *   FREE G            ARMED G           schedule, slot's owner    store-release; none else writes a free word
- *   FREE G            SETTLING G        batch, slot's owner      store-release, group's lock held: its group has ended
- *                                                                meanwhile
- *   ARMED             ARMED later       drain (driver)            CAS, if the estimate was too early; UNFILED likewise
- *   ARMED long due    ARMED due         drain, judge (driver)     CAS: a deadline hours back becomes a recent one
- *   ARMED             FREE G+1          schedule, after close     CAS: it takes its timer back; no release, OPTION or not
- *   ARMED, DOOMED     FREE G+1          schedule, group closed    CAS: likewise (group.h, GROUP8)
- *   ARMED             ARMED later       reset                     CAS; the entry finds out when its bucket comes
- *   ARMED             ARMED MULTI       reset to earlier, or far  CAS, then a lane entry
- *   ARMED FAR         ARMED             driver, when near         CAS
- *   ARMED             FREE G+1          cancel, drop; no release  CAS; the winner owns the slot
- *   ARMED OPTION      SETTLING G        cancel, drop; release     CAS; the winner calls release
- *   ARMED OPTION      DOOMED G          cancel, reset: its group  CAS; so that a claim which looked at the group before cannot win
- *                                       was cancelled             any more. Only then "gone" may be answered
- *   ARMED OPTION      as by cancel      settling of its group;    CAS; group cancelled: counts as cancelled
- *                                       claim
- *   DOOMED            as by cancel      settling of its group     CAS
- *   ARMED due         RUNNING G         claim (worker)            CAS
- *   RUNNING           RUNNING+marks     cancel (ENDED), wait (WAITED)   CAS; finish, if its group was cancelled (ENDED)
- *   RUNNING           RUNNING+BARRED    close that does not wait  CAS
- *   RUNNING           ARMED G           finish, re-arm            CAS; fails if ENDED or BARRED came; then a lane entry. Also
- *                                                                 after a series' run that was claimed too late
- *   RUNNING           FREE G+1          finish, no OPTION         exchange; tells the waiters if WAITED was set
- *   RUNNING OPTION    SETTLING G+marks  finish, before release    CAS; also of what was claimed too late
- *   SETTLING          SETTLING+marks    cancel (ENDED), wait (WAITED)   CAS; ENDED means nothing
- *   SETTLING          FREE G+1          after release             exchange; tells the waiters if WAITED was set
+ *   from            to               by                     with
+ *   FREE G          ARMED G          schedule, slot's owner store-release: no other thread writes
+ *                                                           a free word
+ *   FREE G          RELEASING G      bulk, slot's owner     store-release, group's lock held: its
+ *                                                           group has ended meanwhile
+ *   ARMED           ARMED later      drain (driver)         CAS, if the estimate was too early;
+ *                                                           IN_LANE likewise
+ *   ARMED long due  ARMED due        drain, resolve         CAS: a deadline hours back becomes a
+ *                                    (driver)               recent one
+ *   ARMED           FREE G+1         schedule, after close  CAS: it takes its timer back; no
+ *                                                           release, EXT or not
+ *   ARMED, CANCEL_  FREE G+1         schedule, group closed CAS: likewise (group.h, GROUP8)
+ *     PENDING
+ *   ARMED           ARMED later      reset                  CAS; the entry finds out when its
+ *                                                           bucket comes
+ *   ARMED           ARMED RELOCATED  reset to earlier, far  CAS, then a lane entry
+ *   ARMED BEYOND_   ARMED            driver, when near      CAS
+ *     RANGE
+ *   ARMED           FREE G+1         cancel, drop; no       CAS; the winner owns the slot
+ *                                    release
+ *   ARMED EXT       RELEASING G      cancel, drop; release  CAS; the winner calls release
+ *   ARMED EXT       CANCEL_PENDING G cancel, reset: its     CAS, so that a claim that looked at the
+ *                                    group was cancelled    group before cannot win any more. Only
+ *                                                           then "gone" may be answered
+ *   ARMED EXT       as by cancel     reaping of its group;  CAS; group cancelled: counts as
+ *                                    claim                  cancelled
+ *   CANCEL_PENDING  as by cancel     reaping of its group   CAS
+ *   ARMED due       RUNNING G        claim (worker)         CAS
+ *   RUNNING         RUNNING+marks    cancel (ENDED), wait   CAS; finish, if its group was cancelled
+ *                                    (WAITED)               (ENDED)
+ *   RUNNING         RUNNING+BARRED   close without a wait   CAS
+ *   RUNNING         ARMED G          finish, re-arm         CAS; fails if ENDED or BARRED came; then
+ *                                                           a lane entry. Also after a series' run
+ *                                                           that was claimed too late
+ *   RUNNING         FREE G+1         finish, no EXT         exchange; wakes the waiters if WAITED
+ *                                                           was set
+ *   RUNNING EXT     RELEASING        finish, before release CAS; also of what was claimed too late
+ *                     G+marks
+ *   RELEASING       RELEASING+marks  cancel (ENDED), wait   CAS; ENDED means nothing
+ *                                    (WAITED)
+ *   RELEASING       FREE G+1         after release          exchange; wakes the waiters if WAITED
+ *                                                           was set
  * A slot whose generation is used up stays FREE at the last one for ever (retired). A free slot in a
  * magazine or depot has one owner, so schedule may store.
  *
@@ -47,18 +66,18 @@
  *   WORD2  finish: callback's writes, w acq_rel -> cancel_wait, is_pending, reuse: w acquire. "All that it wrote is visible."
  *   WORD3  cancel: caller's writes, w acq_rel -> next owner of the slot, via magazine or depot (its lock): w.
  *   WORD4  reset: caller's writes, w acq_rel -> claim: w acquire. A reset to the same tick writes nothing and orders nothing.
- *   WORD5  record's option index, and the side record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
+ *   WORD5  record's option index, and the extension record's executor and traits: store-release (schedule, depot) -> load-acquire (route,
  *       reset, close), then w, relaxed or stronger. All go to their next owner after w has left ARMED for good: whoever reads
  *       what that one wrote finds w no longer armed. Else runs of one timer might go to another's executor, or a side
  *       record be written without its lock. (Before a compare-and-swap of w relaxed loads do: slots.h.)
- *   WORD6  far_ticks of the slot: with w's compare-and-swap to FAR, or before the store of w UNFILED, under the slot's far lock -> w FAR or
- *       UNFILED, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
+ *   WORD6  far_ticks of the slot: with w's compare-and-swap to BEYOND_RANGE, or before the store of w IN_LANE, under the slot's far lock -> w BEYOND_RANGE or
+ *       IN_LANE, then far_ticks under the lock: the deadline of that w, or of a later one. Without the lock two resets could leave
  *       the word of one with the deadline of the other.
  *   All else about a word follows from its being one atomic variable (modification order): no two transitions from one value.
  *
  * Deadline bits are read relative to a tick `base` that is near: the driver's cursor, or the published one, which
  * never runs ahead of it. A writer makes a deadline that lies TW__WHEEL_REACH (a quarter of the range) or more beyond the published cursor
- * FAR, so that 2^27 never wraps between the two. See tw__word_deadline.
+ * BEYOND_RANGE, so that 2^27 never wraps between the two. See tw__word_deadline.
  */
 #ifndef TW_WHEEL_WORD_H
 #define TW_WHEEL_WORD_H
@@ -77,19 +96,19 @@ enum { TW__DEADLINE_BITS = 27, TW__GENERATION_SHIFT = 32 };
 
 #define TW__FREE UINT64_C(0)
 #define TW__RUNNING (UINT64_C(1) << TW__DEADLINE_BITS)
-#define TW__SETTLING (UINT64_C(2) << TW__DEADLINE_BITS)
-#define TW__DOOMED (UINT64_C(3) << TW__DEADLINE_BITS)
+#define TW__RELEASING (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__CANCEL_PENDING (UINT64_C(3) << TW__DEADLINE_BITS)
 #define TW__ARMED (UINT64_C(16) << TW__DEADLINE_BITS)
-#define TW__UNFILED (UINT64_C(1) << TW__DEADLINE_BITS)
-#define TW__FAR (UINT64_C(2) << TW__DEADLINE_BITS)
-#define TW__MULTI (UINT64_C(4) << TW__DEADLINE_BITS)
-#define TW__OPTION (UINT64_C(8) << TW__DEADLINE_BITS)
+#define TW__IN_LANE (UINT64_C(1) << TW__DEADLINE_BITS)
+#define TW__BEYOND_RANGE (UINT64_C(2) << TW__DEADLINE_BITS)
+#define TW__RELOCATED (UINT64_C(4) << TW__DEADLINE_BITS)
+#define TW__EXT (UINT64_C(8) << TW__DEADLINE_BITS)
 
-/* Marks of RUNNING and SETTLING, in the deadline bits. */
+/* Marks of RUNNING and RELEASING, in the deadline bits. */
 #define TW__ENDED UINT64_C(1)     /* cancelled during the run: no further one */
 #define TW__WAITED UINT64_C(2)    /* someone sleeps until the generation moves on */
-#define TW__HAS_MULTI UINT64_C(4) /* what the flags were, for a re-arm */
-#define TW__HAS_OPTION UINT64_C(8)
+#define TW__HAS_RELOCATED UINT64_C(4) /* what the flags were, for a re-arm */
+#define TW__HAS_EXT UINT64_C(8)
 #define TW__BARRED UINT64_C(256) /* closed during the run: no further one, which is no cancel */
 
 static inline uint32_t tw__word_generation(uint64_t word)
@@ -107,17 +126,17 @@ static inline bool tw__word_armed(uint64_t word)
 	return word & TW__ARMED;
 }
 
-/* Armed, and without a side record, of the generation in the upper half of `generation_bits`, whose lower half is 0. */
+/* Armed, and without an extension record, of the generation in the upper half of `generation_bits`, whose lower half is 0. */
 static inline bool tw__word_is_plain(uint64_t word, uint64_t generation_bits)
 {
-	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION;
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT;
 	return ((word ^ generation_bits) & looked_at) == TW__ARMED;
 }
 
 /* The same, and with a deadline in its bits. */
 static inline bool tw__word_is_plain_and_near(uint64_t word, uint64_t entry)
 {
-	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__OPTION | TW__UNFILED | TW__FAR;
+	uint64_t looked_at = ~(uint64_t)UINT32_MAX | TW__ARMED | TW__EXT | TW__IN_LANE | TW__BEYOND_RANGE;
 	return ((word ^ (entry & ~(uint64_t)UINT32_MAX)) & looked_at) == TW__ARMED;
 }
 
@@ -144,7 +163,7 @@ static inline int64_t tw__word_ahead(uint64_t word, uint64_t base)
 }
 
 /*
- * What a FAR word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
+ * What a BEYOND_RANGE word says in the place of deadline bits: a hash (Knuth's multiplicative one), so that it tells any two
  * deadlines apart but for a chance of 2^-27, also those that lie a multiple of the range apart.
  */
 static inline uint64_t tw__far_bits(uint64_t tick)

@@ -5,7 +5,7 @@
  *
  * The compare-and-swap fails only if another thread changed the timer. A slot goes back to the
  * thread's magazine; of every 128th or so, the depot's lock is taken for a moment. Timers with a
- * side record: end.c.
+ * extension record: end.c.
  */
 #include <errno.h>
 #include <time.h>
@@ -77,7 +77,7 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			return told(service, slot, generation, TW_GONE);
 		if (tw__word_state(word) == TW__FREE)
 			return told(service, slot, generation, TW_GONE);
-		if ((word & (TW__ARMED | TW__OPTION)) == TW__ARMED) {
+		if ((word & (TW__ARMED | TW__EXT)) == TW__ARMED) {
 			uint64_t armed = word;
 			if (!tw__word_cas_acq_rel(&service->slots.words[slot], &word,
 						  tw__word_next_free(word))) /* WORD2, WORD3 */
@@ -85,8 +85,8 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 			cancelled_slowly(service, tw__local_of(service), slot, armed);
 			return told(service, slot, generation, TW_CANCELLED);
 		}
-		if (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED) {
-			int outcome = tw__cancel_option(service, slot, &word, marks & TW__WAITED);
+		if (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING) {
+			int outcome = tw__cancel_ext(service, slot, &word, marks & TW__WAITED);
 			if (outcome >= 0)
 				return told(service, slot, generation, outcome);
 			continue;
@@ -97,14 +97,14 @@ static __attribute__((noinline)) int cancel_or_mark_by_state(tw_service *service
 }
 
 /*
- * Ends an armed timer whose side record says nothing but that it is a member, of a group that was
- * not cancelled: what tw__cancel_option comes to, made short for who cancels members again and
+ * Ends an armed timer whose extension record says nothing but that it is a member, of a group that was
+ * not cancelled: what tw__cancel_ext comes to, made short for who cancels members again and
  * again. False: it is not such a one, or has just changed.
  */
 static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t word)
 {
 	uint32_t index = tw_load_relaxed(&service->slots.records[slot].option);
-	const struct tw__option *option = &service->slots.options[index];
+	const struct tw__ext *option = &service->slots.options[index];
 	uint64_t tag = tw_load_relaxed(&option->tag);
 	struct tw__local *local = tw__local_at_hand(service); /* now, while few values are alive: it may be a call */
 	if (tw_unlikely(tw_load_relaxed(&option->traits) || !tag || tw__tag_is_stale(&service->groups, tag)))
@@ -121,15 +121,15 @@ static inline bool cancel_member(tw_service *service, uint32_t slot, uint64_t wo
 	if (tw_likely(tw__keeps(service, local, tag)))
 		tw__keep(service, local, index, tag & TW__GROUP_INDEX_MASK);
 	else
-		tw__option_give_back(service, local, index, true);
+		tw__ext_give_back(service, local, index, true);
 	return true;
 }
 
-/* A timer that has a side record, or is not armed; or not any more. */
+/* A timer that has an extension record, or is not armed; or not any more. */
 static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, uint32_t slot, uint32_t generation,
 							   uint64_t marks)
 {
-	const uint64_t member = TW__ARMED | TW__OPTION;
+	const uint64_t member = TW__ARMED | TW__EXT;
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw_likely((word & member) == member && tw__word_generation(word) == generation) &&
 	    cancel_member(service, slot, word))
@@ -139,7 +139,7 @@ static __attribute__((noinline)) int cancel_or_mark_slowly(tw_service *service, 
 
 /*
  * Ends the timer, or puts the marks on it: TW_CANCELLED, TW_GONE or TW_RUNNING. ENDED means nothing
- * to a word that is SETTLING already. local: NULL if it is not at hand.
+ * to a word that is RELEASING already. local: NULL if it is not at hand.
  */
 static inline __attribute__((always_inline)) int cancel_or_mark(tw_service *service, struct tw__local *local,
 								uint64_t entry, uint64_t marks)
@@ -218,7 +218,7 @@ int tw_cancel_wait(tw_service *service, tw_timer timer, uint64_t timeout_ns)
 
 uint64_t tw__remaining_of(tw_service *service, uint32_t slot, uint64_t word)
 {
-	uint64_t tick = word & (TW__UNFILED | TW__FAR)
+	uint64_t tick = word & (TW__IN_LANE | TW__BEYOND_RANGE)
 			    ? tw__far_tick(&service->slots, slot) /* WORD6 */
 			    : tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 	uint64_t due_ns = tw__tick_ns(service, tick), now_ns = tw__clock_read(service);
@@ -234,7 +234,7 @@ static int remaining(tw_service *service, tw_timer timer, uint64_t *out_ns)
 	if (tw__word_generation(word) != generation || !tw__word_armed(word) || tw__is_unsettled(service, slot, word))
 		return -ENOENT;
 	uint64_t left_ns = tw__remaining_of(service, slot, word);
-	if (word & (TW__UNFILED | TW__FAR) &&
+	if (word & (TW__IN_LANE | TW__BEYOND_RANGE) &&
 	    tw__word_generation(tw_load_acquire(&service->slots.words[slot])) != generation)
 		return -ENOENT; /* it has ended meanwhile, and the slot may be another timer's */
 	*out_ns = left_ns;

@@ -2,8 +2,8 @@
  * The ends of timers that do not come from their own run: cancelled, dropped, settled with their group. Whoever wins the
  * compare-and-swap of the word does all that follows, and nobody else does.
  *
- * A timer with a release passes through SETTLING: the generation moves only after the release has returned, so that nobody is told
- * "gone" while it runs. Without one the word is free at once, like that of a timer without side record.
+ * A timer with a release passes through RELEASING: the generation moves only after the release has returned, so that nobody is told
+ * "gone" while it runs. Without one the word is free at once, like that of a timer without extension record.
  */
 #include "wheel/timer/end.h"
 
@@ -21,9 +21,9 @@ static void count_drop(tw_service *service, struct tw__local *local)
 
 static inline bool end_word(tw_service *service, uint32_t slot, uint64_t *word)
 {
-	uint32_t traits = tw_load_relaxed(&tw__option_of(&service->slots, slot)->traits);
+	uint32_t traits = tw_load_relaxed(&tw__ext_of(&service->slots, slot)->traits);
 	/* planted: released_while_running */
-	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__SETTLING, 0)
+	uint64_t ended = traits & TW__TRAIT_RELEASE ? tw__word_make(tw__word_generation(*word), TW__RELEASING, 0)
 						    : tw__word_next_free(*word);
 	return tw__word_cas_seq_cst(&service->slots.words[slot], word, ended); /* WORD2, WORD3; group.h, GROUP9 */
 }
@@ -47,9 +47,9 @@ static inline void end_rest(tw_service *service, struct tw__local *local, uint32
 		return;
 	}
 	if (traits & TW__TRAIT_MOVES)
-		tw__option_await_reset(&service->slots, slot);
+		tw__ext_await_reset(&service->slots, slot);
 	tw__slot_put(&service->slots, local ? &local->magazine : NULL, slot, generation + 1);
-	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }
 
 void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
@@ -81,7 +81,7 @@ void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t sl
 	}
 }
 
-int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
+int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle)
 {
 	bool unsettled = tw__is_unsettled(service, slot, *word);
 	if (!unsettled || settle) {
@@ -89,9 +89,9 @@ int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool s
 			return -1;
 		return unsettled ? TW_GONE : TW_CANCELLED;
 	}
-	if (tw__word_state(*word) == TW__DOOMED)
+	if (tw__word_state(*word) == TW__CANCEL_PENDING)
 		return TW_GONE;
-	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__DOOMED, 0);
+	uint64_t doomed = tw__word_make(tw__word_generation(*word), TW__CANCEL_PENDING, 0);
 	return tw__word_cas_acq_rel(&service->slots.words[slot], word, doomed) ? TW_GONE : -1; /* group.h, GROUP1 */
 }
 
@@ -130,7 +130,7 @@ bool tw__drop_telling(tw_service *service, struct tw__local *local, uint32_t slo
 		      void *context)
 {
 	uint64_t armed = *word;
-	if (armed & TW__OPTION || !tw__word_armed(armed))
+	if (armed & TW__EXT || !tw__word_armed(armed))
 		return drop_option(service, local, slot, word, tell, context);
 	if (!tw__word_cas_acq_rel(&service->slots.words[slot], word, tw__word_next_free(armed)))
 		return false;

@@ -9,18 +9,18 @@
 /* Whether an armed word's timer belongs to a group that was cancelled. Only a CAS of that word makes it certain (group.h, GROUP1). */
 static inline bool tw__member_is_stale(const tw_service *service, uint32_t slot)
 {
-	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__option_of(&service->slots, slot)->tag));
+	return tw__tag_is_stale(&service->groups, tw_load_relaxed(&tw__ext_of(&service->slots, slot)->tag));
 }
 
-/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or DOOMED. */
+/* The timer counts as cancelled and nobody has settled it: armed in a cancelled group, or CANCEL_PENDING. */
 static inline bool tw__is_unsettled(const tw_service *service, uint32_t slot, uint64_t word)
 {
-	return tw__word_state(word) == TW__DOOMED ||
-	       ((word & (TW__ARMED | TW__OPTION)) == (TW__ARMED | TW__OPTION) && tw__member_is_stale(service, slot));
+	return tw__word_state(word) == TW__CANCEL_PENDING ||
+	       ((word & (TW__ARMED | TW__EXT)) == (TW__ARMED | TW__EXT) && tw__member_is_stale(service, slot));
 }
 
 /*
- * Ends a timer with a side record, whose word, armed or DOOMED, is *word. False: it has changed; *word is what it is now. In two
+ * Ends a timer with an extension record, whose word, armed or CANCEL_PENDING, is *word. False: it has changed; *word is what it is now. In two
  * steps for whoever holds the group's lock between: the CAS, and what follows from it.
  */
 bool tw__end(tw_service *service, struct tw__local *local, uint32_t slot, uint64_t *word, enum tw_fate fate);
@@ -30,8 +30,8 @@ void tw__end_rest(tw_service *service, struct tw__local *local, uint32_t slot, u
 /* Ends a timer as cancelled if its group was, unless somebody else does. */
 void tw__end_unsettled(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation);
 
-/* Cancels an armed or DOOMED timer with a side record: an enum tw_outcome, or -1: *word has changed. */
-int tw__cancel_option(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
+/* Cancels an armed or CANCEL_PENDING timer with an extension record: an enum tw_outcome, or -1: *word has changed. */
+int tw__cancel_ext(tw_service *service, uint32_t slot, uint64_t *word, bool settle);
 
 /* Counts a timer that this thread has cancelled. */
 static inline void tw__count_cancel(tw_service *service, struct tw__local *local)

@@ -31,7 +31,7 @@ void tw__group_unlock_and_vacate(struct tw__groups *groups, struct tw__group *gr
 static void tw__member_link(struct tw__group *group, struct tw__slots *slots, uint32_t option)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
-	struct tw__option *member = &slots->options[option];
+	struct tw__ext *member = &slots->options[option];
 	member->next_member = 0;
 	member->previous_member = group->last;
 	if (group->last)
@@ -45,7 +45,7 @@ static void tw__member_link(struct tw__group *group, struct tw__slots *slots, ui
 
 int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
 {
-	struct tw__option *member = &slots->options[option];
+	struct tw__ext *member = &slots->options[option];
 	uint64_t handle = tw_load_relaxed(&member->tag); /* our own as yet */
 	if (!handle)
 		return TW__NO_MEMBER;
@@ -68,7 +68,7 @@ int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, u
 }
 
 /* Whoever cancels members one by one, and is the first to do so, will do it again: it keeps them from now on. The lock is held. */
-static bool becomes_keeper(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
+static bool becomes_bias_owner(tw_service *service, struct tw__group *group, struct tw__local *local, uint64_t tag)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
 	if (!local || !service->gate.asymmetric || tw_load_relaxed(&group->keeper) || tw_load_relaxed(&group->waiters))
@@ -81,12 +81,12 @@ static bool becomes_keeper(tw_service *service, struct tw__group *group, struct 
 
 bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
 {
-	struct tw__option *member = &service->slots.options[option];
+	struct tw__ext *member = &service->slots.options[option];
 	uint64_t tag = tw_load_relaxed(&member->tag);
 	uint32_t index = tag & TW__GROUP_INDEX_MASK;
 	struct tw__group *group = tw__group_at(&service->groups, index);
 	tw__group_lock(group);
-	if (cancelled && becomes_keeper(service, group, local, tag)) {
+	if (cancelled && becomes_bias_owner(service, group, local, tag)) {
 		tw__group_unlock(group);
 		tw__keep(service, local, option, index);
 		return true;
@@ -121,7 +121,7 @@ bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t ta
 	}
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	while (tw__word_generation(word) == generation &&
-	       (tw__word_armed(word) || tw__word_state(word) == TW__DOOMED)) {
+	       (tw__word_armed(word) || tw__word_state(word) == TW__CANCEL_PENDING)) {
 		if (!tw__word_cas_seq_cst(&service->slots.words[slot], &word, tw__word_next_free(word))) /* GROUP9 */
 			continue;
 		tw__slot_put(&service->slots, &local->magazine, slot, generation + 1);
@@ -136,7 +136,7 @@ void tw__kept_let_go(tw_service *service, struct tw__local *local, uint32_t n)
 	uint32_t option = (uint32_t)tw_load_relaxed(tw__kept_at(&local->kept, n));
 	tw__group_leave_slowly(service, NULL, option, false); /* before it is none of the kept (count_kept) */
 	tw__kept_remove(&local->kept, n);
-	tw__option_put(&service->slots, &local->options, option);
+	tw__ext_put(&service->slots, &local->options, option);
 }
 
 void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group)

@@ -29,7 +29,7 @@ void tw__kept_flush(tw_service *service, struct tw__local *local, uint32_t group
 
 /* ----------------------------------------------------------------- the list */
 
-static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__option *member)
+static inline void tw__member_unlink(struct tw__group *group, struct tw__slots *slots, struct tw__ext *member)
 {
 	TW_ASSERT_TINY_LOCKED(&group->lock);
 	if (!tw_load_relaxed(&member->linked))
@@ -53,7 +53,7 @@ static inline bool tw__tag_is_before(uint64_t tag, uint64_t word)
 }
 
 /* The timer has come to its end, release and all: the record is kept, or about to leave. The group's lock is held. */
-static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__option *member)
+static inline bool tw__member_is_over(const struct tw__slots *slots, const struct tw__ext *member)
 {
 	uint64_t entry = tw_load_acquire(&member->member);
 	return (tw_load_seq_cst(&slots->words[tw__entry_slot(entry)]) ^ entry) >> TW__GENERATION_SHIFT; /* GROUP9 */
@@ -92,23 +92,23 @@ enum tw__entered {
 	TW__ENTERED_KEPT    /* its record was on the list already */
 };
 
-/* tw__group_enter for a side record that is on no list; the group's lock is held afterwards. */
+/* tw__group_enter for an extension record that is on no list; the group's lock is held afterwards. */
 int tw__group_enter_slowly(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry);
 
-/* A kept side record becomes the slot's timer's. */
-static inline int tw__group_enter_kept(struct tw__option *member, uint64_t entry)
+/* A kept extension record becomes the slot's timer's. */
+static inline int tw__group_enter_kept(struct tw__ext *member, uint64_t entry)
 {
 	tw_store_release(&member->member, entry); /* GROUP8 */
 	return TW__ENTERED_KEPT;
 }
 
 /*
- * Makes the timer in the slot a member of the group whose handle stands in its side record's tag, or, if that was kept, of the one whose list
+ * Makes the timer in the slot a member of the group whose handle stands in its extension record's tag, or, if that was kept, of the one whose list
  * it is on. Followed by tw__group_entered; between the two the timer's word is stored. enum tw__entered, -ENOENT, -ESHUTDOWN.
  */
 static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *slots, uint32_t option, uint64_t entry)
 {
-	struct tw__option *member = &slots->options[option];
+	struct tw__ext *member = &slots->options[option];
 	if (tw_unlikely(!tw_load_acquire(&member->linked))) /* GROUP12 */
 		return tw__group_enter_slowly(groups, slots, option, entry);
 	return tw__group_enter_kept(member, entry);
@@ -116,7 +116,7 @@ static inline int tw__group_enter(struct tw__groups *groups, struct tw__slots *s
 
 /*
  * The group was cancelled while its keeper armed the timer. True: it was closed too, and the timer is taken back, as if it
- * had never been: the slot is free, the side record is still the caller's. False: the timer was a member, and has ended.
+ * had never been: the slot is free, the extension record is still the caller's. False: the timer was a member, and has ended.
  */
 bool tw__group_retract(tw_service *service, struct tw__local *local, uint64_t tag, uint64_t entry);
 
@@ -135,7 +135,7 @@ static inline bool tw__group_entered(tw_service *service, struct tw__local *loca
 	return tw_unlikely(tw__tag_is_stale(&service->groups, tag)) && tw__group_retract(service, local, tag, entry);
 }
 
-/* The side record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
+/* The extension record leaves its group's list, if it is on it still. cancelled: by a call, not with its group. True: it is kept. */
 bool tw__group_leave_slowly(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled);
 
 static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
@@ -144,7 +144,7 @@ static inline _Atomic uint64_t *tw__kept_at(struct tw__kept *kept, uint32_t n)
 	return &kept->items[tw_load_relaxed(&kept->count) - 1 - n];
 }
 
-/* Puts a side record among those that are kept; group: the index. */
+/* Puts an extension record among those that are kept; group: the index. */
 static inline void tw__keep(tw_service *service, struct tw__local *local, uint32_t option, uint32_t group)
 {
 	struct tw__kept *kept = &local->kept;
@@ -155,7 +155,7 @@ static inline void tw__keep(tw_service *service, struct tw__local *local, uint32
 	tw_store_relaxed(&kept->count, count + 1);
 }
 
-/* Takes out the n-th from the top: the side record. The top comes in its place. */
+/* Takes out the n-th from the top: the extension record. The top comes in its place. */
 static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
 {
 	_Atomic uint64_t *at = tw__kept_at(kept, n);
@@ -167,7 +167,7 @@ static inline uint32_t tw__kept_remove(struct tw__kept *kept, uint32_t n)
 }
 
 /*
- * Whether the thread keeps the side record of a member that it has just ended: as the group's keeper, unless somebody has to be told that the
+ * Whether the thread keeps the extension record of a member that it has just ended: as the group's keeper, unless somebody has to be told that the
  * member is gone, or the group was cancelled.
  */
 static inline bool tw__keeps(const tw_service *service, const struct tw__local *local, uint64_t tag)
@@ -179,10 +179,10 @@ static inline bool tw__keeps(const tw_service *service, const struct tw__local *
 }
 
 /*
- * A timer with a side record has come to its end; its slot is free. The group's keeper keeps the record where it is. cancelled: it was
+ * A timer with an extension record has come to its end; its slot is free. The group's keeper keeps the record where it is. cancelled: it was
  * cancelled. local may be NULL.
  */
-static inline void tw__option_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
+static inline void tw__ext_give_back(tw_service *service, struct tw__local *local, uint32_t option, bool cancelled)
 {
 	uint64_t tag = tw_load_relaxed(&service->slots.options[option].tag);
 	if (tag) {
@@ -193,11 +193,11 @@ static inline void tw__option_give_back(tw_service *service, struct tw__local *l
 		if (tw__group_leave_slowly(service, local, option, cancelled))
 			return;
 	}
-	tw__option_put(&service->slots, local ? &local->options : NULL, option);
+	tw__ext_put(&service->slots, local ? &local->options : NULL, option);
 }
 
 /*
- * A kept side record that can be a member of the group again without leaving its list: since it was one, no serial number has passed. 0: there
+ * A kept extension record that can be a member of the group again without leaving its list: since it was one, no serial number has passed. 0: there
  * is none.
  */
 static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *local, uint64_t handle)
@@ -208,7 +208,7 @@ static inline uint32_t tw__kept_take(tw_service *service, struct tw__local *loca
 		n++;
 	if (n == count)
 		return 0;
-	const struct tw__option *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
+	const struct tw__ext *member = &service->slots.options[(uint32_t)tw_load_relaxed(tw__kept_at(kept, n))];
 	const struct tw__group *group = tw__group_at(&service->groups, index);
 	uint64_t word = tw_load_acquire(&group->word); /* GROUP7 */
 	bool open = tw__group_is(group, word, handle) && !(word & TW__GROUP_CLOSED);

@@ -22,7 +22,7 @@ void tw__set_free(tw_service *service, struct tw__local *local, uint32_t slot, u
 }
 
 /* The timer's release under its context, then the context's own. */
-static void release_call_release(tw_service *service, const struct tw__option *option, void *arg, enum tw_fate fate)
+static void release_call_release(tw_service *service, const struct tw__ext *option, void *arg, enum tw_fate fate)
 {
 	struct tw__context_saved saved;
 	if (option->release) {
@@ -38,11 +38,11 @@ static void release_call_release(tw_service *service, const struct tw__option *o
 
 void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, enum tw_fate fate)
 {
-	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__SETTLING);
+	TW_ASSERT(tw__word_state(tw_load_relaxed(&service->slots.words[slot])) == TW__RELEASING);
 	TW_ASSERT(tw__word_generation(tw_load_relaxed(&service->slots.words[slot])) == generation);
 	struct tw__record *record = &service->slots.records[slot];
 	uint32_t index = tw_load_relaxed(&record->option);
-	struct tw__option *option = &service->slots.options[index];
+	struct tw__ext *option = &service->slots.options[index];
 	if (option->release || option->context) {
 		struct tw__run run = {.outer = tw__current_run,
 				      .service = service,
@@ -56,7 +56,7 @@ void tw__release(tw_service *service, struct tw__local *local, uint32_t slot, ui
 		TW_ASSERT(!tw__forked(service)); /* a child ends inside the release (tickwheel.h) */
 	}
 	if (tw_load_relaxed(&option->traits) & TW__TRAIT_MOVES)
-		tw__option_await_reset(&service->slots, slot); /* before the slot has another owner */
+		tw__ext_await_reset(&service->slots, slot); /* before the slot has another owner */
 	tw__set_free(service, local, slot, generation);
-	tw__option_give_back(service, local, index, fate == TW_FATE_CANCELLED);
+	tw__ext_give_back(service, local, index, fate == TW_FATE_CANCELLED);
 }

@@ -77,7 +77,7 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 		if (r)
 			return r;
 	}
-	uint64_t moved = tw__word_move(*word, TW__UNFILED | TW__FAR, TW__MULTI | (far ? TW__FAR : 0),
+	uint64_t moved = tw__word_move(*word, TW__IN_LANE | TW__BEYOND_RANGE, TW__RELOCATED | (far ? TW__BEYOND_RANGE : 0),
 				       far ? tw__far_bits(tick) : tick);
 	bool done = far ? tw__far_move(&service->slots, slot, word, moved, tick)
 			: tw__word_cas_acq_rel(&service->slots.words[slot], word, moved); /* WORD4 */
@@ -94,7 +94,7 @@ static int move_with_entry(tw_service *service, uint32_t slot, uint64_t *word, u
 /* Tells whether the tick is earlier than the timer's. The answer holds as long as the word. */
 static bool reset_is_earlier(tw_service *service, uint32_t slot, uint64_t word, uint64_t tick)
 {
-	if (word & (TW__UNFILED | TW__FAR))
+	if (word & (TW__IN_LANE | TW__BEYOND_RANGE))
 		return tick < tw__far_tick(&service->slots, slot); /* WORD6 */
 	return tick < tw__word_deadline(word, tw_load_relaxed(&service->gate.cursor));
 }
@@ -111,7 +111,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 			return -ENOENT;
 		if (tw_unlikely(!tw__word_armed(word)))
 			return not_armed(service, slot, word, deadline_ns, mode);
-		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__OPTION))
+		if (tw_unlikely(!(mode & RESET_LOOKED) && word & TW__EXT))
 			return reset_with_option(service, slot, word, deadline_ns, mode);
 		if (mode & RESET_ONLY_EARLIER && !reset_is_earlier(service, slot, word, tick)) {
 			uint64_t seen = word;
@@ -122,7 +122,7 @@ static inline __attribute__((always_inline)) int reset_word(tw_service *service,
 		}
 		uint64_t cursor = tw_load_relaxed(&service->gate.cursor); /* any past value will do: it only grows */
 		bool far = tick >= cursor + TW__WHEEL_REACH;
-		if (tw_likely(!far && !(word & (TW__FAR | TW__UNFILED)))) {
+		if (tw_likely(!far && !(word & (TW__BEYOND_RANGE | TW__IN_LANE)))) {
 			uint64_t filed_for = tw__word_deadline(word, cursor);
 			if (tick == filed_for)
 				return count_reset(service, false);
@@ -151,7 +151,7 @@ static uint64_t within_slack_of(tw_service *service, uint32_t slot, uint32_t gen
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
 	if (tw__word_generation(word) != generation || !tw__word_armed(word))
 		return deadline_ns;
-	return tw__within_slack(service, deadline_ns, tw__option_of(&service->slots, slot)->slack_ns);
+	return tw__within_slack(service, deadline_ns, tw__ext_of(&service->slots, slot)->slack_ns);
 }
 
 static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t slot, uint32_t generation,
@@ -163,11 +163,11 @@ static __attribute__((noinline)) int reset_looked(tw_service *service, uint32_t 
 /* The phase of a series moves with the timer: word and instant under one lock (slots.h). */
 static int reset_instants(tw_service *service, uint32_t slot, uint32_t generation, uint64_t deadline_ns, unsigned mode)
 {
-	pthread_mutex_t *lock = tw__option_lock(&service->slots, slot);
+	pthread_mutex_t *lock = tw__ext_lock(&service->slots, slot);
 	uint64_t armed_ns = within_slack_of(service, slot, generation, deadline_ns);
 	int r = reset_looked(service, slot, generation, armed_ns, mode);
 	if (r == 0)
-		tw__option_of(&service->slots, slot)->nominal_ns = deadline_ns;
+		tw__ext_of(&service->slots, slot)->nominal_ns = deadline_ns;
 	pthread_mutex_unlock(lock);
 	return r;
 }
@@ -181,7 +181,7 @@ static __attribute__((noinline)) int reset_with_option(tw_service *service, uint
 {
 	uint32_t generation = tw__word_generation(word);
 	while (tw__word_generation(word) == generation && tw__is_unsettled(service, slot, word))
-		if (tw__cancel_option(service, slot, &word, false) == TW_GONE)
+		if (tw__cancel_ext(service, slot, &word, false) == TW_GONE)
 			return -ENOENT;
 	if (tw__traits_of(&service->slots, slot) & TW__TRAIT_MOVES)
 		return reset_instants(service, slot, generation, deadline_ns, mode);

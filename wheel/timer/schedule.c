@@ -110,7 +110,7 @@ static inline uint64_t own_instant(tw_service *service, struct tw__local *local)
 	return local->counted_ns = now_ns;
 }
 
-/* Takes back a timer that was pushed into a service that has closed; its side record stays the caller's. */
+/* Takes back a timer that was pushed into a service that has closed; its extension record stays the caller's. */
 static int retract(tw_service *service, struct tw__local *local, uint32_t slot, uint32_t generation, tw_timer *out)
 {
 	uint64_t word = tw_load_acquire(&service->slots.words[slot]);
@@ -175,7 +175,7 @@ static __attribute__((noinline)) int schedule_make_room(struct tw__lane *lane)
 }
 
 /*
- * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the side record
+ * Inlined into each of the short calls, where `kind`, `option` and `kept` are constants. local: NULL if it is not at hand. kept: the extension record
  * stands on its group's list.
  */
 static inline __attribute__((always_inline)) int arm(tw_service *service, struct tw__local *local, enum tw__kind kind,
@@ -214,8 +214,8 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 		value = deadline_ns += own_instant(service, local);
 	}
 	uint64_t tick = tw__tick_to_write(service, deadline_ns);
-	uint64_t state = TW__ARMED | (option ? TW__OPTION : 0) | tw__tick_bits(service, tick);
-	if (tw_unlikely(state & TW__UNFILED))
+	uint64_t state = TW__ARMED | (option ? TW__EXT : 0) | tw__tick_bits(service, tick);
+	if (tw_unlikely(state & TW__IN_LANE))
 		tw__far_set(&service->slots, slot, tick); /* WORD6 */
 	int entered = TW__NO_MEMBER;
 	if (kept) {
@@ -236,7 +236,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 	}
 	tw__lane_put(&local->lane, tw__what_make(kind, entry), value);
 	if (tw_likely(service->time.published || comes_later(service, tick)))
-		tw__publish_calm(service, local);
+		tw__publish_later(service, local);
 	else
 		tw__publish(service, local);
 	TW_PROBE4(arm, service, slot, generation, deadline_ns);
@@ -253,7 +253,7 @@ static inline __attribute__((always_inline)) int arm(tw_service *service, struct
 }
 
 /*
- * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept: a side record that was kept for its group,
+ * A timer whose random numbers, if it draws any, are drawn for good only if it is scheduled. kept: an extension record that was kept for its group,
  * or 0.
  */
 static int arm_task(tw_service *service, struct tw__local *local, const struct tw_task *task,
@@ -315,7 +315,7 @@ int tw__schedule_at(tw_service *service, uint64_t deadline_ns, tw_fn *fn, void *
 	return arm(service, tw__local_at_hand(service), TW__KIND_DEADLINE, deadline_ns, fn, arg, 0, false, out);
 }
 
-/* A side record that says nothing but whose member its timer is, as it did before. */
+/* An extension record that says nothing but whose member its timer is, as it did before. */
 static inline int arm_bare(tw_service *service, struct tw__local *local, const struct tw_task *task, uint32_t option,
 			   tw_timer *out)
 {

@@ -6,13 +6,13 @@
 #include "wheel/core/ticks.h"
 #include "wheel/core/context.h"
 
-/* What a new timer's word says of its deadline: the tick, or if that is far, UNFILED: then far_ticks has it (tw__far_set). */
+/* What a new timer's word says of its deadline: the tick, or if that is far, IN_LANE: then far_ticks has it (tw__far_set). */
 static inline uint64_t tw__tick_bits(const tw_service *service, uint64_t tick)
 {
 	uint64_t cursor = tw_load_relaxed(&service->gate.cursor);
 	if (tw_likely(tick < cursor + TW__WHEEL_REACH))
 		return tick & TW__DEADLINE_MASK;
-	return TW__UNFILED;
+	return TW__IN_LANE;
 }
 
 static inline uint64_t tw__deadline_bits(const tw_service *service, uint64_t deadline_ns)
@@ -41,10 +41,10 @@ int tw__after_short_push(tw_service *service, struct tw__local *local, uint64_t 
 struct tw__arming {
 	enum tw__kind kind;
 	uint64_t value;
-	uint32_t option; /* side record; 0: a plain timer. Before: one that was kept for its group, or 0 */
+	uint32_t option; /* extension record; 0: a plain timer. Before: one that was kept for its group, or 0 */
 };
 
-/* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs a side record is named here. */
+/* Whether there is more to it than fn, arg and one instant. A field of struct tw_task that needs an extension record is named here. */
 static inline bool tw__task_needs_option(const tw_service *service, const struct tw_task *task)
 {
 	return task->release || task->period || task->flags & TW_TASK_BACKGROUND || task->group.id || task->slack_ns ||

@@ -1,7 +1,7 @@
 /*
  * Scheduling many at once: one look at the gate, one base, one publication, one wake, for as many timers as there are.
  *
- * All or nothing, in two passes. The first takes slots and side records and writes the lane's entries, unpublished; whatever fails there
+ * All or nothing, in two passes. The first takes slots and extension records and writes the lane's entries, unpublished; whatever fails there
  * is taken back, and nobody has seen any of it. The second stores the control words and cannot fail. Then the lane's tail moves once.
  * So no timer of a batch can run before all of `out` is written.
  *
@@ -38,7 +38,7 @@ struct batch_call {
 	uint64_t now_ns; /* the one reading of the clock, or 0 */
 	uint64_t base_ns;
 	uint64_t random;              /* the thread's numbers, once the batch is scheduled */
-	uint32_t orphan, last_orphan; /* side records of timers whose group ended meanwhile, in array order; 0: none */
+	uint32_t orphan, last_orphan; /* extension records of timers whose group ended meanwhile, in array order; 0: none */
 	uint64_t stamped_before;
 	struct tw__lane_mark begin; /* of the base */
 	bool grew;
@@ -218,13 +218,13 @@ static inline uint64_t bits_of(const tw_service *service, struct last_tick *last
 static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t entry, uint64_t state)
 {
 	tw_service *service = call->service;
-	struct tw__option *option = &service->slots.options[index];
+	struct tw__ext *option = &service->slots.options[index];
 	uint64_t tag = tw_load_relaxed(&option->tag);
 	struct tw__group *group = tag ? tw__group_at(&service->groups, tag & TW__GROUP_INDEX_MASK) : NULL;
 	if (group)
 		tw__group_lock(group); /* GROUP2 */
 	if (group && tw__tag_is_stale(&service->groups, tag)) {
-		state = TW__SETTLING;
+		state = TW__RELEASING;
 		if (call->last_orphan)
 			service->slots.options[call->last_orphan].next_free = index;
 		else
@@ -237,10 +237,10 @@ static void arm_with_option(struct batch_call *call, uint32_t index, uint64_t en
 		tw__group_unlock(group);
 }
 
-/* The lane is not pinned any more, and may be anybody's: what is needed stands in the side records, which are this thread's. */
+/* The lane is not pinned any more, and may be anybody's: what is needed stands in the extension records, which are this thread's. */
 static void end_orphans(struct batch_call *call)
 {
-	struct tw__option *options = call->service->slots.options;
+	struct tw__ext *options = call->service->slots.options;
 	for (uint32_t index = call->orphan, next; index; index = next) {
 		uint64_t entry = tw_load_relaxed(&options[index].member);
 		next = options[index].next_free;
@@ -269,7 +269,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 			uint32_t option = tw_load_relaxed(&slots->records[slot].option);
 			uint64_t state = TW__ARMED | bits_of(call->service, &last, deadline_ns);
 			uint64_t generation = entry->what & ~(uint64_t)UINT32_MAX;
-			if (tw_unlikely(state & TW__UNFILED))
+			if (tw_unlikely(state & TW__IN_LANE))
 				tw__far_set(&call->service->slots, slot, /* WORD6 */
 					    tw__tick_to_write(call->service, deadline_ns));
 			if (tw_likely(out))
@@ -278,7 +278,7 @@ static uint64_t arm_all(struct batch_call *call, tw_timer *out)
 				tw__word_arm_release(&slots->words[slot],
 						     generation | state); /* WORD1: pairs with claim */
 			else
-				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__OPTION);
+				arm_with_option(call, option, tw__what_entry(entry->what), state | TW__EXT);
 			earliest_ns = deadline_ns < earliest_ns ? deadline_ns : earliest_ns;
 		}
 	return earliest_ns;

@@ -1,5 +1,5 @@
 /*
- * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers, checking them, making their side records.
+ * Tasks: the full form of what is to be scheduled. Reading them from older and newer callers, checking them, making their extension records.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -121,7 +121,7 @@ int tw__task_misuse(const struct tw_task *given, int error)
 	return tw__misuse(error, "struct tw_task: %s", fault ? fault : "a time is beyond TW_MAX_DELAY_NS");
 }
 
-/* -------------------------------------------------------------- side records */
+/* -------------------------------------------------------------- extension records */
 
 /* Whether the instant itself is wanted, and not only what the lane's base makes of a delay. */
 static bool wants_instant(const struct tw_task *task)
@@ -136,14 +136,14 @@ static uint32_t traits_of(const struct tw_task *task, const void *context)
 	       (task->flags & TW_TASK_BACKGROUND ? TW__TRAIT_BACKGROUND : 0u);
 }
 
-static void name_executor(tw_service *service, struct tw__option *option, tw_executor *executor)
+static void name_executor(tw_service *service, struct tw__ext *option, tw_executor *executor)
 {
 	tw_store_release(&option->executor, executor);         /* WORD5: pairs with outbox.c */
 	if (!tw_load_relaxed(&service->ever.routed))           /* else its line stays unwritten */
 		tw_store_relaxed(&service->ever.routed, true); /* published with the word: WORD1 */
 }
 
-static void fill_option(tw_service *service, struct tw__option *option, const struct tw_task *task,
+static void fill_option(tw_service *service, struct tw__ext *option, const struct tw_task *task,
 			const struct tw_period *period, void *context)
 {
 	if (tw_likely(!tw_load_acquire(&option->linked)))            /* GROUP12 */
@@ -173,20 +173,20 @@ static void fill_option(tw_service *service, struct tw__option *option, const st
 void tw__task_discard(tw_service *service, struct tw__local *local, uint32_t index)
 {
 	if (tw_load_relaxed(&service->slots.options[index].traits) & TW__TRAIT_MOVES)
-		tw__option_await_all_resets(&service->slots);
-	struct tw__option *option = &service->slots.options[index];
+		tw__ext_await_all_resets(&service->slots);
+	struct tw__ext *option = &service->slots.options[index];
 	if (!option->context_is_callers)
 		tw__context_release(option->context);
 	if (!tw_load_acquire(&option->linked))     /* GROUP12 */
 		tw_store_relaxed(&option->tag, 0); /* it has not entered its group */
-	tw__option_give_back(service, local, index, false);
+	tw__ext_give_back(service, local, index, false);
 }
 
 /*
  * Where its instant is wanted the clock is read: nominal instants are exact from the first on. It is armed for that instant only if slack
  * or period need it, or else takes its place by its delay, as a plain one does (G6).
  */
-static void set_instants(tw_service *service, struct tw__option *option, const struct tw_task *task, uint64_t *now_ns,
+static void set_instants(tw_service *service, struct tw__ext *option, const struct tw_task *task, uint64_t *now_ns,
 			 struct tw__arming *arming)
 {
 	if (!wants_instant(task))
@@ -230,12 +230,12 @@ int tw__task_prepare(tw_service *service, struct tw__local *local, const struct 
 	if (!arming->option && task->group.id && !tw__group_of(&service->groups, task->group.id))
 		return task_refused(task, context, -ENOENT); /* before it becomes a tag, which others index by */
 	if (!arming->option)
-		arming->option = tw__option_get(&service->slots, &local->options);
+		arming->option = tw__ext_get(&service->slots, &local->options);
 	else
-		tw__option_wipe(&service->slots.options[arming->option]);
+		tw__ext_wipe(&service->slots.options[arming->option]);
 	if (!arming->option)
 		return task_refused(task, context, -ENOMEM);
-	struct tw__option *option = &service->slots.options[arming->option];
+	struct tw__ext *option = &service->slots.options[arming->option];
 	fill_option(service, option, task, period, context);
 	set_instants(service, option, task, now_ns, arming);
 	return 0;

@@ -93,7 +93,7 @@ static void expect_a_hung_executor_to_stop_nobody(bool hung_is_own)
 	open_hang(&h, hung_is_own);
 	hang_for(&h, TURNS);
 	size_t held = chunks_in_use(h.rig.service), batches = h.hung.submits;
-	expect_le(batches, h.rig.service->driver->outboxes.lend_limit / 2 + 1);
+	expect_le(batches, h.rig.service->driver->outboxes.submit_limit / 2 + 1);
 	hang_for(&h, TURNS);
 	expect_le(chunks_in_use(h.rig.service), held + 8);
 	expect_eq(h.hung.submits, batches);
@@ -124,7 +124,7 @@ Test(driver_outbox, over_the_quota_keeps_its_order)
 	struct hang h;
 	uint64_t seed = 3;
 	open_hang(&h, false);
-	h.rig.service->driver->outboxes.lend_limit = 16;
+	h.rig.service->driver->outboxes.submit_limit = 16;
 	int scheduled = 0;
 	while (h.rig.ran < COUNT) {
 		for (int i = 0; i < 40 && scheduled < COUNT && scheduled - (int)h.rig.ran < AT_ONCE; i++, scheduled++) {
@@ -147,7 +147,7 @@ Test(driver_outbox, of_many_executors_that_hang_share_what_may_be_out)
 	static struct queue_executor hung[HUNG];
 	struct hang h;
 	open_hang(&h, false);
-	uint32_t limit = h.rig.service->driver->outboxes.lend_limit = 200;
+	uint32_t limit = h.rig.service->driver->outboxes.submit_limit = 200;
 	for (int i = 0; i < HUNG; i++)
 		queue_executor_open(&hung[i]);
 	for (int i = 0; i < HUNG; i++)

@@ -221,7 +221,7 @@ Test(driver_stall, a_timer_that_is_moved_while_it_is_found_overdue_by_hours_is_n
 		mover.due_ns = rig_now(&rig) + 50 * MS;
 		expect_eq(tw_schedule_at(rig.service, mover.due_ns + 50 * MS, count_run, &runs, &mover.timer), 0);
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
-		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: MULTI from here on */
+		expect_eq(tw_reset_at(rig.service, mover.timer, mover.due_ns), 0); /* to earlier: RELOCATED from here on */
 		expect_eq(tw_service_advance(rig.service, TW_NO_LIMIT), 0);
 		atomic_store(&mover.round, round);
 		expect_eq(tw_clock_manual_set(rig.clock, rig_now(&rig) + 11 * HOUR), 0);

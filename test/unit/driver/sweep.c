@@ -166,7 +166,7 @@ Test(driver_sweep, counts_what_was_not_drained)
 			expect_eq(tw_cancel(rig.service, churned[i].timer), TW_CANCELLED);
 	for (int turns = 0; turns < 200; turns++)
 		turn(&rig);
-	expect_eq(rig.service->driver->sweep.by, TW__SWEEP_BY_CENSUS);
+	expect_eq(rig.service->driver->sweep.by, TW__SWEEP_BY_MARKS);
 	expect_le(stats_of(rig.service).entries, 2 * CHURNED / 10 + 4096);
 	rig_advance(&rig, HOUR);
 	expect_eq(rig.ran, CHURNED / 10);

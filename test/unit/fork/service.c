@@ -224,7 +224,7 @@ static void do_nothing(void *arg)
 	(void)arg;
 }
 
-/* Locks of the depot, of side records, of the registry are taken all the time. */
+/* Locks of the depot, of extension records, of the registry are taken all the time. */
 static void *work_hard(void *arg)
 {
 	struct busy *busy = arg;

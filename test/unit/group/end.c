@@ -207,7 +207,7 @@ Test(group_end, members_of_other_executors_are_settled_by_the_services)
 	rig_close(&rig);
 }
 
-/* Slack and lateness of members: a reset writes to their side records. */
+/* Slack and lateness of members: a reset writes to their extension records. */
 Test(group_end, members_with_slack_are_moved_until_their_group_is_cancelled)
 {
 	struct rig rig;

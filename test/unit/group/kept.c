@@ -1,4 +1,4 @@
-/* Groups whose members one thread cancels by itself again and again: their side records are kept, and nobody can tell. */
+/* Groups whose members one thread cancels by itself again and again: their extension records are kept, and nobody can tell. */
 #include <errno.h>
 #include <pthread.h>
 

@@ -147,7 +147,7 @@ static void expect_refused(const struct tw_task *bad, int error)
 	rig_open(&rig, NULL);
 	make_tasks(&rig, MANY, MS);
 	for (size_t i = 0; i < MANY; i += 5)
-		tasks[i].release = probe_release; /* side records must come back too */
+		tasks[i].release = probe_release; /* extension records must come back too */
 	for (size_t p = 0; p < sizeof(places) / sizeof(*places); p++) {
 		struct tw_task good = tasks[places[p]];
 		struct tw_service_stats before = stats_of(rig.service);

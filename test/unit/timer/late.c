@@ -82,7 +82,7 @@ Test(timer_late, limits_are_kept_in_time)
 }
 
 /* The instant is the deadline itself, not the tick that it is rounded up to. */
-Test(timer_late, is_counted_from_the_deadline)
+Test(timer_late, is_epoch_time_the_deadline)
 {
 	struct rig rig;
 	rig_open(&rig, NULL);

@@ -1,8 +1,8 @@
 /*
  * The wheel against a naive twin: an array of deadlines that is looked through from end to end. Random programs of add, cancel,
  * extend, turn, move nearer, sweep and plan; after each step the wheel's own invariants are checked, after each turn
- * what it handed over: exactly what was due, in order of ticks, and within a tick in the order of adding. Whoever judges may know where each
- * entry stands, from tw__wheel_level_for and the verdicts: that is kept track of, and compared with the place that the judge is told.
+ * what it handed over: exactly what was due, in order of ticks, and within a tick in the order of adding. Whoever resolves may know where each
+ * entry stands, from tw__wheel_level_for and the due_ticks: that is kept track of, and compared with the place that the resolve is told.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -44,29 +44,29 @@ static void expect_place(const struct twin_timer *timer, const struct tw__place 
 		  place->high, place->level);
 }
 
-static void track(const struct twin *t, struct twin_timer *timer, enum tw__judge_for what_for,
-		  const struct tw__place *place, uint64_t verdict)
+static void track(const struct twin *t, struct twin_timer *timer, enum tw__resolve_for what_for,
+		  const struct tw__place *place, uint64_t due_tick)
 {
-	timer->tick = verdict;
-	if (verdict >= place->high)
-		timer->level = tw__wheel_level_for(&t->wheel, verdict);
-	else if (what_for == TW__JUDGE_MOVE)
+	timer->tick = due_tick;
+	if (due_tick >= place->high)
+		timer->level = tw__wheel_level_for(&t->wheel, due_tick);
+	else if (what_for == TW__RESOLVE_MOVE)
 		timer->level--;
 }
 
-static void judge(void *context, enum tw__judge_for what_for, const struct tw__place *place,
-		  const tw__wheel_entry *entries, unsigned n, uint64_t *verdicts)
+static void resolve(void *context, enum tw__resolve_for what_for, const struct tw__place *place,
+		  const tw__wheel_entry *entries, unsigned n, uint64_t *due_ticks)
 {
 	struct twin *t = context;
 	for (unsigned i = 0; i < n; i++) {
 		struct twin_timer *timer = &t->timers[entries[i]];
 		if (timer->tracked)
 			expect_place(timer, place);
-		verdicts[i] = !timer->alive                  ? TW__VERDICT_DEAD
+		due_ticks[i] = !timer->alive                  ? TW__TICK_DEAD
 			      : timer->deadline < place->low ? place->low
 							     : timer->deadline;
-		if (timer->tracked && timer->alive && what_for != TW__JUDGE_SWEEP)
-			track(t, timer, what_for, place, verdicts[i]);
+		if (timer->tracked && timer->alive && what_for != TW__RESOLVE_SWEEP)
+			track(t, timer, what_for, place, due_ticks[i]);
 	}
 }
 
@@ -76,7 +76,7 @@ static struct twin *twin_new(uint32_t buckets, uint64_t seed)
 	t->table = calloc(1, tw__wheel_table_bytes(buckets));
 	t->arena = malloc(CHUNKS * sizeof *t->arena);
 	t->random = seed * 2 + 1;
-	tw__wheel_init(&t->wheel, buckets, t->table, t->arena, CHUNKS, judge, t);
+	tw__wheel_init(&t->wheel, buckets, t->table, t->arena, CHUNKS, resolve, t);
 	return t;
 }
 
